@@ -1,0 +1,84 @@
+"""One family of exceptions: each kind knows its exit code, and each error its place and sentence."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Place(NamedTuple):
+    """Where in a text file something stands; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        """Write it as editors and compilers do."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Problem(NamedTuple):
+    """One violated rule: what it is about, as a path such as ``("inputs", "P")``, and a sentence."""
+
+    subject: tuple[str, ...]
+    sentence: str
+
+
+class RnncliWarning(UserWarning):
+    """Something allowed but worth knowing: surplus alpha values, a dimension assumed to be 1."""
+
+
+class RnncliError(Exception):
+    """Any failure this package foresees; `str()` is the sentence shown to the user."""
+
+    exit_code: ClassVar[int] = 70
+
+
+class InvalidRequest(RnncliError):  # noqa: N818 -- reads as what it says: `except InvalidRequest`
+    """The request is wrong: usage, unreadable, malformed or invalid input."""
+
+    exit_code = 2
+
+
+class UnreadableFile(InvalidRequest):
+    """A file is missing, truncated, foreign or hostile."""
+
+
+class ConfigError(InvalidRequest):
+    """A YAML file is wrong; holds every finding of the file, each with its place."""
+
+    def __init__(self, findings: Iterable[tuple[Place, str]]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(f"{place}: {sentence}" for place, sentence in self.findings))
+
+
+class InvalidOperator(InvalidRequest):
+    """Attributes or inputs break an operator's specification; found before any arithmetic."""
+
+    def __init__(self, where: str, problems: Iterable[Problem]) -> None:
+        self.where = where
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{where}: {problem.sentence}" for problem in self.problems))
+
+
+class Unsupported(RnncliError):  # noqa: N818
+    """The request is right but not supported here: operator, dtype, missing extra."""
+
+    exit_code = 3
+
+
+class NothingSelected(RnncliError):  # noqa: N818
+    """No case was selected: an empty run is never a success."""
+
+    exit_code = 5
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` when none is near."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean '{folded[near[0]]}'?" if near else ""

@@ -1,0 +1,178 @@
+"""Element types, correct rounding from float64, and distances in units in the last place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """An element type.
+
+    Attributes:
+        name: as YAML, the command line and messages spell it.
+        numpy: the NumPy (or ml_dtypes) type that holds it in memory.
+        onnx: its number in ``onnx.TensorProto.DataType``.
+        precision: significand bits with the hidden one; 0 for types that are not floating point.
+    """
+
+    name: str
+    numpy: np.dtype[Any]
+    onnx: int
+    precision: int = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_float(self) -> bool:
+        """Whether values of it are floating-point numbers."""
+        return self.precision > 0
+
+    @property
+    def native_to_numpy(self) -> bool:
+        """Whether NumPy itself, without ml_dtypes, can store it in a file."""
+        return self.numpy.kind != "V" and self.numpy.type.__module__ == "numpy"
+
+
+_ROWS = (
+    DType("float32", np.dtype(np.float32), 1, 24),
+    DType("uint8", np.dtype(np.uint8), 2),
+    DType("int8", np.dtype(np.int8), 3),
+    DType("uint16", np.dtype(np.uint16), 4),
+    DType("int16", np.dtype(np.int16), 5),
+    DType("int32", np.dtype(np.int32), 6),
+    DType("int64", np.dtype(np.int64), 7),
+    DType("string", np.dtype(object), 8),
+    DType("bool", np.dtype(np.bool_), 9),
+    DType("float16", np.dtype(np.float16), 10, 11),
+    DType("float64", np.dtype(np.float64), 11, 53),
+    DType("uint32", np.dtype(np.uint32), 12),
+    DType("uint64", np.dtype(np.uint64), 13),
+    DType("complex64", np.dtype(np.complex64), 14),
+    DType("complex128", np.dtype(np.complex128), 15),
+    DType("bfloat16", np.dtype(ml_dtypes.bfloat16), 16, 8),
+    DType("float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 17, 4),
+    DType("float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), 18, 4),
+    DType("float8e5m2", np.dtype(ml_dtypes.float8_e5m2), 19, 3),
+    DType("float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), 20, 3),
+    DType("uint4", np.dtype(ml_dtypes.uint4), 21),
+    DType("int4", np.dtype(ml_dtypes.int4), 22),
+    DType("float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), 23, 2),
+    DType("float8e8m0", np.dtype(ml_dtypes.float8_e8m0fnu), 24, 1),
+    DType("uint2", np.dtype(ml_dtypes.uint2), 25),
+    DType("int2", np.dtype(ml_dtypes.int2), 26),
+    DType("float6e2m3", np.dtype(ml_dtypes.float6_e2m3fn), 27, 4),
+    DType("float6e3m2", np.dtype(ml_dtypes.float6_e3m2fn), 28, 3),
+)
+DTYPES = {row.name: row for row in _ROWS}
+_BY_NUMPY = {row.numpy: row for row in _ROWS}
+_BY_ONNX = {row.onnx: row for row in _ROWS}
+
+INTEGERS = tuple(name for name, row in DTYPES.items() if row.numpy.kind in "iu")
+
+
+def dtype_named(name: str) -> DType:
+    """Return the row of that name.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    try:
+        return DTYPES[name]
+    except KeyError:
+        raise InvalidRequest(f"unknown dtype '{name}'{did_you_mean(name, DTYPES)}") from None
+
+
+def dtype_of(values: Array | np.dtype[Any]) -> DType:
+    """Return the row of an array's element type, byte order aside; text of any width is `string`.
+
+    Raises:
+        InvalidRequest: no tensor can have that type.
+    """
+    dtype = values if isinstance(values, np.dtype) else values.dtype
+    if dtype.kind in "UST":
+        return DTYPES["string"]
+    row = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
+    if row is None:
+        raise InvalidRequest(f"no tensor can hold elements of type {dtype}")
+    return row
+
+
+def dtype_numbered(onnx_number: int) -> DType:
+    """Return the row for a number of ``onnx.TensorProto.DataType``.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    try:
+        return _BY_ONNX[onnx_number]
+    except KeyError:
+        raise InvalidRequest(f"unknown tensor element type number {onnx_number}") from None
+
+
+def round_to(values: Array, dtype: DType) -> Array:
+    """Round float64 (or float32) values once, to nearest even, to a floating-point type.
+
+    NumPy's own casts to float16 and float32 round once; ml_dtypes' cast to bfloat16 goes through
+    float32 and rounds twice, so bfloat16 is rounded here on the float64 value itself.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if dtype.name == "bfloat16" and values.dtype == np.float64:
+            values = _nearest(values, precision=8, smallest_exponent=-133)
+        return values.astype(dtype.numpy)
+
+
+def _nearest(values: Array, precision: int, smallest_exponent: int) -> Array:
+    """Round to `precision` bits, or to multiples of 2**smallest_exponent where that is coarser.
+
+    Scaling by powers of two is exact, so `rint` is the only rounding. The carry to the next power
+    of two needs no care: the result is a float64.
+    """
+    _, exponent = np.frexp(values)
+    quantum = np.maximum(exponent - precision, smallest_exponent)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum))
+
+
+def ulp_distance(a: Array, b: Array) -> Array:
+    """Count the floating-point numbers between a and b, elementwise, as float64.
+
+    Both zeros are one number. Infinity is one step above the largest finite number. Where exactly
+    one is NaN the distance is infinite, where both are, zero. Integers: the absolute difference.
+
+    Args:
+        a: an array of any real dtype.
+        b: an array of the same dtype and shape.
+    """
+    row = dtype_of(a)
+    if not row.is_float:
+        high, low = np.maximum(a, b), np.minimum(a, b)
+        return np.asarray(high.astype(np.float64) - low.astype(np.float64))
+    steps_a, steps_b = _steps(a), _steps(b)
+    # In uint64 the difference of two int64 values is exact, however far apart they are.
+    distance = np.where(
+        steps_a >= steps_b,
+        steps_a.astype(np.uint64) - steps_b.astype(np.uint64),
+        steps_b.astype(np.uint64) - steps_a.astype(np.uint64),
+    ).astype(np.float64)
+    nan_a, nan_b = np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))
+    distance[nan_a != nan_b] = np.inf
+    distance[nan_a & nan_b] = 0
+    return np.asarray(distance)
+
+
+def _steps(values: Array) -> Array:
+    """Number the floating-point values in order, both zeros 0, as int64."""
+    size = values.dtype.itemsize
+    bits = np.atleast_1d(np.ascontiguousarray(values)).view(f"i{size}").astype(np.int64)
+    magnitude = bits & ((1 << (8 * size - 1)) - 1)
+    return np.where(bits < 0, -magnitude, magnitude).reshape(values.shape)
