@@ -1,0 +1,57 @@
+"""Claims about random numbers: same bits everywhere, in range, independent of their neighbours."""
+
+import numpy as np
+import pytest
+
+from rnncli.randomness import bell, integers, seed_key, uniform, uniform_integers
+
+
+def test_bits_are_pinned():
+    """The first words of a key never change: vectors are regenerated from them."""
+    key = seed_key(7, "lstm_14", "X")
+
+    assert key == 0x1C76582B15750124A4408D919E75928B
+    assert uniform_integers(key, 2, 64).tolist() == [0x3919EA5D95BF7B56, 0x39CFE51326737E32]
+    assert bell(key, (1,)).tolist() == [float.fromhex("-0x1.0b0a5d9cp+0")]
+
+
+def test_names_are_kept_apart():
+    """Moving a letter from the case to the tensor gives another key."""
+    assert seed_key(0, "ab", "c") != seed_key(0, "a", "bc") != seed_key(1, "a", "bc")
+
+
+def test_growing_a_tensor_keeps_its_beginning():
+    """The first values of a longer tensor are those of a shorter one."""
+    assert np.array_equal(bell(5, (3, 4)).ravel(), bell(5, (20,))[:12])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.5, 0.5), (2.0, 2.25)])
+def test_uniform_stays_in_bounds(low, high):
+    """Values fill [low, high) and their mean is its middle."""
+    values = uniform(1, (100_000,), low, high)
+
+    assert low <= values.min()
+    assert values.max() < high
+    assert abs(values.mean() - (low + high) / 2) < 0.01 * (high - low)
+
+
+def test_bell_has_mean_zero_and_variance_one():
+    """Twelve uniforms less six: mean 0, variance 1, tails within 6."""
+    values = bell(2, (200_000,))
+
+    assert abs(values.mean()) < 0.01
+    assert abs(values.var() - 1) < 0.02
+    assert np.abs(values).max() < 6
+
+
+def test_integers_reach_both_ends():
+    """Both ends belong to the range, negative ones too."""
+    assert set(integers(3, (500,), -2, 2, np.int8).tolist()) == {-2, -1, 0, 1, 2}
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1)])
+def test_every_shape_is_possible(shape):
+    """Scalars and empty tensors too."""
+    assert (
+        uniform(4, shape).shape == bell(4, shape).shape == integers(4, shape, 0, 1).shape == shape
+    )
