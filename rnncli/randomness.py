@@ -60,7 +60,7 @@ def bell(key: int, shape: Sequence[int]) -> NDArray[np.float64]:
     count = math.prod(shape)
     terms = uniform_integers(key, count * _BELL_TERMS, _BELL_BITS).reshape(count, _BELL_TERMS)
     centred = terms.sum(axis=1, dtype=np.uint64).astype(np.int64) - (6 << _BELL_BITS)
-    return np.ldexp(centred.astype(np.float64), -_BELL_BITS).reshape(shape)
+    return np.asarray(np.ldexp(centred.astype(np.float64), -_BELL_BITS)).reshape(shape)
 
 
 def integers(
