@@ -1,4 +1,4 @@
-"""One family of exceptions: each kind knows its exit code, and each error its place and sentence."""
+"""One family of exceptions: each kind knows its exit code, each error its place and sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """One violated rule: what it is about, as a path such as ``("inputs", "P")``, and a sentence."""
+    """One violated rule: what it is about, a path such as ``("inputs", "P")``, and a sentence."""
 
     subject: tuple[str, ...]
     sentence: str

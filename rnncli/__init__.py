@@ -1,0 +1,69 @@
+"""Evaluate recurrent neural operators exactly as their specifications say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Operator
+
+__all__ = ["__version__", "evaluate"]
+
+__version__ = "0.1.0"
+
+
+def evaluate(
+    operator: Operator | str,
+    inputs: Mapping[str, Array],
+    *,
+    outputs: Sequence[str] | None = None,
+    readings: Mapping[str, str] | None = None,
+    backend: str = "numpy",
+    compute: str = "float64",
+    **attributes: Any,
+) -> dict[str, Array]:
+    """Evaluate one operator the way its specification says.
+
+    T steps, N sequences, I inputs, H units, D directions; `rnncli ops LSTM-14` lists the shape of
+    every input and output.
+
+    >>> import numpy as np
+    >>> X, W, R = np.ones((5, 1, 2)), np.ones((1, 3, 2)), np.zeros((1, 3, 3))
+    >>> evaluate("RNN-14", {"X": X, "W": W, "R": R}, direction="reverse")["Y"].shape
+    (5, 1, 1, 3)
+
+    Args:
+        operator: its name and version, `LSTM-14`, or a row of `rnncli.operators.OPERATORS`.
+        inputs: arrays by the specification's input names, all of one floating-point dtype; absent
+            optional inputs are left out.
+        outputs: the names wanted; None means all of them.
+        readings: choices on contested points of the specification, by name.
+        backend: which backend evaluates.
+        compute: "float64" (all arithmetic in float64, each output rounded once) or "native".
+        attributes: by the specification's names; absent ones have its defaults.
+
+    Returns:
+        The outputs asked for, by name, in the dtype of the inputs.
+
+    Raises:
+        rnncli.errors.InvalidOperator: attributes, inputs, outputs or readings break the
+            specification; nothing was computed.
+        rnncli.errors.InvalidRequest: unknown operator, backend or compute mode.
+        rnncli.errors.Unsupported: the backend cannot evaluate this.
+    """
+    import numpy as np
+
+    from rnncli import operators
+
+    return operators.evaluate(
+        operator,
+        {name: np.asarray(values) for name, values in inputs.items()},
+        attributes=attributes,
+        outputs=outputs,
+        readings=readings,
+        backend=backend,
+        compute=compute,
+    )

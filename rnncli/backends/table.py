@@ -1,0 +1,49 @@
+"""The backends: built-in rows, and those that installed packages add."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, cast
+
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.backends.backend import Backend
+
+GROUP = "rnncli.backends"
+BUILT_IN: Mapping[str, str] = {
+    "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
+}
+
+
+def _rows() -> dict[str, str]:
+    """Name -> "module:attribute"; a package cannot replace a built-in row."""
+    found: list[EntryPoint] = list(entry_points(group=GROUP))
+    return {**{point.name: point.value for point in found}, **BUILT_IN}
+
+
+BACKENDS: Mapping[str, str] = _rows()
+
+
+@cache
+def backend_named(name: str) -> Backend:
+    """Import and return a backend.
+
+    Raises:
+        InvalidRequest: there is none of that name.
+        Unsupported: its package does not import.
+    """
+    if name not in BACKENDS:
+        known = ", ".join(BACKENDS)
+        raise InvalidRequest(
+            f"unknown backend '{name}'{did_you_mean(name, BACKENDS)} (installed: {known})"
+        )
+    module, _, attribute = BACKENDS[name].partition(":")
+    try:
+        return cast("Backend", getattr(import_module(module), attribute)())
+    except ImportError as error:
+        raise Unsupported(f"backend '{name}' does not import: {error}") from error

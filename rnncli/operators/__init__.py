@@ -1,0 +1,19 @@
+"""The operators of each dialect as rows, and their evaluation."""
+
+from rnncli.operators.checking import problems
+from rnncli.operators.evaluation import evaluate
+from rnncli.operators.operator import Attribute, Dim, Input, Operator, Output
+from rnncli.operators.table import OPERATORS, operator_for, operator_named
+
+__all__ = [
+    "OPERATORS",
+    "Attribute",
+    "Dim",
+    "Input",
+    "Operator",
+    "Output",
+    "evaluate",
+    "operator_for",
+    "operator_named",
+    "problems",
+]

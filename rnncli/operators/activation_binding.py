@@ -1,0 +1,127 @@
+"""Which activation functions a node's attributes name, and which alpha and beta each gets."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import Problem, RnncliWarning, did_you_mean
+from rnncli.operators.attributes import TYPES, text
+from rnncli.recurrence.activations import ACTIVATIONS, Activation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.operators.operator import Operator
+
+_CANONICAL = {name.casefold(): name for name in ACTIVATIONS}
+
+
+def activation_problems(
+    operator: Operator, attributes: Mapping[str, Any], directions: int
+) -> Iterator[Problem]:
+    """Yield what is wrong with the names in `activations`: unknown, too few, too many."""
+    names = attributes.get("activations")
+    if names is None or not TYPES["strings"][1](names):
+        return
+    subject = ("attributes", "activations")
+    names = [text(name) for name in names]
+    for name in names:
+        if _CANONICAL.get(name.casefold()) not in operator.activations:
+            known = ", ".join(operator.activations)
+            hint = did_you_mean(name, operator.activations) or f" (there are {known})"
+            yield Problem(subject, f"unknown activation '{name}' for {operator.name}{hint}")
+    counts = _accepted_counts(operator, directions)
+    if len(names) not in counts:
+        letters = ", ".join(operator.cell.activations)
+        yield Problem(
+            subject,
+            f"activations must name {' or '.join(map(str, counts))} functions ({letters} for each"
+            f" of {directions} direction{'s' * (directions > 1)}), got {len(names)}",
+        )
+    elif operator.equal_activations and len({name.casefold() for name in names}) > 1:
+        yield Problem(
+            subject,
+            f"the two activations of a bidirectional {operator.type} must be equal, got"
+            f" {names[0]} and {names[1]}: OpenVINO computes both directions with the first",
+        )
+
+
+def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
+    """How many names `activations` may hold."""
+    count = len(operator.cell.activations) * directions
+    if operator.equal_activations:
+        return tuple(range(1, directions + 1))
+    return (1, 2) if operator.spare_activation and directions == 1 else (count,)
+
+
+def resolve_activations(
+    operator: Operator, attributes: Mapping[str, Any], directions: int, readings: Mapping[str, str]
+) -> tuple[tuple[Activation, ...], ...]:
+    """Return the functions of each direction, with their alpha and beta.
+
+    Args:
+        operator: the row.
+        attributes: complete, by role.
+        directions: how many.
+        readings: alpha-order and threshold-tie matter here.
+    """
+    per_direction = len(operator.cell.activations)
+    names = _names(operator, attributes["activations"], directions)
+    rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]
+    give = ORDERS[readings["alpha-order"]]
+    alphas = give("alpha", attributes["activation_alpha"] or (), rows)
+    betas = give("beta", attributes["activation_beta"] or (), rows)
+    bound = [row.with_values(a, b) for row, a, b in zip(rows, alphas, betas, strict=True)]
+    return tuple(
+        tuple(bound[start : start + per_direction]) for start in range(0, len(bound), per_direction)
+    )
+
+
+def _names(operator: Operator, given: Sequence[str] | None, directions: int) -> list[str]:
+    """One name for each activation of each direction, forward first."""
+    wanted = len(operator.cell.activations) * directions
+    names = list(operator.default_activations) * directions if given is None else list(given)
+    if operator.equal_activations:
+        names = names[:1] * directions
+    return names[:wanted]
+
+
+def _queue(
+    parameter: str, values: Sequence[float], rows: Sequence[Activation]
+) -> list[float | None]:
+    """Consume the values in order by only those functions that take one."""
+    queue = list(values)
+    takes = [getattr(row, parameter) is not None for row in rows]
+    given = [queue.pop(0) if take and queue else None for take in takes]
+    _warn_of_surplus(parameter, queue)
+    return given
+
+
+def _positional(
+    parameter: str, values: Sequence[float], rows: Sequence[Activation]
+) -> list[float | None]:
+    """Give value k to function k; one that takes none ignores it."""
+    padded = [*values, *[None] * len(rows)]
+    takes = [getattr(row, parameter) is not None for row in rows]
+    surplus = [
+        v for v, take in zip(values, [*takes, *[False] * len(values)], strict=False) if not take
+    ]
+    _warn_of_surplus(parameter, surplus)
+    return [value if take else None for value, take in zip(padded, takes, strict=False)]
+
+
+def _warn_of_surplus(parameter: str, values: Sequence[float]) -> None:
+    if values:
+        listed = ", ".join(f"{value:g}" for value in values)
+        warnings.warn(
+            f"{parameter} value{'s' * (len(values) > 1)} {listed} used by no activation",
+            RnncliWarning,
+            stacklevel=2,
+        )
+
+
+ORDERS: Mapping[str, Callable[[str, Sequence[float], Sequence[Activation]], list[float | None]]] = {
+    "queue": _queue,
+    "positional": _positional,
+}

@@ -1,0 +1,120 @@
+"""Checking an operator's attributes and filling in its defaults."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import Problem, did_you_mean
+from rnncli.operators.table import OPERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rnncli.operators.operator import Attribute, Operator
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_float(value: Any) -> bool:
+    return _is_int(value) or isinstance(value, float | np.floating)
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str | bytes)
+
+
+def _is_list_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    def is_list(value: Any) -> bool:
+        return isinstance(value, list | tuple | np.ndarray) and all(map(test, value))
+
+    return is_list
+
+
+def float32(value: Any) -> float:
+    """Return what a float attribute holds: ONNX stores float32."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def text(value: Any) -> str:
+    """Return a string attribute; protobuf holds bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+# type -> (what it is called, whether a value has it, the value as Python holds it)
+TYPES: Mapping[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
+    "int": ("an integer", _is_int, int),
+    "float": ("a number", _is_float, float32),
+    "string": ("a string", _is_string, text),
+    "floats": ("a list of numbers", _is_list_of(_is_float), lambda v: [float32(x) for x in v]),
+    "strings": ("a list of strings", _is_list_of(_is_string), lambda v: [text(x) for x in v]),
+}
+
+
+def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every attribute by role, as Python values, defaults filled in; None where absent.
+
+    Args:
+        operator: the row.
+        attributes: a node's, already free of problems.
+    """
+    return {
+        row.role or row.name: _value(row, attributes.get(row.name))
+        for row in operator.attributes.values()
+    }
+
+
+def _value(row: Attribute, given: Any) -> Any:
+    if given is None:
+        return row.default
+    value = TYPES[row.type][2](given)
+    return row.aliases.get(value, value) if isinstance(value, str) else value
+
+
+def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with a node's attributes, activations aside."""
+    for name, value in attributes.items():
+        subject = ("attributes", name)
+        if name not in operator.attributes:
+            yield Problem(subject, _unknown(operator, name))
+        elif value is not None:
+            for sentence in _value_problems(operator.attributes[name], value):
+                yield Problem(subject, sentence)
+    for row in operator.attributes.values():
+        if row.required and attributes.get(row.name) is None:
+            yield Problem(("attributes",), f"attribute '{row.name}' is required: {row.summary}")
+
+
+def _unknown(operator: Operator, name: str) -> str:
+    """Say that an attribute does not exist, and where it does."""
+    elsewhere = [
+        row.name
+        for row in OPERATORS.values()
+        if row.type == operator.type and name in row.attributes
+    ]
+    hint = f" ({', '.join(elsewhere)} have it)" if len(elsewhere) > 1 else ""
+    hint = hint or (f" ({elsewhere[0]} has it)" if elsewhere else "")
+    suggestion = "" if elsewhere else did_you_mean(name, operator.attributes)
+    return f"{operator.name} has no attribute '{name}'{hint}{suggestion}"
+
+
+def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
+    wanted, test, convert = TYPES[row.type]
+    if not test(value):
+        yield f"attribute '{row.name}' must be {wanted}, got {value!r:.80}"
+        return
+    held = convert(value)
+    if row.choices and row.aliases.get(held, held) not in row.choices:
+        choices = ", ".join(map(str, row.choices))
+        yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}"
+    if row.name == "hidden_size" and held < 1:
+        yield f"attribute 'hidden_size' must be at least 1, got {held}"
+    if row.name == "clip" and not held > 0:
+        finding = "which is 0 in float32" if value > 0 else "runtimes read that in three ways"
+        finding = "which is not a number" if math.isnan(held) else finding
+        yield f"attribute 'clip' must be greater than 0, got {value}, {finding}"

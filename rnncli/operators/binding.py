@@ -1,0 +1,152 @@
+"""From a node's attributes and inputs to the canonical recurrence, and back to its outputs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.numerics import Array, dtype_of
+from rnncli.operators.activation_binding import resolve_activations
+from rnncli.operators.attributes import complete
+from rnncli.operators.operator import shape
+from rnncli.recurrence.recurrence import Direction, Recurrence, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.operators.operator import Dim, Operator
+
+DIRECTIONS = {
+    "forward": (Direction.FORWARD,),
+    "reverse": (Direction.REVERSE,),
+    "bidirectional": (Direction.FORWARD, Direction.REVERSE),
+}
+
+# The order of dimensions in the canonical recurrence, by role.
+CANONICAL = {
+    "X": shape("T N I"),
+    "initial_h": shape("D N H"),
+    "initial_c": shape("D N H"),
+    "Y": shape("T D N H"),
+    "Y_h": shape("D N H"),
+    "Y_c": shape("D N H"),
+}
+
+
+def bind(
+    operator: Operator,
+    attributes: Mapping[str, Any],
+    inputs: Mapping[str, Array],
+    outputs: Sequence[str],
+    readings: Mapping[str, str],
+) -> Recurrence:
+    """Return the canonical recurrence of a node that has no problems.
+
+    Args:
+        operator: the row.
+        attributes: as written on the node.
+        inputs: arrays by input name.
+        outputs: the names asked for.
+        readings: every reading of the operator, resolved.
+    """
+    values = complete(operator, attributes)
+    tensors = _by_role(operator, inputs, values.get("layout") or 0)
+    directions = DIRECTIONS[values["direction"]]
+    Wb, Rb = _biases(operator, tensors.get("B"))
+    wants_Y = any(row.role == "Y" and row.name in outputs for row in operator.outputs)
+    return Recurrence(
+        cell=operator.cell,
+        dtype=dtype_of(tensors["X"]),
+        X=tensors["X"],
+        W=_gates(operator, tensors["W"]),
+        R=_recurrent(operator, tensors["R"], readings),
+        Wb=Wb,
+        Rb=Rb,
+        P=_peepholes(tensors.get("P")),
+        initial=tuple(tensors.get(f"initial_{s}") for s in "hc"[: operator.cell.states]),
+        lengths=_lengths(tensors),
+        directions=directions,
+        activations=resolve_activations(operator, values, len(directions), readings),
+        clip=math.inf if values["clip"] is None else values["clip"],
+        clip_hidden=readings.get("clip-scope") != "gates",
+        keep_initial=readings["zero-length"] == "initial",
+        input_forget=bool(values.get("input_forget")),
+        linear_before_reset=bool(values.get("linear_before_reset")),
+        wants_Y=wants_Y,
+    )
+
+
+def unbind(
+    operator: Operator, attributes: Mapping[str, Any], outputs: Sequence[str], result: Result
+) -> dict[str, Array]:
+    """Return the outputs asked for, by name, in the operator's layout."""
+    layout = complete(operator, attributes).get("layout") or 0
+    by_role = dict(zip(("Y_h", "Y_c"), result.last, strict=False)) | {"Y": result.Y}
+    rows = {row.name: row for row in operator.outputs}
+    found = {}
+    for name in outputs:
+        row, values = rows[name], by_role[rows[name].role]
+        assert values is not None
+        found[name] = _permuted(values, CANONICAL[row.role], row.shape(layout))
+    return found
+
+
+def _by_role(operator: Operator, inputs: Mapping[str, Array], layout: int) -> dict[str, Array]:
+    """Name the inputs by role, in native byte order, dimensions in canonical order."""
+    found = {}
+    for row in operator.inputs:
+        if row.name in inputs:
+            values = inputs[row.name]
+            values = values.astype(values.dtype.newbyteorder("="), copy=False)
+            found[row.role] = _permuted(values, row.shape(layout), CANONICAL.get(row.role))
+    return found
+
+
+def _permuted(values: Array, have: tuple[Dim, ...], want: tuple[Dim, ...] | None) -> Array:
+    """Reorder dimensions, where the waist has an order for them; a view."""
+    return values if want is None else values.transpose([have.index(dim) for dim in want])
+
+
+def _gates(operator: Operator, weights: Array) -> Array:
+    """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
+    D, rows, K = weights.shape
+    G = len(operator.gates)
+    return _ordered(operator, weights.reshape(D, G, rows // G, K))
+
+
+def _ordered(operator: Operator, values: Array) -> Array:
+    """Bring axis 1 from the dialect's order of gates into the cell's."""
+    if operator.gates == operator.cell.gates:
+        return values
+    return values[:, [operator.gates.index(gate) for gate in operator.cell.gates]]
+
+
+def _recurrent(operator: Operator, R: Array, readings: Mapping[str, str]) -> Array:
+    """Split R into gates; under `recurrence: literal` the product is with R itself."""
+    gates = _gates(operator, R)
+    return gates.swapaxes(2, 3) if readings.get("recurrence") == "literal" else gates
+
+
+def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
+    """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
+    if B is None:
+        return None, None
+    parts = 2 if operator.bias == "split" else 1
+    G = len(operator.gates)
+    split = B.reshape(len(B), parts, G, -1)
+    pieces = [_ordered(operator, split[:, k]) for k in range(parts)]
+    return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
+
+
+def _peepholes(P: Array | None) -> Array | None:
+    return None if P is None else P.reshape(len(P), 3, -1)
+
+
+def _lengths(tensors: Mapping[str, Array]) -> Array | None:
+    """Return the lengths as int64, or None when every sequence is as long as X."""
+    lengths = tensors.get("lengths")
+    if lengths is None or bool(np.all(lengths == len(tensors["X"]))):
+        return None
+    return lengths.astype(np.int64)

@@ -1,0 +1,221 @@
+"""Everything that can be wrong with a node, found before any arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, Problem, did_you_mean
+from rnncli.numerics import Array, dtype_of
+from rnncli.operators.activation_binding import activation_problems
+from rnncli.operators.attributes import attribute_problems, complete
+from rnncli.operators.table import OPERATORS
+from rnncli.recurrence.readings import check_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.operators.operator import Input, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The value of a named size, and why it is that."""
+
+    value: int
+    reason: str
+
+
+def problems(
+    operator: Operator,
+    attributes: Mapping[str, Any],
+    inputs: Mapping[str, Array],
+    outputs: Sequence[str] | None = None,
+    readings: Mapping[str, str] | None = None,
+) -> Iterator[Problem]:
+    """Yield every rule of the specification that a node breaks.
+
+    Args:
+        operator: the row.
+        attributes: as written; None counts as absent.
+        inputs: arrays by the operator's input names; absent optional ones left out.
+        outputs: the names asked for; None means all.
+        readings: the choices asked for.
+
+    Returns:
+        Problems whose subject is ("attributes", NAME), ("inputs", NAME), ("outputs", NAME) or
+        ("readings", NAME), in that order.
+    """
+    found = list(attribute_problems(operator, attributes))
+    bad = {problem.subject[-1] for problem in found} & set(operator.attributes)
+    misdirected = bool(bad & {"direction", "layout"})
+    # Without a direction nobody knows how many activations and which shapes to expect.
+    if not misdirected:
+        completed = complete(operator, _well_formed(operator, attributes, found))
+        directions = num_directions(completed)
+        found += activation_problems(operator, attributes, directions)
+    yield from found
+    yield from _name_problems(operator, inputs)
+    if not misdirected:
+        yield from _input_problems(operator, completed, inputs)
+    yield from _output_problems(operator, outputs)
+    yield from _reading_problems(operator, readings or {})
+
+
+def num_directions(attributes: Mapping[str, Any]) -> int:
+    """Return D of complete attributes."""
+    return 2 if attributes["direction"] == "bidirectional" else 1
+
+
+def _well_formed(
+    operator: Operator, attributes: Mapping[str, Any], found: list[Problem]
+) -> dict[str, Any]:
+    """Keep the attributes that have no problem, so that the rest can be checked as well."""
+    bad = {problem.subject[1] for problem in found if len(problem.subject) > 1}
+    kept = {name: value for name, value in attributes.items() if name not in bad}
+    return {name: value for name, value in kept.items() if name in operator.attributes}
+
+
+def _name_problems(operator: Operator, inputs: Mapping[str, Array]) -> Iterator[Problem]:
+    known = [row.name for row in operator.inputs]
+    for name in inputs:
+        if name not in known:
+            yield Problem(
+                ("inputs", name),
+                f"{operator.name} has no input '{name}'{did_you_mean(name, known)}"
+                f" (its inputs are {', '.join(known)})",
+            )
+    for row in operator.inputs:
+        if not row.optional and row.name not in inputs:
+            yield Problem(("inputs",), f"input '{row.name}' is required: {row.summary}")
+
+
+def _input_problems(
+    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
+) -> Iterator[Problem]:
+    """Yield wrong element types, ranks, sizes and lengths."""
+    layout = attributes.get("layout") or 0
+    sizes = _sizes(operator, attributes, inputs, layout)
+    if sizes.get("hidden_size", Size(1, "")).value < 1:
+        yield Problem(("inputs", "R"), "hidden_size must be at least 1, got 0, taken from R")
+    for row in operator.inputs:
+        if row.name not in inputs:
+            continue
+        values = inputs[row.name]
+        sentences = [
+            *_dtype_problems(operator, row, inputs),
+            *_shape_problems(row, values.shape, sizes, layout),
+        ]
+        if row.role == "lengths" and not sentences and "seq_length" in sizes:
+            sentences += _length_problems(row, values, sizes["seq_length"].value)
+        yield from (Problem(("inputs", row.name), sentence) for sentence in sentences)
+
+
+def _sizes(
+    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], layout: int
+) -> dict[str, Size]:
+    """Find each named size where it is defined: X, direction, hidden_size, else R."""
+    direction = attributes["direction"]
+    sizes = {"num_directions": Size(num_directions(attributes), f"direction is {direction}")}
+    (X,) = (row for row in operator.inputs if row.role == "X")
+    if X.name in inputs and inputs[X.name].ndim == 3:
+        for dim, value in zip(X.shape(layout), inputs[X.name].shape, strict=True):
+            sizes[dim.symbol] = Size(value, f"{dim.symbol} is {value} in {X.name}")
+    if attributes["hidden_size"] is not None:
+        hidden = attributes["hidden_size"]
+        sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}")
+    elif "R" in inputs and inputs["R"].ndim == 3:
+        hidden = inputs["R"].shape[-1]
+        sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}, taken from R")
+    return sizes
+
+
+def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array]) -> Iterator[str]:
+    """Yield an element type that is not allowed, or not that of the first input."""
+    given = element_type(inputs[row.name])
+    allowed = operator.input_dtypes(row)
+    first = operator.inputs[0].name
+    if given not in allowed:
+        later = _later_dtype(operator, given) if not row.dtypes else ""
+        yield f"{row.name} must be {_listed(allowed)}, got {given}{later}"
+    elif not row.dtypes and first in inputs:
+        wanted = element_type(inputs[first])
+        if wanted in allowed and given != wanted:
+            yield f"{row.name} must be {wanted} like {first}, got {given}"
+
+
+def element_type(values: Array) -> str:
+    """Name an array's element type, also one that no tensor can have."""
+    try:
+        return dtype_of(values).name
+    except InvalidRequest:
+        return str(values.dtype)
+
+
+def _later_dtype(operator: Operator, dtype: str) -> str:
+    """Say from which version on the operator has a dtype."""
+    later = [r for r in OPERATORS.values() if r.type == operator.type and dtype in r.dtypes]
+    return f" ({dtype} exists from {later[0].name} on)" if later else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _shape_problems(
+    row: Input, given: tuple[int, ...], sizes: Mapping[str, Size], layout: int
+) -> Iterator[str]:
+    """Yield a wrong rank, or sizes that contradict the others, and why."""
+    dims = row.shape(layout)
+    spelled = "[" + ", ".join(map(str, dims)) + "]"
+    got = f"got {list(given)}"
+    if len(given) != len(dims):
+        yield f"{row.name} must have {len(dims)} dimensions, {spelled}, {got}"
+        return
+    wanted = [
+        dim.multiple * sizes[dim.symbol].value if dim.symbol in sizes else "?" for dim in dims
+    ]
+    wrong = [k for k, size in enumerate(wanted) if size not in ("?", given[k])]
+    if wrong:
+        reasons = dict.fromkeys(sizes[dims[k].symbol].reason for k in wrong)
+        listed = "[" + ", ".join(map(str, wanted)) + "]"
+        yield f"{row.name} must be {listed} = {spelled}, {got}: {'; '.join(reasons)}"
+
+
+def _length_problems(row: Input, lengths: Array, T: int) -> Iterator[str]:
+    wrong = np.flatnonzero((lengths < 0) | (lengths > T))
+    if wrong.size:
+        k = int(wrong[0])
+        more = f" (and {wrong.size - 1} more)" if wrong.size > 1 else ""
+        yield f"{row.name}[{k}] must be between 0 and seq_length = {T}, got {lengths[k]}{more}"
+
+
+def _output_problems(operator: Operator, outputs: Sequence[str] | None) -> Iterator[Problem]:
+    known = [row.name for row in operator.outputs]
+    for k, name in enumerate(outputs or ()):
+        if name not in known:
+            yield Problem(
+                ("outputs", name),
+                f"{operator.name} has no output '{name}'{did_you_mean(name, known)}"
+                f" (its outputs are {', '.join(known)})",
+            )
+        elif name in (outputs or ())[:k]:
+            yield Problem(("outputs", name), f"output '{name}' is named twice")
+
+
+def _reading_problems(operator: Operator, readings: Mapping[str, str]) -> Iterator[Problem]:
+    for name, value in readings.items():
+        try:
+            check_reading(name, value)
+        except InvalidRequest as error:
+            yield Problem(("readings", name), str(error))
+            continue
+        if name not in operator.readings:
+            known = ", ".join(operator.readings)
+            yield Problem(
+                ("readings", name),
+                f"reading '{name}' makes no difference to {operator.name} (its readings are"
+                f" {known})",
+            )

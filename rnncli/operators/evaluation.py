@@ -1,0 +1,77 @@
+"""Evaluating one operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
+from rnncli.operators.binding import bind, unbind
+from rnncli.operators.checking import problems
+from rnncli.operators.table import operator_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.operators.operator import Operator
+
+
+def evaluate(
+    operator: Operator | str,
+    inputs: Mapping[str, Array],
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    readings: Mapping[str, str] | None = None,
+    backend: str = "numpy",
+    compute: str = "float64",
+) -> dict[str, Array]:
+    """Evaluate an operator the way its specification says.
+
+    Args:
+        operator: a row, or its name: `LSTM-14`.
+        inputs: arrays by the specification's input names; shapes as `rnncli ops NAME` lists them.
+            Absent optional inputs are left out.
+        attributes: by the specification's names; absent ones have its defaults.
+        outputs: the names wanted; None means all of them.
+        readings: choices on contested points, by name.
+        backend: which one evaluates.
+        compute: "float64" or "native".
+
+    Returns:
+        The outputs asked for, by name, in the operator's dtype. They may be views with strides of
+        their own.
+
+    Raises:
+        InvalidOperator: attributes, inputs, outputs or readings break the specification; nothing
+            was computed.
+        InvalidRequest: unknown operator, backend or compute mode.
+        Unsupported: the backend cannot evaluate this.
+    """
+    row = operator_named(operator) if isinstance(operator, str) else operator
+    attributes, readings = attributes or {}, readings or {}
+    if found := list(problems(row, attributes, inputs, outputs, readings)):
+        raise InvalidOperator(row.name, found)
+    names = [output.name for output in row.outputs] if outputs is None else list(outputs)
+    recurrence = bind(row, attributes, inputs, names, {**row.readings, **readings})
+    engine, mode = backend_named(backend), compute_named(compute)
+    if reason := engine.supports(recurrence, mode):
+        raise Unsupported(
+            f"{row.name}: backend '{backend}' {reason}; `rnncli backends` lists what each can do"
+        )
+    return unbind(row, attributes, names, engine.run(recurrence, mode))
+
+
+def compute_named(name: str) -> Compute:
+    """Return a compute mode.
+
+    Raises:
+        InvalidRequest: there is none of that name.
+    """
+    try:
+        return Compute(name)
+    except ValueError:
+        choices = " or ".join(Compute)
+        raise InvalidRequest(f"compute must be {choices}, got '{name}'") from None

@@ -1,0 +1,59 @@
+"""All operators, by name and by where they stand in a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.operators import onnx_rows, openvino_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.operators.operator import Operator
+
+OPERATORS: Mapping[str, Operator] = {
+    row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS)
+}
+
+
+def operator_named(name: str) -> Operator:
+    """Return the row of that name, such as `LSTM-14`.
+
+    Raises:
+        InvalidRequest: there is none; the sentence says which row serves that opset, if one does.
+    """
+    if name in OPERATORS:
+        return OPERATORS[name]
+    kind, _, version = name.partition("-")
+    if versions := _versions(kind):
+        listed = ", ".join(row.name for row in versions)
+        serving = _serving(versions, int(version)) if version.isdecimal() else None
+        hint = f"; opset {version} uses {serving.name}" if serving else ""
+        raise InvalidRequest(f"unknown operator '{name}': there are {listed}{hint}")
+    raise InvalidRequest(f"unknown operator '{name}'{did_you_mean(name, OPERATORS)}")
+
+
+def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
+    """Return the row that serves a node of a model, or None when it is not a recurrent operator.
+
+    Args:
+        domain: of the node; "ai.onnx" is the same as "".
+        op_type: of the node.
+        opset: the version the model imports of that domain.
+    """
+    if domain == "ai.onnx":
+        domain = ""
+    return _serving([row for row in _versions(op_type) if row.domain == domain], opset)
+
+
+def _versions(op_type: str) -> list[Operator]:
+    """Every version of an operator type, oldest first."""
+    return [row for row in OPERATORS.values() if row.type == op_type]
+
+
+def _serving(versions: list[Operator], opset: int) -> Operator | None:
+    """The newest of them that is not newer than the opset."""
+    return max(
+        (row for row in versions if row.version <= opset), key=lambda row: row.version, default=None
+    )

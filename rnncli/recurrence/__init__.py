@@ -1,0 +1,1 @@
+"""The narrow waist: the canonical recurrence, its cells, activations and readings."""

@@ -1,0 +1,130 @@
+"""The equations of each cell, as the specification writes them, over any arithmetic.
+
+In the code, `x` holds Xt*(W^T) + Wb + Rb of each gate and `R(H)` is H*(R^T) of each gate, so that
+their sum is the pre-activation of every gate; `f`, `g`, `h` clip their argument before applying the
+activation. The one bias not in `x` is the Rbh of a GRU with linear_before_reset.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.recurrence.arithmetic import Value
+
+States: TypeAlias = "tuple[Value, ...]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What a step needs besides Xt and the states, for one direction.
+
+    Attributes:
+        R: (state [N, H], gates) -> state*(R^T) of each of those gates, [gates, N, H].
+        f: the gates' activation, after clipping.
+        g: the cell's (LSTM) or hidden gate's (GRU) activation, after clipping.
+        h: the LSTM's hidden activation, after clipping where the reading clip-scope says so.
+        P: peephole weights [3, H], gates i, o, f; or None.
+        Rbh: recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`.
+        input_forget: the LSTM's forget gate is 1 - it.
+        linear_before_reset: the GRU resets after the linear transformation.
+    """
+
+    R: Callable[..., Value]
+    f: Callable[[Value], Value]
+    g: Callable[[Value], Value]
+    h: Callable[[Value], Value]
+    P: Value | None = None
+    Rbh: Value = 0
+    input_forget: bool = False
+    linear_before_reset: bool = False
+
+
+def rnn_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance an RNN by one time step.
+
+    Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi)
+    """
+    (H,) = states
+    (i,) = x + p.R(H)
+    return (p.f(i),)
+
+
+def gru_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance a GRU by one time step.
+
+    zt = f(Xt*(Wz^T) + Ht-1*(Rz^T) + Wbz + Rbz)
+    rt = f(Xt*(Wr^T) + Ht-1*(Rr^T) + Wbr + Rbr)
+    ht = g(Xt*(Wh^T) + (rt (.) Ht-1)*(Rh^T) + Rbh + Wbh)        when linear_before_reset = 0
+    ht = g(Xt*(Wh^T) + (rt (.) (Ht-1*(Rh^T) + Rbh)) + Wbh)      when linear_before_reset != 0
+    Ht = (1 - zt) (.) ht + zt (.) Ht-1
+    """
+    (H,) = states
+    if p.linear_before_reset:
+        product = p.R(H)
+        z, r = p.f(x[:2] + product[:2])
+        h = p.g(x[2] + r * (product[2] + p.Rbh))
+    else:
+        z, r = p.f(x[:2] + p.R(H, slice(0, 2)))
+        h = p.g(x[2] + p.R(r * H, slice(2, 3))[0])
+    return ((1 - z) * h + z * H,)
+
+
+def lstm_step(p: Parameters, x: Value, states: States) -> States:
+    """Advance an LSTM by one time step.
+
+    it = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Pi (.) Ct-1 + Wbi + Rbi)
+    ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf + Rbf)   or 1 - it with input_forget
+    ct = g(Xt*(Wc^T) + Ht-1*(Rc^T) + Wbc + Rbc)
+    Ct = ft (.) Ct-1 + it (.) ct
+    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)
+    Ht = ot (.) h(Ct)
+    """
+    H, C = states
+    i, o, f, c = x + p.R(H)
+    Pi, Po, Pf = (None, None, None) if p.P is None else p.P
+    i = p.f(_peep(i, Pi, C))
+    f = 1 - i if p.input_forget else p.f(_peep(f, Pf, C))
+    C = f * C + i * p.g(c)
+    o = p.f(_peep(o, Po, C))
+    return o * p.h(C), C
+
+
+def _peep(gate: Value, P: Value | None, C: Value) -> Value:
+    """Add P (.) C. An absent P adds nothing at all: 0 times an infinite cell would be NaN."""
+    return gate if P is None else gate + P * C
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A kind of recurrent cell.
+
+    Attributes:
+        gates: the canonical order of the gates along axis 1 of W, R and the biases, a letter each.
+        states: how many states it carries: H alone, or H and C.
+        activations: the letters of its activation functions, in order.
+        step: the equations.
+    """
+
+    name: str
+    gates: str
+    states: int
+    activations: str
+    step: Callable[[Parameters, Value, States], States]
+
+    @property
+    def equations(self) -> str:
+        """The specification's lines."""
+        text = inspect.getdoc(self.step) or ""
+        return text.partition("\n\n")[2]
+
+
+CELLS: Mapping[str, Cell] = {
+    "RNN": Cell("RNN", gates="i", states=1, activations="f", step=rnn_step),
+    "GRU": Cell("GRU", gates="zrh", states=1, activations="fg", step=gru_step),
+    "LSTM": Cell("LSTM", gates="iofc", states=2, activations="fgh", step=lstm_step),
+}

@@ -1,0 +1,82 @@
+"""Contested points of the specifications. Each is a reading: a named switch with a default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sentence of a specification that can be read in more than one way.
+
+    Attributes:
+        choices: what it can be read as; the first is the default unless the dialect says otherwise.
+        summary: what is contested.
+        meanings: choice -> what it does.
+    """
+
+    summary: str
+    meanings: Mapping[str, str]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of the choices, the usual default first."""
+        return tuple(self.meanings)
+
+
+READINGS: Mapping[str, Reading] = {
+    "alpha-order": Reading(
+        "which activation an element of activation_alpha or activation_beta belongs to",
+        {
+            "queue": "consumed in order by only those functions that take one",
+            "positional": "element k belongs to activation k, whether it takes one or not",
+        },
+    ),
+    "clip-scope": Reading(
+        "whether `applied to the input of activations` includes the LSTM's h(Ct)",
+        {
+            "activations": "the input of every activation is clipped, Ct into h included",
+            "gates": "only the pre-activations of the gates are clipped",
+        },
+    ),
+    "zero-length": Reading(
+        "the last state of a sequence of length 0",
+        {
+            "zero": "zero",
+            "initial": "the initial state",
+        },
+    ),
+    "recurrence": Reading(
+        "opsets 1 and 3 write Ht-1*R without the transpose",
+        {
+            "transposed": "Ht-1*(R^T), as corrected in opset 7 and as everybody computes it",
+            "literal": "Ht-1*R, as written",
+        },
+    ),
+    "threshold-tie": Reading(
+        "ThresholdedRelu at x = alpha",
+        {
+            "ge": "x where x >= alpha, as the recurrent operators say",
+            "gt": "x where x > alpha, as the operator ThresholdedRelu says",
+        },
+    ),
+}
+
+
+def check_reading(name: str, value: str) -> None:
+    """Refuse a reading or a choice that does not exist.
+
+    Raises:
+        InvalidRequest: with the choices, and a suggestion for a misspelling.
+    """
+    if name not in READINGS:
+        raise InvalidRequest(f"unknown reading '{name}'{did_you_mean(name, READINGS)}")
+    if value not in READINGS[name].choices:
+        choices = " or ".join(READINGS[name].choices)
+        raise InvalidRequest(f"reading '{name}' must be {choices}, got '{value}'")

@@ -1,0 +1,81 @@
+"""The canonical recurrence: what every operator becomes, and all that a backend sees."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array, DType
+    from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.cells import Cell
+
+
+class Direction(StrEnum):
+    """Which way a scan walks through time."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recurrence:
+    """One evaluation, in canonical form: time-major, gates in the cell's order.
+
+    T steps, N sequences, I inputs, H units, D directions, G gates. Arrays have the tensors' own
+    dtype and may be views; a backend widens what it needs.
+
+    Attributes:
+        cell: its equations.
+        dtype: of the tensors, and of the outputs.
+        X: inputs [T, N, I]. Steps past a sequence's length are padding and may hold anything.
+        W: input weights [D, G, H, I].
+        R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
+        Wb: input bias [D, G, H], or None.
+        Rb: recurrent bias [D, G, H], or None.
+        P: peephole weights [D, 3, H], gates i, o, f, or None.
+        initial: one initial state [D, N, H] per state of the cell; None means zero.
+        lengths: valid steps of each sequence [N], int64, in 0..T; None means T.
+        directions: D of them.
+        activations: for each direction, one per letter of `cell.activations`.
+        clip: bound of pre-activations; infinity means none.
+        clip_hidden: whether the input of h is clipped too (reading clip-scope).
+        keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
+        input_forget: LSTM: the forget gate is 1 - it.
+        linear_before_reset: GRU: reset after the linear transformation.
+        wants_Y: whether all steps are asked for, or the last states only.
+    """
+
+    cell: Cell
+    dtype: DType
+    X: Array
+    W: Array
+    R: Array
+    Wb: Array | None
+    Rb: Array | None
+    P: Array | None
+    initial: tuple[Array | None, ...]
+    lengths: Array | None
+    directions: tuple[Direction, ...]
+    activations: tuple[tuple[Activation, ...], ...]
+    clip: float = math.inf
+    clip_hidden: bool = True
+    keep_initial: bool = False
+    input_forget: bool = False
+    linear_before_reset: bool = False
+    wants_Y: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What a backend returns, in the recurrence's dtype.
+
+    Attributes:
+        Y: H after every step [T, D, N, H], zero in padding; None when not asked for.
+        last: one last state [D, N, H] per state of the cell: Y_h, and Y_c for an LSTM.
+    """
+
+    Y: Array | None
+    last: tuple[Array, ...]
