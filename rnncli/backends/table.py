@@ -47,3 +47,15 @@ def backend_named(name: str) -> Backend:
         return cast("Backend", getattr(import_module(module), attribute)())
     except ImportError as error:
         raise Unsupported(f"backend '{name}' does not import: {error}") from error
+
+
+def describe_backends() -> list[dict[str, str]]:
+    """Return name, summary and origin of every backend, also of one that does not import."""
+    rows = []
+    for name, where in BACKENDS.items():
+        try:
+            summary = backend_named(name).summary
+        except Unsupported as error:
+            summary = f"unusable: {error}"
+        rows.append({"backend": name, "summary": summary, "from": where})
+    return rows

@@ -30,6 +30,7 @@ class Activation:
         function: over any arithmetic; called with x, alpha, beta.
         alpha: its default, or None when the function takes no alpha.
         beta: its default, or None when the function takes no beta.
+        note: where the defaults come from, when not from an ONNX operator.
         readings: (reading, choice) -> the function under that reading, where it differs.
     """
 
@@ -38,6 +39,7 @@ class Activation:
     function: Function
     alpha: float | None = None
     beta: float | None = None
+    note: str = ""
     readings: Mapping[tuple[str, str], Function] | None = None
 
     def __call__(self, math: Arithmetic, x: Value) -> Value:
@@ -92,11 +94,12 @@ def _softsign(math: Arithmetic, x: Value, _: float, __: float) -> Value:
     return x / (1 + math.absolute(x))
 
 
+_OURS = "our defaults: no current ONNX operator defines them"
 _ROWS = (
     Activation("Relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
     Activation("Tanh", "(1 - e^{-2x})/(1 + e^{-2x})", lambda math, x, _, __: math.tanh(x)),
     Activation("Sigmoid", "1/(1 + e^{-x})", lambda math, x, _, __: math.sigmoid(x)),
-    Activation("Affine", "alpha*x + beta", _affine, alpha=1.0, beta=0.0),
+    Activation("Affine", "alpha*x + beta", _affine, alpha=1.0, beta=0.0, note=_OURS),
     Activation("LeakyRelu", "x if x >= 0 else alpha * x", _leaky_relu, alpha=_float32(0.01)),
     Activation(
         "ThresholdedRelu",
@@ -105,7 +108,7 @@ _ROWS = (
         alpha=1.0,
         readings={("threshold-tie", "gt"): _thresholded_relu_strict},
     ),
-    Activation("ScaledTanh", "alpha*Tanh(beta*x)", _scaled_tanh, alpha=1.0, beta=1.0),
+    Activation("ScaledTanh", "alpha*Tanh(beta*x)", _scaled_tanh, alpha=1.0, beta=1.0, note=_OURS),
     Activation(
         "HardSigmoid",
         "min(max(alpha*x + beta, 0), 1)",

@@ -1,0 +1,5 @@
+"""The command line: each command parses, calls and prints; nothing else."""
+
+from rnncli.cli.group import main
+
+__all__ = ["main"]

@@ -1,0 +1,158 @@
+"""The group of all commands, and how any failure becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+
+import click
+
+from rnncli import __version__
+from rnncli.errors import RnncliWarning, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+# name -> (module:attribute, the first line of its help); modules are imported when they are called.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "run": (
+        "rnncli.cli.run:run",
+        "Evaluate models and operator configs; print a summary, write outputs.",
+    ),
+    "inspect": (
+        "rnncli.cli.inspect:inspect",
+        "Show a config with every default filled in, or a model's recurrent nodes.",
+    ),
+    "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
+    "compare": (
+        "rnncli.cli.compare:compare",
+        "Compare two files or folders of tensors; exit 1 when they differ.",
+    ),
+    "convert": ("rnncli.cli.convert:convert", "Convert tensors from one file format to another."),
+    "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
+    "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
+    "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
+    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of operator configs."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose `--help` imports no command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command and give it the options every command has."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = cast("click.Command", getattr(import_module(module), attribute))
+        if not any(parameter.name == "traceback" for parameter in command.params):
+            command.params.append(_traceback_option())
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for a misspelt one."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+def _traceback_option() -> click.Option:
+    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.find_root().meta["traceback"] = True
+
+    return click.Option(
+        ["--traceback"],
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
+        help="Show the Python traceback of a failure.",
+    )
+
+
+@click.group(cls=LazyGroup, params=[_traceback_option()])
+@click.version_option(__version__, prog_name="rnncli")
+def cli() -> None:
+    """Evaluate recurrent neural operators exactly as their specifications say.
+
+    RNN, GRU and LSTM of every ONNX opset, and OpenVINO's RNNSequence, from a YAML config or inside
+    any .onnx model. Tables go to standard output, as tab-separated lines in a pipe; talk goes to
+    standard error. Every option is also read from RNNCLI_<COMMAND>_<OPTION>.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line; never shows a traceback unless asked to."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", RnncliWarning)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Invoke the group and turn whatever happens into an exit code."""
+    meta: dict[str, Any] = {}
+    try:
+        with cli.make_context("rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI") as ctx:
+            meta = ctx.meta
+            cli.invoke(ctx)
+            sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 -- the last line of defence
+        if meta.get("traceback"):
+            traceback.print_exc()
+        return report(error)
+    return 0
+
+
+def report(error: BaseException) -> int:
+    """Print a failure as the user should see it and return its exit code."""
+    from rnncli.reports.failures import describe
+
+    sentence, code = describe(error)
+    click.echo(sentence, err=True)
+    return code
+
+
+def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print our own warnings as one line; those of libraries concern developers, not users."""
+    del filename, lineno, file, line
+    if issubclass(category, RnncliWarning):
+        click.echo(f"warning: {message}", err=True)

@@ -1,0 +1,33 @@
+"""`rnncli ops`."""
+
+from __future__ import annotations
+
+import click
+
+from rnncli.cli.options import OPERATOR, json_option
+from rnncli.reports.tables import print_json_line, print_table
+
+
+@click.command()
+@click.argument("operator", type=OPERATOR, required=False)
+@json_option
+def ops(operator: str | None, as_json: bool) -> None:
+    """List the operators, or show one in full.
+
+    With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
+    gate order, equations, activations and readings.
+    """
+    from rnncli.operators import OPERATORS, operator_named
+    from rnncli.reports.operators import as_record, as_text, summary
+
+    if operator is not None:
+        row = operator_named(operator)
+        print_json_line(as_record(row)) if as_json else click.echo(as_text(row))
+    elif as_json:
+        for row in OPERATORS.values():
+            print_json_line(as_record(row))
+    else:
+        print_table(
+            ("operator", "dialect", "dtypes", "inputs", "attributes"),
+            [summary(row) for row in OPERATORS.values()],
+        )

@@ -1,0 +1,130 @@
+"""Options that several commands share, one decorator each, and the types of their values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Name(click.ParamType):
+    """A name from one of our tables, completed by the shell; the table is imported on use."""
+
+    def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
+        self.name = name
+        self.known = known
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the known names."""
+        del ctx, param
+        folded = incomplete.casefold()
+        return [CompletionItem(n) for n in self.known() if n.casefold().startswith(folded)]
+
+
+class Pair(click.ParamType):
+    """`NAME=VALUE`; the value is read by a function that raises ValueError on nonsense."""
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[str], Any] = str,
+        known: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        self.name = name
+        self.read = read
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """Split at the first `=`; tensor names may hold anything else."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = str(value).partition("=")
+        if not equals or not name:
+            self.fail(f"expected {self.name}, got '{value}'", param, ctx)
+        try:
+            return name, self.read(text)
+        except ValueError:
+            self.fail(f"expected {self.name}, got '{value}'", param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the known pairs."""
+        del ctx, param
+        return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
+
+
+def _operators() -> Iterable[str]:
+    from rnncli.operators import OPERATORS
+
+    return OPERATORS
+
+
+def _backends() -> Iterable[str]:
+    from rnncli.backends import BACKENDS
+
+    return BACKENDS
+
+
+def _readings() -> Iterable[str]:
+    from rnncli.recurrence.readings import READINGS
+
+    return [f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices]
+
+
+OPERATOR = Name("operator", _operators)
+TARGET = click.Path(path_type=str, allow_dash=True)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON lines, one object per case."
+)
+backend_option = click.option(
+    "--backend",
+    type=Name("name", _backends),
+    default="numpy",
+    show_default=True,
+    help="What evaluates the recurrent operators; `rnncli backends` lists them.",
+)
+compute_option = click.option(
+    "--compute",
+    type=click.Choice(["float64", "native"]),
+    default="float64",
+    show_default=True,
+    help="float64: everything in float64, each output rounded once; native: the tensors' dtype.",
+)
+readings_option = click.option(
+    "--reading",
+    "readings",
+    type=Pair("NAME=VALUE", known=_readings),
+    multiple=True,
+    help="Choose how a contested point of the specification is read; `rnncli ops NAME` lists them.",
+)
+
+
+def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --atol, --rtol, --max-ulp and --equal-nan; each tolerance may name one output."""
+    options = (
+        click.option("--atol", "atol", multiple=True, metavar="[NAME:]NUMBER", help="Absolute."),
+        click.option(
+            "--rtol", "rtol", multiple=True, metavar="[NAME:]NUMBER", help="Relative to B's value."
+        ),
+        click.option(
+            "--max-ulp",
+            "max_ulp",
+            multiple=True,
+            metavar="[NAME:]NUMBER",
+            help="In units in the last place; alone it is the only test, else it excuses too.",
+        ),
+        click.option("--equal-nan", is_flag=True, help="NaN equals NaN."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function

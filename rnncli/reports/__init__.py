@@ -1,0 +1,1 @@
+"""What people and scripts see: tables, JSON lines, sentences for failures."""

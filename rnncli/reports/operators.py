@@ -1,0 +1,155 @@
+"""An operator's row, for people and for scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rnncli.operators.operator import SYMBOLS
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.readings import READINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rnncli.operators import Attribute, Operator
+    from rnncli.operators.operator import Dim, Tensor
+
+_LETTERS = {name: letter for letter, name in SYMBOLS.items()}
+
+
+def summary(operator: Operator) -> tuple[str, str, str, str, str]:
+    """Return its line in `rnncli ops`: name, dialect, dtypes, inputs and attributes."""
+    return (
+        operator.name,
+        operator.dialect,
+        " ".join(operator.dtypes),
+        " ".join(row.name if not row.optional else f"[{row.name}]" for row in operator.inputs),
+        " ".join(operator.attributes),
+    )
+
+
+def as_text(operator: Operator) -> str:
+    """Return the page `rnncli ops NAME` shows."""
+    blocks = (
+        [f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"],
+        _section("Sizes", ((letter, name) for letter, name in SYMBOLS.items())),
+        _section("Inputs", (_tensor(operator, row) for row in operator.inputs)),
+        _section("Outputs, any of which may be left out", map(_output, operator.outputs)),
+        _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
+        _section("Gates", ((_gate_order(operator), "their order in W, R and B"),)),
+        ["Equations", *(f"  {line}" for line in operator.cell.equations.splitlines())],
+        _section(
+            f"Activations, default {', '.join(operator.default_activations)}", _functions(operator)
+        ),
+        _section("Readings of contested points, the default marked *", _readings(operator)),
+    )
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    """Align columns below a title."""
+    rows = [tuple(row) for row in rows]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+    return [title, *(f"  {line.rstrip()}" for line in lines)]
+
+
+def _spelled(dims: tuple[Dim, ...]) -> str:
+    """Write a shape with one letter a size."""
+    letters = (
+        _LETTERS[dim.symbol] if dim.multiple == 1 else f"{dim.multiple}*{_LETTERS[dim.symbol]}"
+        for dim in dims
+    )
+    return f"[{', '.join(letters)}]"
+
+
+def _shapes(row: Tensor) -> str:
+    """Write its shape; both where layout changes it."""
+    spelled = [_spelled(dims) for dims in row.shapes]
+    return spelled[0] if len(spelled) == 1 else f"{spelled[0]}, layout 1: {spelled[1]}"
+
+
+def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
+    need = "" if row.optional else "required; "
+    return row.name, _shapes(row), _element_type(operator, row), need + row.summary
+
+
+def _element_type(operator: Operator, row: Tensor) -> str:
+    """Write T, spelled out once, at the first input."""
+    if row.dtypes:
+        return "any integer" if len(row.dtypes) > 1 else row.dtypes[0]
+    return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
+
+
+def _output(row: Tensor) -> tuple[str, str, str]:
+    return row.name, _shapes(row), row.summary
+
+
+def _attribute(row: Attribute) -> tuple[str, str, str, str]:
+    default = "required" if row.required else _default(row)
+    return row.name, row.type, default, row.summary
+
+
+def _default(row: Attribute) -> str:
+    if row.default is None:
+        return "no default"
+    value = " ".join(row.default) if isinstance(row.default, list) else row.default
+    return f"default {value}"
+
+
+def _gate_order(operator: Operator) -> str:
+    return ", ".join(operator.gates)
+
+
+def _functions(operator: Operator) -> Iterator[tuple[str, str, str]]:
+    for name in operator.activations:
+        row = ACTIVATIONS[name]
+        takes = {"alpha": row.alpha, "beta": row.beta}
+        defaults = (f"{key} {value:.6g}" for key, value in takes.items() if value is not None)
+        yield name, row.formula, ", ".join(defaults) + (f" ({row.note})" if row.note else "")
+
+
+def _readings(operator: Operator) -> Iterator[tuple[str, str, str]]:
+    for name, default in operator.readings.items():
+        for choice, meaning in READINGS[name].meanings.items():
+            yield f"{name}={choice}", "*" if choice == default else "", meaning
+
+
+def as_record(operator: Operator) -> dict[str, Any]:
+    """Return the row as JSON holds it."""
+    return {
+        "name": operator.name,
+        "dialect": operator.dialect,
+        "domain": operator.domain,
+        "inputs": [
+            _tensor_record(operator, row, required=not row.optional) for row in operator.inputs
+        ],
+        "outputs": [_tensor_record(operator, row, required=False) for row in operator.outputs],
+        "attributes": [_attribute_record(row) for row in operator.attributes.values()],
+        "gates": list(operator.gates),
+        "equations": operator.cell.equations.splitlines(),
+        "activations": list(operator.activations),
+        "default_activations": list(operator.default_activations),
+        "readings": dict(operator.readings),
+    }
+
+
+def _tensor_record(operator: Operator, row: Tensor, *, required: bool) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "shapes": [[str(dim) for dim in dims] for dims in row.shapes],
+        "dtypes": list(row.dtypes or operator.dtypes),
+        "required": required,
+        "summary": row.summary,
+    }
+
+
+def _attribute_record(row: Attribute) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "type": row.type,
+        "default": row.default,
+        "required": row.required,
+        "choices": list(row.choices),
+        "summary": row.summary,
+    }

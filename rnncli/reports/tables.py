@@ -1,0 +1,72 @@
+"""Tables: drawn on a terminal, tab-separated in a pipe, JSON lines when asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+def is_drawn() -> bool:
+    """Whether tables are drawn: on a terminal, or where FORCE_COLOR says to act like one."""
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows under a heading; numbers are aligned to the right on a terminal."""
+    if is_drawn():
+        _draw(columns, list(rows))
+        return
+    click.echo("\t".join(columns))
+    for row in rows:
+        click.echo("\t".join(_plain(cell) for cell in row))
+
+
+def _plain(cell: Any) -> str:
+    """Write a cell on one line of a tab-separated table."""
+    return shown(cell).replace("\t", " ").replace("\n", " ")
+
+
+def shown(cell: Any) -> str:
+    """Write a cell: floats with six digits, absent values as a dash."""
+    if cell is None:
+        return "-"
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for k, name in enumerate(columns):
+        numeric = any(isinstance(row[k], int | float) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(shown(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else 10_000
+    Console(width=width).print(table)
+
+
+def print_json_line(record: Mapping[str, Any]) -> None:
+    """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for."""
+    click.echo(json.dumps(_jsonable(record), ensure_ascii=False, allow_nan=False))
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    return value

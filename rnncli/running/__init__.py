@@ -1,0 +1,1 @@
+"""What `rnncli run` does: from targets to outputs, summaries and files."""

@@ -1,0 +1,110 @@
+"""What a run was asked for, and what came of it; both travel between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.judging.comparison import Comparison, Tolerance
+    from rnncli.numerics import Array
+    from rnncli.running.summary import TensorSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """How to run targets.
+
+    Attributes:
+        tolerance: for expected outputs that come with a target.
+        backend, compute, readings: the arithmetic of recurrent operators.
+        input_files: input name -> `FILE` or `FILE.npz::KEY`.
+        inputs_from: a file or folder of several inputs; "" for none.
+        seed: of generated inputs; None leaves it to the target.
+        shapes: input name -> shape of a generated input.
+        dims: name of a symbolic dimension -> its size.
+        data_set: the number of the one test data set to run; None runs all of them.
+    """
+
+    tolerance: Tolerance
+    backend: str = "numpy"
+    compute: str = "float64"
+    readings: Mapping[str, str] = field(default_factory=dict)
+    input_files: Mapping[str, str] = field(default_factory=dict)
+    inputs_from: str = ""
+    seed: int | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    data_set: int | None = None
+
+    @property
+    def gives_inputs(self) -> bool:
+        """Whether input values were given, rather than left to the target."""
+        return bool(self.input_files or self.inputs_from)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One evaluation of a target.
+
+    Attributes:
+        name: of the test data set, or "" when there is none.
+        inputs: as fed.
+        outputs: as computed.
+        seconds: what the evaluation took, loading and writing excluded.
+        expected: the outputs that came with the target; None when none did.
+    """
+
+    name: str
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+    seconds: float
+    expected: dict[str, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What is shown of one evaluation.
+
+    Attributes:
+        name: of the test data set, or "".
+        seconds: what the evaluation took.
+        outputs: a summary of each.
+        comparison: against expected outputs; None when there were none.
+    """
+
+    name: str
+    seconds: float
+    outputs: tuple[TensorSummary, ...]
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """What came of one target.
+
+    Attributes:
+        target: as given.
+        runs: one for each data set; empty when it failed.
+        error: why it failed, or "".
+        exit_code: 0, 1 when an output differs, else the failure's.
+        warnings: what the user should know.
+        traceback: of the failure.
+    """
+
+    target: str
+    runs: tuple[RunReport, ...] = ()
+    error: str = ""
+    exit_code: int = 0
+    warnings: tuple[str, ...] = ()
+    traceback: str = ""
+
+    def as_record(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        from dataclasses import asdict
+
+        record = asdict(self)
+        del record["traceback"]
+        return record
