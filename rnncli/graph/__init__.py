@@ -1,0 +1,1 @@
+"""Whole ONNX models: loading, inputs, evaluation, and the recurrent nodes inside them."""

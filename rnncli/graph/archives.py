@@ -1,0 +1,112 @@
+"""Unpack a model-zoo archive: plain files only, inside the target folder, of bounded size."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_MOST_FILES = 100_000
+_ALWAYS_ALLOWED = 256 << 20
+_LARGEST_RATIO = 20  # trained weights hardly compress; a bomb grows a thousandfold
+
+
+class _Member(NamedTuple):
+    """A file in an archive: `size` is what the archive claims, `open` gives its bytes."""
+
+    name: str
+    size: int
+    open: Callable[[], Any]
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Write every file of a .zip, .tar, .tar.gz or .tgz under a folder.
+
+    Raises:
+        UnreadableFile: the archive is damaged, holds links or devices, names a path outside the
+            folder, or unpacks to far more than a model can.
+    """
+    members = _zip_members if archive.suffix.lower() == ".zip" else _tar_members
+    allowance = max(_ALWAYS_ALLOWED, _LARGEST_RATIO * archive.stat().st_size)
+    try:
+        for count, member in enumerate(members(archive, allowance)):
+            allowance -= member.size
+            if allowance < 0 or count >= _MOST_FILES:
+                raise UnreadableFile(_too_large(archive))
+            _write(member, folder / _inner_path(member.name))
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise UnreadableFile(f"{archive}: damaged archive: {error}") from error
+    except (NotImplementedError, RuntimeError) as error:  # encrypted, or an unknown compression
+        raise UnreadableFile(f"{archive}: {error}") from error
+
+
+def _too_large(archive: Path) -> str:
+    return f"{archive}: unpacks to far more than a model of {archive.stat().st_size} bytes can"
+
+
+def _inner_path(name: str) -> PurePosixPath:
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in name or not path.parts:
+        raise UnreadableFile(f"archive member '{name}' would be written outside its folder")
+    return path
+
+
+def _write(member: _Member, path: Path) -> None:
+    """Write one file, never more bytes than the archive claimed for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with member.open() as source, path.open("xb") as target:
+        shutil.copyfileobj(_Bounded(source, member.size, f"archive member '{member.name}'"), target)
+
+
+def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
+    with zipfile.ZipFile(archive) as opened:
+        for info in opened.infolist():
+            kind = stat.S_IFMT(info.external_attr >> 16)
+            if info.is_dir():
+                continue
+            if kind not in (0, stat.S_IFREG):
+                raise UnreadableFile(f"{archive}: '{info.filename}' is a link or a device")
+            yield _Member(info.filename, info.file_size, partial(opened.open, info))
+
+
+def _tar_members(archive: Path, allowance: int) -> Iterator[_Member]:
+    """Read a tar as a stream: even its headers cannot make it read more than the allowance."""
+    packed = archive.suffix.lower() in (".gz", ".tgz")
+    with gzip.open(archive) if packed else archive.open("rb") as source:
+        # Besides the files, a tar holds one header block for each and padding.
+        stream: Any = _Bounded(source, allowance + 1024 * _MOST_FILES, str(archive))
+        with tarfile.open(fileobj=stream, mode="r|") as opened:
+            for info in opened:
+                if info.isdir():
+                    continue
+                if not info.isfile():
+                    raise UnreadableFile(f"{archive}: '{info.name}' is a link or a device")
+                yield _Member(info.name, info.size, partial(opened.extractfile, info))
+
+
+class _Bounded:
+    """A readable stream that refuses to give more than `limit` bytes."""
+
+    def __init__(self, source: Any, limit: int, name: str) -> None:
+        self._source, self._left, self._name = source, limit, name
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, at most `size` unless it is negative."""
+        wanted = size if 0 <= size <= self._left else self._left + 1
+        data: bytes = self._source.read(wanted)
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnreadableFile(f"{self._name} is larger than it may be")
+        return data

@@ -1,0 +1,191 @@
+"""Functions of a model and of ONNX's own library, with the attributes of one call filled in.
+
+A call is evaluated on a copy of the function in which every reference to an attribute is replaced
+by its value, so nodes inside a function are like any others: what they carry is what they have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import AttributeProto, FunctionProto, helper
+from onnx.reference.op_run import OpRun
+
+from rnncli.graph.model import bodies, function_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from onnx import NodeProto
+    from onnx.defs import OpSchema
+
+    from rnncli.graph.evaluator import Evaluator
+    from rnncli.graph.model import Model
+    from rnncli.graph.recurrent_node import Arithmetic
+
+
+def resolve_call(
+    function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+) -> FunctionProto:
+    """Return a copy of a function with its attributes replaced by those of a call.
+
+    An attribute that neither the call nor a default gives is left out wherever it is referred to.
+
+    Args:
+        function: the function.
+        call: the node that calls it.
+        schema: of the operator, when the function is how ONNX's own library defines it.
+    """
+    values = _schema_defaults(schema) if schema else {}
+    values |= {attribute.name: attribute for attribute in function.attribute_proto}
+    values |= {attribute.name: attribute for attribute in call.attribute}
+    resolved = FunctionProto()
+    resolved.CopyFrom(function)
+    for body in bodies(resolved):
+        for node in body.node:
+            _resolve_node(node, values)
+    return resolved
+
+
+def _schema_defaults(schema: OpSchema) -> dict[str, AttributeProto]:
+    defaults = {name: attribute.default_value for name, attribute in schema.attributes.items()}
+    return {name: value for name, value in defaults.items() if value.type}
+
+
+def _resolve_node(node: NodeProto, values: Mapping[str, AttributeProto]) -> None:
+    resolved = []
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            resolved.append(attribute)
+        elif attribute.ref_attr_name in values:
+            value = AttributeProto()
+            value.CopyFrom(values[attribute.ref_attr_name])
+            value.name = attribute.name
+            resolved.append(value)
+    if len(resolved) < len(node.attribute) or any(a.ref_attr_name for a in node.attribute):
+        kept = [_copy(attribute) for attribute in resolved]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+
+
+def _copy(attribute: AttributeProto) -> AttributeProto:
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    return copy
+
+
+class Library:
+    """What all evaluators of a model share: its functions, built once for each set of attributes.
+
+    Args:
+        model: the model.
+        arithmetic: of its recurrent nodes.
+        build: makes the evaluator of a function: its body, opsets, this library, its path.
+    """
+
+    def __init__(
+        self, model: Model, arithmetic: Arithmetic, build: Callable[..., Evaluator]
+    ) -> None:
+        self.model, self.arithmetic, self.build = model, arithmetic, build
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
+        self._built: dict[tuple[Any, ...], Evaluator] = {}
+        self._building: list[str] = []
+
+    def evaluator(
+        self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+    ) -> Evaluator:
+        """Return the evaluator of a function for one call.
+
+        Raises:
+            ValueError: the function calls itself.
+        """
+        name = f"{function_name(function)}:{function.overload}"
+        if name in self._building:
+            raise ValueError(f"function {function_name(function)} calls itself")
+        attributes = sorted(attribute.SerializeToString() for attribute in call.attribute)
+        key = (name, schema.since_version if schema else 0, *attributes)
+        if key not in self._built:
+            self._building.append(name)
+            body = resolve_call(function, call, schema)
+            self._built[key] = self.build(body, {}, self, (function_name(function),))
+            self._building.pop()
+        return self._built[key]
+
+
+class FunctionCall(OpRun):
+    """A node whose operator is a function.
+
+    Args:
+        onnx_node: the call.
+        run_params: of onnx's reference.
+        library: builds and keeps the functions.
+        function: the function.
+        schema: the operator's, when ONNX itself defines it so.
+    """
+
+    def __init__(
+        self,
+        onnx_node: NodeProto,
+        run_params: dict[str, Any],
+        library: Library,
+        function: FunctionProto,
+        schema: OpSchema | None = None,
+    ) -> None:
+        super().__init__(onnx_node, run_params)
+        self._evaluator = library.evaluator(function, onnx_node, schema)
+
+    def _load_attributes(self) -> None:
+        """Attributes were put into the function when its evaluator was built."""
+        self.has_linked_attribute = False
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Evaluate the function; trailing inputs may be left out."""
+        return _call(self._evaluator, inputs)
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
+
+
+class TypedFunctionCall(OpRun):
+    """A node that ONNX defines as a function of its inputs' types: known when it runs."""
+
+    def __init__(
+        self, onnx_node: NodeProto, run_params: dict[str, Any], library: Library, opset: int
+    ) -> None:
+        self._library, self._opset = library, opset
+        super().__init__(onnx_node, run_params)
+
+    def _load_attributes(self) -> None:
+        """Attributes are read when the function is built."""
+        self.has_linked_attribute = False
+
+    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Build the function for these inputs and evaluate it."""
+        node = self.onnx_node
+        schema: Any = onnx.defs.get_schema(node.op_type, self._opset)
+        types = [_type_of(values).SerializeToString() for values in inputs]
+        body = schema.get_context_dependent_function_with_opset_version(
+            self._opset, node.SerializeToString(), types
+        )
+        function = resolve_call(FunctionProto.FromString(body), node, schema)
+        evaluator = self._library.build(function, {}, self._library, (node.op_type,))
+        return _call(evaluator, inputs)
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
+
+
+def _call(evaluator: Evaluator, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    names = evaluator.input_names
+    if len(inputs) > len(names):
+        raise ValueError(f"takes {len(names)} inputs, the node has {len(inputs)}")
+    absent = dict.fromkeys(names)
+    return tuple(evaluator.run(None, absent | dict(zip(names, inputs, strict=False))))
+
+
+def _type_of(values: Any) -> onnx.TypeProto:
+    if values is None:
+        return onnx.TypeProto()
+    number = helper.np_dtype_to_tensor_dtype(values.dtype)
+    return helper.make_tensor_type_proto(number, values.shape)

@@ -1,0 +1,285 @@
+"""The inputs of a model: checked when given, otherwise made from their declared shapes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
+from rnncli.graph.purposes import ANY, Purpose, facts_of, purpose
+from rnncli.graph.shapes import declared_shape, inferred
+from rnncli.graph.tensors import LARGEST_FROM_NOTHING
+from rnncli.numerics import dtype_numbered, dtype_of, round_to
+from rnncli.randomness import bell, integers, seed_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from onnx import ValueInfoProto
+
+    from rnncli.graph.model import Model
+    from rnncli.numerics import Array
+
+_RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
+"""Scalars whose name says what they are; any other number would be refused by the model."""
+
+
+def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
+    """Compare given inputs with the graph's declarations.
+
+    Raises:
+        InvalidRequest: a name is unknown or missing, or a dtype, a rank or a fixed dimension is
+            not the declared one.
+    """
+    declared = {value.name: value for value in model.proto.graph.input}
+    for name in inputs:
+        _known(model, name, declared)
+    missing = [value for value in model.inputs if value.name not in inputs]
+    if missing:
+        raise InvalidRequest(f"{model.name}: missing inputs: {_described(missing)}")
+    for name, values in inputs.items():
+        if declared[name].type.WhichOneof("value") == "tensor_type":
+            _check_tensor(model, declared[name], values)
+
+
+def generate_inputs(
+    model: Model,
+    given: Mapping[str, Array] | None = None,
+    *,
+    seed: int = 0,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> dict[str, Array]:
+    """Complete the inputs of a model: make those that are required and not given.
+
+    Floating-point values are bell-shaped; integers are what the nodes that read them can use:
+    lengths up to the sequence's, indices that exist. Symbols take their size from `dims`, then from
+    given inputs; those nobody names become 1.
+
+    Args:
+        model: the model.
+        given: inputs that need not be made.
+        seed: another one gives other values.
+        shapes: of inputs to be made, all dimensions.
+        dims: sizes of symbolic dimensions.
+
+    Returns:
+        All inputs by name, given and made.
+
+    Raises:
+        InvalidRequest: a shape or symbol does not fit the graph.
+        Unsupported: an input cannot be made: strings, sequences.
+
+    Warns:
+        RnncliWarning: dimensions were assumed to be 1.
+    """
+    given, shapes, dims = given or {}, shapes or {}, dims or {}
+    wanted = [value for value in model.inputs if value.name not in given]
+    found = _shapes(model, wanted, given, shapes, dims)
+    known = found | {name: np.shape(values) for name, values in given.items()}
+    skeleton = inferred(model, known)
+    facts = facts_of(skeleton)
+    inputs = dict(given)
+    for value in wanted:
+        dtype = dtype_numbered(value.type.tensor_type.elem_type)
+        reading = purpose(skeleton, facts, value.name) if dtype.numpy.kind in "iu" else ANY
+        inputs[value.name] = _values(value, found[value.name], reading, seed)
+    return inputs
+
+
+@contextmanager
+def explain_generated(model: Model, made: Iterable[str]) -> Iterator[None]:
+    """Add to the failure of a run on made inputs which shapes to give.
+
+    Args:
+        model: the model.
+        made: names of the inputs that `generate_inputs` made; with none, nothing is added.
+    """
+    names = set(made)
+    try:
+        yield
+    except InvalidRequest as error:
+        values = [value for value in model.inputs if value.name in names]
+        if not values:
+            raise
+        raise InvalidRequest(f"{error}\n{shape_hint(values)}") from error
+
+
+def shape_hint(values: Sequence[ValueInfoProto]) -> str:
+    """Say which options give made inputs other shapes."""
+    options = [f"--dim {symbol}=N" for symbol in sorted(_symbols(values))]
+    options += [f"--shape {value.name}={_template(value)}" for value in values]
+    return f"inputs were made from {_described(values)}; try {' or '.join(options)}, or give them"
+
+
+def _symbols(values: Iterable[ValueInfoProto]) -> set[str]:
+    sizes = (size for value in values for size in declared_shape(value) or ())
+    return {size for size in sizes if isinstance(size, str) and size}
+
+
+def _template(value: ValueInfoProto) -> str:
+    return ",".join(str(size) or "N" for size in declared_shape(value) or ())
+
+
+def _described(values: Iterable[ValueInfoProto]) -> str:
+    return ", ".join(f"{value.name} {describe(value)}" for value in values)
+
+
+def describe(value: ValueInfoProto) -> str:
+    """Write a declared type: ``float32 [batch, 3, ?]``."""
+    kind = value.type.WhichOneof("value") or "tensor_type"
+    if kind != "tensor_type":
+        return kind.removesuffix("_type")
+    number = value.type.tensor_type.elem_type
+    shape = declared_shape(value)
+    sizes = "of any shape" if shape is None else f"[{', '.join(str(s) or '?' for s in shape)}]"
+    return f"{dtype_numbered(number) if number else 'tensor'} {sizes}"
+
+
+def _known(model: Model, name: str, declared: Mapping[str, ValueInfoProto]) -> None:
+    if name not in declared:
+        hint = did_you_mean(name, declared) or f"; it has {_described(model.inputs) or 'none'}"
+        raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
+
+
+def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
+    number, shape = value.type.tensor_type.elem_type, declared_shape(value)
+    dtype = dtype_of(values)
+    fits = shape is None or (
+        len(shape) == values.ndim
+        and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
+    )
+    if not fits or number not in (0, dtype.onnx):
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' must be {describe(value)}, "
+            f"got {dtype} {list(values.shape)}"
+        )
+
+
+def _shapes(
+    model: Model,
+    wanted: Sequence[ValueInfoProto],
+    given: Mapping[str, Array],
+    shapes: Mapping[str, Sequence[int]],
+    dims: Mapping[str, int],
+) -> dict[str, tuple[int, ...]]:
+    """Return the size of every dimension of every input to be made."""
+    _check_names(model, wanted, shapes, dims)
+    fixed = {name: tuple(shape) for name, shape in shapes.items()}
+    fixed |= {name: values.shape for name, values in given.items()}
+    sizes = _symbol_sizes(model, fixed) | dict(dims)
+    found: dict[str, tuple[int, ...]] = {}
+    assumed: list[str] = []
+    for value in wanted:
+        shape = fixed.get(value.name)
+        if shape is None:
+            declared = _declared(model, value)
+            shape = tuple(s if isinstance(s, int) else sizes.get(s, 1) for s in declared)
+            assumed += _assumed(value, declared, sizes)
+        _check_size(model, value, shape)
+        found[value.name] = shape
+    if assumed:
+        warnings.warn(
+            f"{model.name}: assumed to be 1: {', '.join(dict.fromkeys(assumed))}",
+            RnncliWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
+    if value.type.WhichOneof("value") not in (None, "tensor_type"):
+        raise Unsupported(f"{model.name}: input '{value.name}' is a {describe(value)}; give it")
+    shape = declared_shape(value)
+    if shape is None:
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' declares no shape; give --shape {value.name}=..."
+        )
+    return shape
+
+
+def _assumed(
+    value: ValueInfoProto, declared: Sequence[int | str], sizes: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield the option for every dimension nobody gave a size."""
+    for size in declared:
+        if size == "":
+            yield f"'?' in {value.name} {describe(value)} (--shape {value.name}=...)"
+        elif isinstance(size, str) and size not in sizes:
+            yield f"{size} (--dim {size}=N)"
+
+
+def _check_names(
+    model: Model,
+    wanted: Sequence[ValueInfoProto],
+    shapes: Mapping[str, Sequence[int]],
+    dims: Mapping[str, int],
+) -> None:
+    names = {value.name: value for value in wanted}
+    for name in shapes:
+        if name not in names:
+            raise InvalidRequest(
+                f"{model.name}: no input '{name}' to give a shape{did_you_mean(name, names)}"
+            )
+    symbols = _symbols(model.inputs)
+    for symbol, size in dims.items():
+        if symbol not in symbols:
+            listed = f"; there are {', '.join(sorted(symbols))}" if symbols else "; there are none"
+            hint = did_you_mean(symbol, symbols) or listed
+            raise InvalidRequest(f"{model.name}: no symbolic dimension '{symbol}'{hint}")
+        if size < 0:
+            raise InvalidRequest(f"{model.name}: dimension {symbol} must not be negative: {size}")
+
+
+def _symbol_sizes(model: Model, fixed: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Return the sizes that symbols have in shapes already fixed."""
+    sizes: dict[str, int] = {}
+    for value in model.inputs:
+        declared, shape = declared_shape(value), fixed.get(value.name)
+        if declared and shape and len(declared) == len(shape):
+            sizes |= {
+                symbol: size
+                for symbol, size in zip(declared, shape, strict=True)
+                if isinstance(symbol, str) and symbol
+            }
+    return sizes
+
+
+def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> None:
+    declared = declared_shape(value)
+    fits = declared is None or (
+        len(declared) == len(shape)
+        and all(isinstance(d, str) or d == s for d, s in zip(declared, shape, strict=True))
+    )
+    if not fits or min(shape, default=0) < 0 or math.prod(shape) > LARGEST_FROM_NOTHING:
+        reason = "too large to be made" if fits else f"it must be {describe(value)}"
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' cannot have the shape {list(shape)}: {reason}; "
+            f"give --shape {value.name}={_template(value)}"
+        )
+
+
+def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, seed: int) -> Array:
+    dtype = dtype_numbered(value.type.tensor_type.elem_type)
+    key = seed_key(seed, "inputs", value.name)
+    if dtype.is_float:
+        return np.asarray(round_to(bell(key, shape), dtype))
+    if dtype.name == "bool":
+        return integers(key, shape, 0, 1).astype(bool) if shape else np.asarray(True)
+    if dtype.numpy.kind not in "iu":
+        raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be made; give it")
+    if value.name in _RATES and not shape:
+        return np.asarray(_RATES[value.name], dtype.numpy)
+    return _integers(key, shape, reading).astype(dtype.numpy)
+
+
+def _integers(key: int, shape: tuple[int, ...], reading: Purpose) -> Array:
+    values = integers(key, shape, reading.low, reading.high)
+    if reading.lengths and values.size:
+        values = np.sort(values.ravel())[::-1].reshape(shape).copy()
+        values.flat[0] = reading.high
+    return values

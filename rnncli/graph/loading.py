@@ -1,0 +1,169 @@
+"""Read a model from a file, a model-zoo folder, or an archive of one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import warnings
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import ModelProto
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.graph.archives import unpack
+from rnncli.graph.model import Model
+from rnncli.graph.normalise import normalise
+from rnncli.graph.structure import check_structure
+from rnncli.graph.tensors import embed_attribute_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATS = {
+    ".onnx": "protobuf",
+    ".textproto": "textproto",
+    ".json": "json",
+    ".onnxtxt": "onnxtxt",
+}
+"""Format of a model file by extension, named as `onnx.serialization` names it."""
+
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+
+_LARGEST_PROTOBUF = 2**31 - 1
+_LFS_POINTER = b"version https://git-lfs"
+_DEEPEST_TEXT = 100  # protobuf's own limit; onnx's text parser has none and overflows the stack
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model and make it fit for evaluation.
+
+    Args:
+        path: a model file, a folder with ``model.onnx`` (or one ``*.onnx``) and perhaps
+            ``test_data_set_N/``, or an archive of such a folder. An archive is unpacked to a
+            temporary folder that lives as long as the model.
+
+    Raises:
+        UnreadableFile: missing, empty, truncated, foreign or hostile.
+        InvalidRequest: readable, but no valid model.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _load_folder(path, str(path))
+    if not path.is_file():
+        raise UnreadableFile(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    if path.name.lower().endswith(ARCHIVES):
+        return _load_archive(path)
+    return _load_file(path, str(path))
+
+
+def model_from(proto: ModelProto, name: str = "model", folder: Path | None = None) -> Model:
+    """Make a protobuf that is already in memory fit for evaluation, in place.
+
+    Raises:
+        InvalidRequest: it is no valid model.
+    """
+    try:
+        normalise(proto)
+        check_structure(proto)
+        embed_attribute_tensors(proto, folder)
+    except RnncliError as error:
+        raise type(error)(f"{name}: {error}") from error
+    return Model(proto, name, folder, _data_sets_in(folder) if folder else ())
+
+
+def _load_archive(path: Path) -> Model:
+    folder = Path(tempfile.mkdtemp(prefix="rnncli-"))
+    try:
+        unpack(path, folder)
+        model = _load_folder(folder, str(path))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
+    return model
+
+
+def _load_folder(folder: Path, name: str) -> Model:
+    """Load the model of a folder, or of the one folder in it, as archives are packed."""
+    models = _models_in(folder)
+    while not models and (inner := _only_folder(folder)):
+        folder, models = inner, _models_in(inner)
+    if not models:
+        raise UnreadableFile(f"{name}: holds no model.onnx and no other .onnx file")
+    if len(models) > 1:
+        names = ", ".join(model.name for model in models)
+        raise InvalidRequest(f"{name}: holds several models, name one: {names}")
+    return _load_file(models[0], name)
+
+
+def _models_in(folder: Path) -> list[Path]:
+    """Return ``model.onnx`` if there is one, else all models; ``._x`` is macOS's metadata."""
+    models = [path for path in _visible(folder) if path.suffix == ".onnx" and path.is_file()]
+    return [path for path in models if path.name == "model.onnx"] or models
+
+
+def _only_folder(folder: Path) -> Path | None:
+    folders = [path for path in _visible(folder) if path.is_dir() and path.name != "__MACOSX"]
+    return folders[0] if len(folders) == 1 else None
+
+
+def _visible(folder: Path) -> Iterable[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _data_sets_in(folder: Path) -> tuple[Path, ...]:
+    numbered = (
+        (int(match[1]), path)
+        for path in folder.iterdir()
+        if (match := re.fullmatch(r"test_data_set_(\d+)", path.name)) and path.is_dir()
+    )
+    return tuple(path for _, path in sorted(numbered))
+
+
+def _load_file(path: Path, name: str) -> Model:
+    try:
+        proto = _parse(_read(path), FORMATS.get(path.suffix.lower(), "protobuf"))
+        if not proto.HasField("graph"):
+            raise UnreadableFile("not an ONNX model: it has no graph")
+    except RnncliError as error:
+        raise type(error)(f"{name}: {error}") from error
+    return model_from(proto, name, path.parent)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST_PROTOBUF:
+            raise UnreadableFile("above 2 GB: no protobuf; such models keep weights beside it")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"cannot be read: {error.strerror}") from error
+    if not data:
+        raise UnreadableFile("the file is empty")
+    if data.startswith(_LFS_POINTER):
+        raise UnreadableFile("a Git LFS pointer, not the model; fetch it with `git lfs pull`")
+    return data
+
+
+def _parse(data: bytes, format_name: str) -> ModelProto:
+    if format_name == "onnxtxt":
+        _refuse_deep_text(data)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # onnx calls its own text format experimental
+            serializer = onnx.serialization.registry.get(format_name)
+            return serializer.deserialize_proto(data, ModelProto())
+    except Exception as error:  # every format has its own kinds, and text ones overflow
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UnreadableFile(f"no ONNX model, or truncated ({format_name}): {reason}") from error
+
+
+def _refuse_deep_text(data: bytes) -> None:
+    depth = 0
+    for bracket in re.findall(rb"[(\[{<>}\])]", data):
+        depth += 1 if bracket in b"([{<" else -1
+        if depth > _DEEPEST_TEXT:
+            raise UnreadableFile(f"nested deeper than {_DEEPEST_TEXT} levels")

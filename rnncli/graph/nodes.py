@@ -1,0 +1,99 @@
+"""The recurrent nodes of a model, as `rnncli inspect` shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onnx import helper
+
+from rnncli.graph.model import walk
+from rnncli.graph.shapes import inferred, shapes_in
+from rnncli.operators import operator_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.graph.model import Model, Site
+    from rnncli.operators import Operator
+
+    Shape = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class RecurrentNode:
+    """A recurrent node of a model.
+
+    Attributes:
+        name: its own, or operator and position.
+        operator: the row that evaluates it.
+        path: the bodies it is inside, outermost first, then its name.
+        attributes: every attribute of the operator, defaults filled in; None where there is none,
+            ``"@x"`` where a function takes it from its caller's attribute x.
+        inputs: shape by the operator's input name, of those the node has; None where not known, ""
+            for a dimension not known.
+        outputs: the operator's output names that the node makes.
+    """
+
+    name: str
+    operator: Operator
+    path: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    inputs: Mapping[str, Shape | None]
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " / ".join(self.path)
+
+
+def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
+    """Yield the recurrent nodes at any depth, in the order written, functions after the graph."""
+    shapes = shapes_in(inferred(model, {}).proto)
+    functions = {f"{function.domain}::{function.name}" for function in model.proto.functions}
+    for site in walk(model):
+        if row := operator_for(site.node.domain, site.node.op_type, site.version):
+            inside = bool(site.path) and site.path[0] in functions
+            root = f"function {site.path[0]}" if inside else "graph"
+            path = (root, *site.path[inside:], site.name)
+            yield _described(site, row, path, {} if inside else shapes)
+
+
+def _described(
+    site: Site, row: Operator, path: tuple[str, ...], shapes: Mapping[str, Shape]
+) -> RecurrentNode:
+    node = site.node
+    return RecurrentNode(
+        name=site.name,
+        operator=row,
+        path=path,
+        attributes=_attributes(site, row),
+        inputs={
+            given.name: shapes.get(name)
+            for given, name in zip(row.inputs, node.input, strict=False)
+            if name
+        },
+        outputs=tuple(
+            made.name for made, name in zip(row.outputs, node.output, strict=False) if name
+        ),
+    )
+
+
+def _attributes(site: Site, row: Operator) -> dict[str, Any]:
+    given = {
+        attribute.name: f"@{attribute.ref_attr_name}"
+        if attribute.ref_attr_name
+        else _plain(helper.get_attribute_value(attribute))
+        for attribute in site.node.attribute
+    }
+    values = {name: attribute.default for name, attribute in row.attributes.items()} | given
+    if values.get("activations") is None:
+        directions = 2 if values.get("direction") == "bidirectional" else 1
+        values["activations"] = [*row.default_activations] * directions
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Return text as text: protobuf holds bytes."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return [_plain(item) for item in value] if isinstance(value, list) else value

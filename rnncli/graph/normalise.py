@@ -1,0 +1,71 @@
+"""Make a model's spelling uniform, in place: one name for ONNX's domain, no negative dimensions.
+
+Two more irregularities of real models need no change of the model: an omitted output has no name
+and the evaluator keeps no value for it, and initializers repeated as inputs (IR 3) are values that
+a feed may replace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import FunctionProto, GraphProto, ModelProto
+
+from rnncli.errors import InvalidRequest
+from rnncli.graph.model import all_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from onnx import ValueInfoProto
+
+    from rnncli.graph.model import Body
+
+_LONG_DOMAIN = "ai.onnx"  # ONNX's own domain, written out; its usual spelling is ""
+
+
+def normalise(proto: ModelProto) -> None:
+    """Rewrite the irregular spellings that real models contain.
+
+    Raises:
+        InvalidRequest: one domain is imported at two versions.
+    """
+    _name_imports(proto)
+    for function in proto.functions:
+        _name_imports(function)
+        function.domain = _short(function.domain)
+    for body in all_bodies(proto):
+        for node in body.node:
+            node.domain = _short(node.domain)
+        for value in _declared_values(body):
+            _forget_negative_dimensions(value)
+
+
+def _short(domain: str) -> str:
+    return "" if domain == _LONG_DOMAIN else domain
+
+
+def _name_imports(proto: ModelProto | FunctionProto) -> None:
+    """Call ONNX's domain ``""``; a model without imports is older than imports: opset 1."""
+    versions: dict[str, int] = {}
+    for imported in proto.opset_import:
+        imported.domain = _short(imported.domain)
+        if versions.setdefault(imported.domain, imported.version) != imported.version:
+            domain = imported.domain or _LONG_DOMAIN
+            raise InvalidRequest(f"domain {domain} is imported at two versions")
+    if not versions:
+        proto.opset_import.add(domain="", version=1)
+
+
+def _declared_values(body: Body) -> Iterator[ValueInfoProto]:
+    yield from body.value_info
+    if isinstance(body, GraphProto):
+        yield from body.input
+        yield from body.output
+
+
+def _forget_negative_dimensions(value: ValueInfoProto) -> None:
+    """Paddle writes -1 for a dimension it does not know; ONNX leaves such a dimension empty."""
+    for dimension in value.type.tensor_type.shape.dim:
+        if dimension.dim_value < 0:
+            dimension.Clear()

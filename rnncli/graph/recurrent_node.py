@@ -1,0 +1,99 @@
+"""A recurrent node inside a model, evaluated by our operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from onnx import helper
+from onnx.reference.op_run import OpRun
+
+from rnncli.errors import InvalidOperator, Problem
+from rnncli.operators import evaluate, problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from onnx import NodeProto
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Operator
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How recurrent operators are evaluated.
+
+    Attributes:
+        backend: name of the backend.
+        compute: "float64" or "native".
+        readings: contested points, each by its name; the operators' own defaults otherwise.
+    """
+
+    backend: str = "numpy"
+    compute: str = "float64"
+    readings: Mapping[str, str] = field(default_factory=dict)
+
+
+class RecurrentNode(OpRun):
+    """A node that one of our operators evaluates.
+
+    Args:
+        onnx_node: the node.
+        run_params: of onnx's reference.
+        row: the operator.
+        arithmetic: how it is evaluated.
+
+    Raises:
+        InvalidOperator: an attribute breaks the specification, or there are too many inputs.
+    """
+
+    def __init__(
+        self,
+        onnx_node: NodeProto,
+        run_params: dict[str, Any],
+        row: Operator,
+        arithmetic: Arithmetic,
+    ) -> None:
+        self._row, self._arithmetic = row, arithmetic
+        self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
+        self._attributes = {
+            attribute.name: helper.get_attribute_value(attribute)
+            for attribute in onnx_node.attribute
+        }
+        super().__init__(onnx_node, run_params)
+        self._wanted = [
+            output.name for output, name in zip(row.outputs, self.output, strict=False) if name
+        ]
+        if found := [*self._node_problems()]:
+            raise InvalidOperator(row.name, found)
+
+    def _load_attributes(self) -> None:
+        """Attributes are read from the node; onnx's schema knows no dialect and fills defaults."""
+        self.has_linked_attribute = False
+
+    def _node_problems(self) -> Iterator[Problem]:
+        for subject, rows in (("inputs", self._row.inputs), ("outputs", self._row.outputs)):
+            names = self.input if subject == "inputs" else self.output
+            if any(names[len(rows) :]):
+                yield Problem((subject,), f"has {len(rows)} {subject}, the node names {len(names)}")
+        for problem in problems(self._row, self._attributes, {}, self._wanted, self._readings):
+            if problem.subject[0] != "inputs":  # their shapes are known when the node runs
+                yield problem
+
+    def run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
+        """Evaluate the node; an output it does not name is None."""
+        rows = zip(self._row.inputs, inputs, strict=False)
+        outputs = evaluate(
+            self._row,
+            {row.name: values for row, values in rows if values is not None},
+            attributes=self._attributes,
+            outputs=self._wanted,
+            readings=self._readings,
+            backend=self._arithmetic.backend,
+            compute=self._arithmetic.compute,
+        )
+        return tuple(outputs.get(row.name) for row in self._row.outputs)
+
+    def _run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
+        return self.run(*inputs)

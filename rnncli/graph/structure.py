@@ -1,0 +1,72 @@
+"""What makes a protobuf a graph that can be run: every value is made once, before it is read.
+
+Operators are not judged here: `onnx.checker` refuses models of every domain it has no schema for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import FunctionProto, ModelProto
+
+from rnncli.errors import InvalidRequest
+from rnncli.graph.model import (
+    defined_names,
+    display_name,
+    function_name,
+    operator_name,
+    subgraphs,
+)
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+    from rnncli.graph.model import Body
+
+
+def check_structure(proto: ModelProto) -> None:
+    """Refuse a model that cannot be run whatever its operators do.
+
+    Raises:
+        InvalidRequest: no outputs, a value read before it is made, made twice, or never made.
+    """
+    if not proto.graph.output:
+        raise InvalidRequest("the graph has no outputs")
+    _check_body(proto.graph, frozenset(), "the graph")
+    for function in proto.functions:
+        _check_body(function, frozenset(), f"function {function_name(function)}")
+
+
+def _check_body(body: Body, outer: frozenset[str], where: str) -> None:
+    known = {*outer, *defined_names(body), ""}
+    made: set[str] = set()
+    for index, node in enumerate(body.node):
+        place = f"node '{display_name(node, index)}' ({operator_name(node)})"
+        _check_reads(node, known, place)
+        for branch, graph in subgraphs(node):
+            _check_body(graph, frozenset(known), f"{place} {branch}")
+        _check_makes(node, made, place)
+        known.update(node.output)
+        made.update(node.output)
+    _check_outputs(body, known, where)
+
+
+def _check_reads(node: NodeProto, known: set[str], place: str) -> None:
+    for name in node.input:
+        if name not in known:
+            raise InvalidRequest(f"{place} reads '{name}', which nothing before it makes")
+
+
+def _check_makes(node: NodeProto, made: set[str], place: str) -> None:
+    for name in node.output:
+        if name and name in made:
+            raise InvalidRequest(f"{place} makes '{name}', which another node makes too")
+
+
+def _check_outputs(body: Body, known: set[str], where: str) -> None:
+    names = (
+        body.output if isinstance(body, FunctionProto) else [value.name for value in body.output]
+    )
+    for name in names:
+        if name not in known:
+            raise InvalidRequest(f"{where} declares the output '{name}', which nothing makes")
