@@ -82,3 +82,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """Return the sentence that tells a user of a failure, and the exit code it calls for."""
+    if isinstance(error, RnncliError):
+        return str(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f': {error}' if str(error) else ''}", InvalidRequest.exit_code
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}", InvalidRequest.exit_code
+    sentence = f"internal error: {type(error).__name__}: {error}; rerun with --traceback"
+    return sentence, RnncliError.exit_code

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 import click
 
 from rnncli import __version__
-from rnncli.errors import RnncliWarning, did_you_mean
+from rnncli.errors import RnncliWarning, did_you_mean, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,17 +131,10 @@ def _run() -> int:
     except Exception as error:  # noqa: BLE001 -- the last line of defence
         if meta.get("traceback"):
             traceback.print_exc()
-        return report(error)
+        sentence, code = explain(error)
+        click.echo(f"error: {sentence}", err=True)
+        return code
     return 0
-
-
-def report(error: BaseException) -> int:
-    """Print a failure as the user should see it and return its exit code."""
-    from rnncli.reports.failures import describe
-
-    sentence, code = describe(error)
-    click.echo(sentence, err=True)
-    return code
 
 
 def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning

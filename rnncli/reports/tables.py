@@ -24,9 +24,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     if is_drawn():
         _draw(columns, list(rows))
         return
-    click.echo("\t".join(columns))
+    print_row(columns)
     for row in rows:
-        click.echo("\t".join(_plain(cell) for cell in row))
+        print_row(row)
+
+
+def print_row(row: Sequence[Any]) -> None:
+    """Print one line of a tab-separated table."""
+    click.echo("\t".join(_plain(cell) for cell in row))
 
 
 def _plain(cell: Any) -> str:

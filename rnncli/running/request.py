@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.judging.comparison import Comparison, Tolerance
+    from rnncli.judging.comparison import OutputComparison, Tolerance
     from rnncli.numerics import Array
     from rnncli.running.summary import TensorSummary
 
@@ -40,9 +40,10 @@ class Request:
     data_set: int | None = None
 
     @property
-    def gives_inputs(self) -> bool:
-        """Whether input values were given, rather than left to the target."""
-        return bool(self.input_files or self.inputs_from)
+    def shapes_inputs(self) -> bool:
+        """Whether inputs are given or generated, rather than taken from test data sets."""
+        asked = (self.input_files, self.inputs_from, self.shapes, self.dims)
+        return any(asked) or self.seed is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,13 +73,13 @@ class RunReport:
         name: of the test data set, or "".
         seconds: what the evaluation took.
         outputs: a summary of each.
-        comparison: against expected outputs; None when there were none.
+        comparison: each expected output, and each that was not; empty when none were expected.
     """
 
     name: str
     seconds: float
     outputs: tuple[TensorSummary, ...]
-    comparison: Comparison | None
+    comparison: tuple[OutputComparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,21 @@ class TargetReport:
     warnings: tuple[str, ...] = ()
     traceback: str = ""
 
-    def as_record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        from dataclasses import asdict
-
-        record = asdict(self)
-        del record["traceback"]
-        return record
+        runs = [
+            {
+                "data_set": run.name,
+                "seconds": run.seconds,
+                "outputs": [asdict(output) for output in run.outputs],
+                "comparison": [output.record() for output in run.comparison],
+            }
+            for run in self.runs
+        ]
+        return {
+            "target": self.target,
+            "exit_code": self.exit_code,
+            "error": self.error,
+            "warnings": list(self.warnings),
+            "runs": runs,
+        }

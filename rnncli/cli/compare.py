@@ -1,0 +1,41 @@
+"""`rnncli compare`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rnncli.cli.options import json_option, tolerance_options
+from rnncli.reports.tables import print_json_line, print_table
+
+
+@click.command()
+@click.argument("a", metavar="A", type=click.Path())
+@click.argument("b", metavar="B", type=click.Path())
+@tolerance_options
+@json_option
+@click.pass_context
+def compare(ctx: click.Context, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
+    """Compare two files or folders of tensors; exit 1 when they differ.
+
+    B is what is wanted. Without a tolerance elements must be equal; -0.0 equals 0.0, and NaN equals
+    NaN only with --equal-nan. With tolerances an element agrees when |a - b| <= atol + rtol * |b|,
+    or when at most --max-ulp floating-point numbers lie between the two.
+
+    \b
+    rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6
+    """
+    from rnncli.formats import read_outputs
+    from rnncli.judging.comparison import Tolerance
+    from rnncli.judging.comparison import compare as compare_tensors
+    from rnncli.reports.comparisons import COLUMNS, row
+
+    tolerance = Tolerance.parse(**tolerances)
+    outputs = compare_tensors(read_outputs(a), read_outputs(b), tolerance)
+    if as_json:
+        for output in outputs:
+            print_json_line(output.record())
+    else:
+        print_table(COLUMNS, [row(output) for output in outputs])
+    ctx.exit(0 if all(output.agrees for output in outputs) else 1)

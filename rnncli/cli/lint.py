@@ -1,0 +1,31 @@
+"""`rnncli lint`."""
+
+from __future__ import annotations
+
+import click
+
+from rnncli.cli.options import json_option
+from rnncli.reports.tables import print_json_line
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@json_option
+@click.pass_context
+def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
+    """Check YAML files; list every finding with its place.
+
+    FILE is a config, the name of one that ships with rnncli, or - for standard input. Findings are
+    printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 when there are any.
+    """
+    from rnncli.running.target import findings_of
+
+    found = 0
+    for file in files:
+        for place, sentence in findings_of(file):
+            found += 1
+            if as_json:
+                print_json_line({**place._asdict(), "finding": sentence})
+            else:
+                click.echo(f"{place}: {sentence}")
+    ctx.exit(1 if found else 0)

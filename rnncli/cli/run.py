@@ -1,0 +1,157 @@
+"""`rnncli run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import (
+    TARGET,
+    Pair,
+    backend_option,
+    compute_option,
+    json_option,
+    readings_option,
+    tolerance_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rnncli.running.request import Request
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """Read `5,1,10`; nothing is the shape of a scalar."""
+    sizes = tuple(int(size) for size in text.split(",")) if text else ()
+    if any(size < 0 for size in sizes):
+        raise ValueError
+    return sizes
+
+
+def _size(text: str) -> int:
+    (size,) = _shape(text)
+    return size
+
+
+def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+    """Read `batch=2,seq=16`, given once or several times."""
+    pair = Pair("NAME=SIZE", _size)
+    return dict(pair.convert(part, None, None) for value in values for part in value.split(","))
+
+
+@click.command()
+@click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
+@click.option("--from", "from_file", type=click.File("r"), help="Read more targets, one a line.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    default="",
+    help="Write outputs to PATH.npz or PATH.h5; any other PATH is a folder and becomes an ONNX test"
+    " case. Several targets need a folder and get one entry each in it.",
+)
+@click.option(
+    "--format",
+    "entry_format",
+    type=click.Choice(["onnx", "npz", "h5"]),
+    default="onnx",
+    show_default=True,
+    help="What each entry of that folder is, for several targets.",
+)
+@click.option(
+    "-i",
+    "--input",
+    "input_files",
+    type=Pair("NAME=FILE"),
+    multiple=True,
+    help="An input from FILE (.npy, .pb, or FILE.npz::KEY).",
+)
+@click.option(
+    "--inputs",
+    "inputs_from",
+    default="",
+    metavar="FILE",
+    help="Inputs by name from an .npz, an .h5 or a test_data_set folder.",
+)
+@click.option("--seed", type=int, help="Of generated inputs; 0, or what the config says.")
+@click.option(
+    "--shape",
+    "shapes",
+    type=Pair("NAME=5,1,10", _shape),
+    multiple=True,
+    help="The shape of a model's generated input.",
+)
+@click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    callback=_dims,
+    metavar="NAME=SIZE[,...]",
+    help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
+)
+@click.option("--data-set", type=click.IntRange(0), help="Run only this test data set of a model.")
+@click.option(
+    "--save-inputs",
+    default="",
+    metavar="PATH",
+    help="Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz files.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes that work at the same time, with one BLAS thread each.",
+)
+@backend_option
+@compute_option
+@readings_option
+@tolerance_options
+@json_option
+@click.pass_context
+def run(ctx: click.Context, targets: tuple[str, ...], **options: Any) -> None:
+    """Evaluate models and operator configs; print a summary, write outputs.
+
+    TARGET is model.onnx (or .textproto, .json, .onnxtxt), config.yaml, a folder or archive with a
+    model and test_data_set_N/, the name of a config that ships with rnncli, or - for YAML on
+    standard input.
+
+    Inputs are those given; else those of the test data sets, whose outputs are then compared (by
+    default with --atol 1e-5 --rtol 1e-3 --max-ulp 1); else generated from the declared shapes.
+
+    \b
+    rnncli run model.onnx -o out.npz
+    rnncli run model.onnx --dim batch=2,seq=16 -i lengths=lens.npy
+    rnncli run lstm_14_peepholes --reading clip-scope=gates --json
+    ls models/*.onnx | rnncli run --from - -j 4 -o results/
+    """
+    from rnncli.reports.runs import RunPrinter
+    from rnncli.running.batch import run_all
+    from rnncli.running.tasks import all_targets, plan
+
+    listed = all_targets(targets, options.pop("from_file") or ())
+    places = {name: options.pop(name) for name in ("output", "entry_format", "save_inputs")}
+    jobs, as_json = options.pop("jobs"), options.pop("as_json")
+    tasks = plan(listed, _request(options), **places)
+    tracebacks = ctx.find_root().meta.get("traceback", False)
+    with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
+        for report in run_all(tasks, jobs):
+            printer.show(report, traceback=tracebacks)
+    ctx.exit(printer.exit_code)
+
+
+def _request(options: dict[str, Any]) -> Request:
+    """Bundle what is asked of every target."""
+    from rnncli.judging.comparison import Tolerance
+    from rnncli.running.request import Request
+
+    names = ("atol", "rtol", "max_ulp", "equal_nan")
+    tolerances = {name: options.pop(name) for name in names}
+    if not any(tolerances[name] for name in names[:3]):
+        tolerances |= {"atol": ["1e-5"], "rtol": ["1e-3"], "max_ulp": ["1"]}
+    for name in ("input_files", "shapes", "readings"):
+        options[name] = dict(options[name])
+    return Request(tolerance=Tolerance.parse(**tolerances), **options)

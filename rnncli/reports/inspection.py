@@ -1,0 +1,62 @@
+"""What `rnncli inspect` shows, as YAML or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from rnncli.graph.inputs import describe as describe_value
+from rnncli.graph.nodes import recurrent_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.graph.model import Model
+    from rnncli.graph.nodes import RecurrentNode
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists and short mappings on one line, no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Repeat what is equal: a reader should not have to look elsewhere."""
+        del data
+        return True
+
+
+def as_text(record: Mapping[str, Any]) -> str:
+    """Write a record as YAML, in its own order."""
+    return yaml.dump(
+        dict(record),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=100,
+    )
+
+
+def model_record(model: Model) -> dict[str, Any]:
+    """Return what a model takes and gives, and its recurrent nodes."""
+    graph = model.proto.graph
+    return {
+        "model": model.name,
+        "ir_version": model.proto.ir_version,
+        "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
+        "inputs": {value.name: describe_value(value) for value in model.inputs},
+        "outputs": {value.name: describe_value(value) for value in graph.output},
+        "data_sets": [folder.name for folder in model.data_sets],
+        "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
+    }
+
+
+def _node_record(node: RecurrentNode) -> dict[str, Any]:
+    return {
+        "node": node.name,
+        "operator": node.operator.name,
+        "where": str(node),
+        "attributes": {k: v for k, v in node.attributes.items() if v is not None},
+        "inputs": {name: None if s is None else list(s) for name, s in node.inputs.items()},
+        "outputs": list(node.outputs),
+    }

@@ -1,0 +1,118 @@
+"""Evaluate a loaded target: once, or once for each of its test data sets."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli import operators
+from rnncli.cases.config import Case
+from rnncli.errors import InvalidRequest
+from rnncli.formats import read_inputs, read_tensor
+from rnncli.graph.data_sets import load_data_set
+from rnncli.graph.evaluator import Evaluator, prepare
+from rnncli.graph.evaluator import run as run_graph
+from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
+from rnncli.running.request import Request, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rnncli.graph.model import Model
+    from rnncli.numerics import Array
+
+
+def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
+    """Yield the runs of a target, each as soon as it is done.
+
+    Raises:
+        RnncliError: the target, or what was asked of it, is wrong or not supported.
+    """
+    if isinstance(loaded, Case):
+        yield _run_case(loaded, request)
+    else:
+        yield from _run_model(loaded, request)
+
+
+def _single_inputs(request: Request) -> dict[str, Array]:
+    return {name: read_tensor(file) for name, file in request.input_files.items()}
+
+
+def _run_case(case: Case, request: Request) -> Run:
+    for option, value in (("--shape", request.shapes), ("--dim", request.dims)):
+        if value:
+            raise InvalidRequest(f"{case.name}: {option} is for models; a config has its sizes")
+    if request.data_set is not None:
+        raise InvalidRequest(f"{case.name}: a config has no test data sets")
+    inputs = dict(case.inputs)
+    if request.inputs_from:
+        inputs |= read_inputs(request.inputs_from)
+    inputs |= _single_inputs(request)
+    start = time.perf_counter()
+    outputs = operators.evaluate(
+        case.operator,
+        inputs,
+        attributes=case.attributes,
+        outputs=case.outputs,
+        readings={**case.readings, **request.readings},
+        backend=request.backend,
+        compute=request.compute,
+    )
+    return Run("", inputs, outputs, time.perf_counter() - start)
+
+
+def _run_model(model: Model, request: Request) -> Iterator[Run]:
+    evaluator = prepare(
+        model, backend=request.backend, compute=request.compute, readings=request.readings
+    )
+    if model.data_sets and not request.shapes_inputs:
+        yield from _run_on_data_sets(model, evaluator, request.data_set)
+    elif request.data_set is not None:
+        why = "inputs are given or generated" if model.data_sets else "it has no test data sets"
+        raise InvalidRequest(f"{model.name}: --data-set {request.data_set}, but {why}")
+    else:
+        yield _run_on_inputs(model, evaluator, request)
+
+
+def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
+    """Run on the given inputs, those missing generated."""
+    given = _inputs_from(model, request.inputs_from) | _single_inputs(request)
+    made = generate_inputs(
+        model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
+    )
+    with explain_generated(model, made):
+        return _timed(model, evaluator, "", {**given, **made}, None)
+
+
+def _inputs_from(model: Model, source: str) -> dict[str, Array]:
+    """Read a file of inputs, or a folder whose nameless tensors are matched by position."""
+    if Path(source).is_dir() and not any(Path(source).glob("test_data_set_*")) and source:
+        return load_data_set(model, Path(source)).inputs
+    return read_inputs(source) if source else {}
+
+
+def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) -> Iterator[Run]:
+    chosen = [f for f in model.data_sets if number is None or f.name == f"test_data_set_{number}"]
+    if not chosen:
+        names = ", ".join(folder.name for folder in model.data_sets)
+        raise InvalidRequest(f"{model.name}: no data set {number}; there are {names}")
+    for folder in chosen:
+        name, inputs, expected = load_data_set(model, folder)
+        yield _timed(model, evaluator, name, inputs, expected)
+
+
+def _timed(
+    model: Model,
+    evaluator: Evaluator,
+    name: str,
+    inputs: dict[str, Array],
+    expected: dict[str, Array] | None,
+) -> Run:
+    check_inputs(model, inputs)
+    order = [value.name for value in model.proto.graph.input if value.name in inputs]
+    start = time.perf_counter()
+    values = run_graph(evaluator, inputs)
+    seconds = time.perf_counter() - start
+    outputs = dict(zip(evaluator.output_names, values, strict=True))
+    return Run(name, {key: inputs[key] for key in order}, outputs, seconds, expected or None)

@@ -1,0 +1,52 @@
+"""Write what runs took in and gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.cases.config import Case
+from rnncli.formats import format_of, write_tensors
+from rnncli.formats.data_set import DataSet, flatten
+from rnncli.formats.onnx_folder import MODEL, ONNX_FOLDER, write_test_case
+from rnncli.graph.single_node import single_node_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.graph.model import Model
+    from rnncli.running.request import Run
+
+
+def write_inputs(path: str, runs: Sequence[Run]) -> None:
+    """Write the inputs of a run under their own names, or of several, told apart by data set.
+
+    Raises:
+        InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
+    """
+    sets = [DataSet(inputs=run.inputs) for run in runs]
+    if len(sets) == 1 and format_of(path) is not ONNX_FOLDER:
+        write_tensors(path, sets[0].inputs)
+    else:
+        write_tensors(path, flatten(sets))
+
+
+def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
+    """Write the outputs; a folder becomes an ONNX test case, inputs and model included.
+
+    Raises:
+        InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
+    """
+    if format_of(path) is not ONNX_FOLDER:
+        write_tensors(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
+        return
+    sets = [DataSet(inputs=run.inputs, outputs=run.outputs) for run in runs]
+    write_test_case(Path(path), sets, _model_files(loaded, runs[0]))
+
+
+def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
+    """Return what stands beside the data sets: the model, and its external data."""
+    if isinstance(loaded, Case):
+        model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
+        return {MODEL: model.SerializeToString(deterministic=True)}
+    return loaded.files

@@ -1,0 +1,74 @@
+"""From a command line's targets and paths to the tasks of a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.formats import known_formats
+from rnncli.running.batch import Task
+from rnncli.running.target import short_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.running.request import Request
+
+
+def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
+    """Return the targets given and those listed one a line; blank lines and `#` lines are not.
+
+    Raises:
+        NothingSelected: there are none.
+    """
+    lines = (line.strip() for line in more)
+    listed = [*targets, *(line for line in lines if line and not line.startswith("#"))]
+    if not listed:
+        raise NothingSelected("no target: name a model or a config, or list some with --from")
+    return listed
+
+
+def plan(
+    targets: Sequence[str],
+    request: Request,
+    *,
+    output: str = "",
+    entry_format: str = "onnx",
+    save_inputs: str = "",
+) -> list[Task]:
+    """Return a task for each target, and where its files go.
+
+    One target writes to the paths given. Of several, each gets an entry of its own name in the
+    folder given: a folder too for `entry_format` "onnx", else a file with that extension.
+
+    Raises:
+        InvalidRequest: several targets, and a path that is a file.
+    """
+    if len(targets) == 1:
+        return [Task(targets[0], request, as_path(output), save_inputs)]
+    for path in filter(None, (output, save_inputs)):
+        _refuse_file(path)
+    names = short_names(targets)
+    suffix = "/" if entry_format == "onnx" else f".{entry_format}"
+    return [
+        Task(
+            target,
+            request,
+            f"{Path(output) / name}{suffix}" if output else "",
+            f"{Path(save_inputs) / name}.npz" if save_inputs else "",
+        )
+        for target, name in zip(targets, names, strict=True)
+    ]
+
+
+def as_path(output: str) -> str:
+    """Mark a path without the extension of any format as a folder."""
+    is_file = Path(output).suffix[1:].lower() in known_formats() and not Path(output).is_dir()
+    return output if not output or is_file else f"{output.rstrip('/')}/"
+
+
+def _refuse_file(path: str) -> None:
+    if not as_path(path).endswith("/") or Path(path).is_file():
+        raise InvalidRequest(f"{path}: several targets write into a folder, not into one file")
+    Path(path).mkdir(parents=True, exist_ok=True)
