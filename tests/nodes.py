@@ -1,0 +1,179 @@
+"""Hypothesis strategies: valid nodes of every operator, with every attribute and input."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rnncli.numerics import DTYPES, Array
+from rnncli.operators import OPERATORS, Operator
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.readings import READINGS
+
+
+@dataclass
+class Node:
+    """One valid node with its inputs."""
+
+    operator: str
+    dtype: str
+    sizes: dict[str, int]
+    seed: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    outputs: list[str] | None = None
+    readings: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, Array] = field(default_factory=dict, repr=False)
+    present: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a strategy stays within; the defaults are everything there is.
+
+    Attributes:
+        least: the smallest seq_length, batch_size and input_size.
+        activations: which functions, or None for all of the operator's.
+        exact_parameters: alpha and beta are given for every function that takes one.
+        readings: choices that are always made.
+        all_outputs: nothing is left out.
+        attributes: names that may be written, or None for all.
+        canonical: functions are spelled as the specification does.
+    """
+
+    least: int = 0
+    activations: tuple[str, ...] | None = None
+    exact_parameters: bool = False
+    readings: dict[str, str] | None = None
+    all_outputs: bool = False
+    attributes: tuple[str, ...] | None = None
+    canonical: bool = False
+
+
+FREE = Limits()
+PARAMETER = st.sampled_from([-1.5, -0.3, 0.0, 0.1, 0.25, 0.5, 0.7, 1.0, 1.25])
+SCALES = st.sampled_from(["dyadic", 0.3, 1.0, 10.0])
+
+
+@st.composite
+def nodes(draw, operators=tuple(OPERATORS), dtypes=tuple(DTYPES), limits=FREE):
+    """Draw a valid node: small sizes, numbers from a seed."""
+    row = OPERATORS[draw(st.sampled_from(operators))]
+    dtype = draw(st.sampled_from([name for name in dtypes if name in row.dtypes]))
+    direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
+    sizes = {
+        "seq_length": draw(st.integers(limits.least, 5)),
+        "batch_size": draw(st.integers(limits.least, 4)),
+        "input_size": draw(st.integers(limits.least, 3)),
+        "hidden_size": draw(st.integers(1, 4)),
+        "num_directions": 2 if direction == "bidirectional" else 1,
+    }
+    node = Node(row.name, dtype, sizes, draw(st.integers(0, 2**32 - 1)))
+    node.attributes = draw(attributes(row, direction, sizes, limits))
+    fixed = limits.readings
+    node.readings = draw(readings(row)) if fixed is None else fixed
+    if not limits.all_outputs:
+        node.outputs = draw(outputs(row))
+    node.inputs = draw(inputs(row, node))
+    node.present = tuple(node.inputs)
+    return node
+
+
+@st.composite
+def attributes(draw, row, direction, sizes, limits):
+    """Write some attributes out, leave others to their defaults."""
+    found = {}
+    if direction != "forward" or row.attributes["direction"].required or draw(st.booleans()):
+        found["direction"] = direction
+    if row.attributes["hidden_size"].required or draw(st.booleans()):
+        found["hidden_size"] = sizes["hidden_size"]
+    choices = {
+        "clip": st.sampled_from([0.1, 0.5, 1.0, 2.5, 100.0, np.inf]),
+        "layout": st.integers(0, 1),
+        "input_forget": st.sampled_from([0, 1, 1, 7]),
+        "linear_before_reset": st.sampled_from([0, 1, 1, -2]),
+        "output_sequence": st.integers(0, 1),
+    }
+    for name, values in choices.items():
+        allowed = limits.attributes is None or name in limits.attributes
+        if name in row.attributes and allowed and draw(st.booleans()):
+            found[name] = draw(values)
+    return {**found, **draw(functions(row, sizes["num_directions"], limits))}
+
+
+@st.composite
+def functions(draw, row, directions, limits):
+    """Name functions for every position, in any case, and their alpha and beta."""
+    names = list(row.default_activations) * directions
+    found = {}
+    if limits.exact_parameters or draw(st.booleans()):
+        pool = st.sampled_from(limits.activations or row.activations)
+        count = 1 if row.equal_activations else len(row.default_activations) * directions
+        names = [draw(pool) for _ in range(count)]
+        if row.equal_activations and directions == 2 and draw(st.booleans()):
+            names *= 2
+        spellings = st.sampled_from([str] if limits.canonical else [str, str.lower, str.upper])
+        spelled = [draw(spellings)(name) for name in names]
+        if row.spare_activation and directions == 1 and draw(st.booleans()):
+            spelled.append("Relu")
+        found["activations"] = spelled
+    for role in ("alpha", "beta"):
+        takes = sum(getattr(ACTIVATIONS[name], role) is not None for name in names)
+        count = takes if limits.exact_parameters else draw(st.sampled_from([0, 1, takes, 7]))
+        if count:
+            name = f"activation_{role}" if row.dialect == "ONNX" else f"activations_{role}"
+            found[name] = [draw(PARAMETER) for _ in range(count)]
+    return found
+
+
+@st.composite
+def readings(draw, row):
+    """Choose some of the operator's readings."""
+    return {
+        name: draw(st.sampled_from(READINGS[name].choices))
+        for name in row.readings
+        if draw(st.booleans())
+    }
+
+
+@st.composite
+def outputs(draw, row):
+    """Ask for all outputs, or some of them in any order, or none."""
+    names = [output.name for output in row.outputs]
+    return draw(st.none() | st.lists(st.sampled_from(names), unique=True))
+
+
+@st.composite
+def inputs(draw, row: Operator, node: Node):
+    """Fill the required inputs and some of the optional ones."""
+    generator = np.random.default_rng(node.seed)
+    scale = draw(SCALES)
+    found = {}
+    for tensor in row.inputs:
+        if tensor.optional and not draw(st.booleans()):
+            continue
+        dims = tensor.shape(node.attributes.get("layout", 0))
+        shape = tuple(dim.multiple * node.sizes[dim.symbol] for dim in dims)
+        if tensor.role == "lengths":
+            T = node.sizes["seq_length"]
+            lengths = [draw(st.integers(0, T)) for _ in range(*shape)]
+            dtype = draw(st.sampled_from(row.input_dtypes(tensor)))
+            found[tensor.name] = np.array(lengths, DTYPES[dtype].numpy)
+        else:
+            weights = tensor.role in "WRP"
+            values = numbers(
+                generator, shape, scale if not weights or scale == "dyadic" else min(scale, 0.7)
+            )
+            found[tensor.name] = values.astype(DTYPES[node.dtype].numpy)
+    return found
+
+
+def numbers(generator, shape, scale):
+    """Fill a tensor: normal numbers, or quarters, whose sums are exact and hit ties.
+
+    Weights stay small: a recurrence with large ones is chaotic, and then two orders of summation
+    are as far apart as two right answers can be.
+    """
+    if scale == "dyadic":
+        return generator.integers(-4, 5, shape) / 4
+    return generator.normal(0, scale, shape)

@@ -1,0 +1,248 @@
+"""Every operator under every combination of features, against three independent implementations.
+
+The scalar specification is this project's own second opinion, written from the texts. ONNX Runtime
+and OpenVINO are others' opinions, asked only where specs/semantics.md does not list them as wrong.
+"""
+
+import warnings
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+import pytest
+import scalar_specification
+from hypothesis import HealthCheck, given, settings
+from nodes import Limits, nodes
+from openvino import opset5
+
+from rnncli.errors import RnncliWarning
+from rnncli.numerics import DTYPES, round_to, ulp_distance
+from rnncli.operators import OPERATORS, evaluate
+
+# In float64, relative to the value, and to the largest one of the tensor, from 1 up: a gate sums up
+# to 12 terms of at most about 50, each rounded at 2**-53, and cancellation leaves that much however
+# small the sum. The worst example reaches a fiftieth of this.
+RELATIVE, ABSOLUTE = 1e-12, 1e-13
+
+
+def examples(count):
+    """Ask for that many; the same ones on every run, so that running again repeats a failure."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def ours(node, **options):
+    """Evaluate a node with the package; surplus alpha and beta are allowed here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)
+        return evaluate(
+            node.operator,
+            node.inputs,
+            attributes=node.attributes,
+            outputs=node.outputs,
+            readings=node.readings,
+            **options,
+        )
+
+
+def specified(node):
+    """Evaluate a node's outputs, in the order asked for, one number at a time."""
+    found = scalar_specification.evaluate(
+        node.operator, node.inputs, node.attributes, node.readings
+    )
+    return found if node.outputs is None else {name: found[name] for name in node.outputs}
+
+
+def within(given, wanted, relative, absolute):
+    """Tell where two arrays agree; equal infinities and two NaN do."""
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    tolerance = relative * np.abs(wanted) + absolute * max(1.0, finite.max(initial=0.0))
+    same = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
+    with np.errstate(invalid="ignore"):
+        return same | (np.abs(given - wanted) <= tolerance)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_float64_agrees_with_the_scalar_specification(operator):
+    """Any node of any row agrees to 1e-12 relative, and names, shapes and dtypes are as asked."""
+
+    @examples(300)
+    @given(nodes(operators=(operator,), dtypes=("float64",)))
+    def agrees(node):
+        found, wanted = ours(node), specified(node)
+        assert list(found) == list(wanted)
+        for name, values in found.items():
+            assert values.dtype == np.float64
+            assert values.shape == wanted[name].shape
+            assert within(values, wanted[name], RELATIVE, ABSOLUTE).all()
+
+    agrees()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_narrow_dtypes_are_float64_rounded_once(dtype):
+    """All but 1 in 10,000 elements are the scalar specification's bits; the rest are 1 ulp off."""
+    distances = Counter()
+
+    @examples(400)
+    @given(nodes(dtypes=(dtype,), operators=having(dtype)))
+    def collect(node):
+        found, wanted = ours(node), specified(node)
+        assert list(found) == list(wanted)
+        for name, values in found.items():
+            rounded = round_to(wanted[name], DTYPES[dtype])
+            assert values.dtype == rounded.dtype
+            assert values.shape == rounded.shape
+            distances.update(ulp_distance(values, rounded).ravel().tolist())
+
+    collect()
+    assert set(distances) <= {0.0, 1.0}
+    assert distances[0.0] >= 0.9999 * distances.total() > 5000
+
+
+def having(dtype):
+    """Name the operators that have an element type."""
+    return tuple(name for name, row in OPERATORS.items() if dtype in row.dtypes)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_native_arithmetic_is_as_good_as_its_precision(dtype):
+    """The bound of float64, in units of float32's roundoff, and one rounding of the output."""
+    coarser = 1.0 if dtype == "float64" else 2.0**29
+    output = {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(dtype, 0.0)
+
+    @examples(300)
+    @given(nodes(dtypes=(dtype,), operators=having(dtype)))
+    def agrees(node):
+        found, wanted = ours(node, compute="native"), specified(node)
+        for name, values in found.items():
+            assert values.dtype == DTYPES[dtype].numpy
+            rounded = round_to(wanted[name], DTYPES[dtype]).astype(np.float64)
+            bound = coarser * RELATIVE + output, coarser * ABSOLUTE
+            assert within(values.astype(np.float64), rounded, *bound).all()
+
+    agrees()
+
+
+def onnxruntime_limits(row):
+    """Keep to what ONNX Runtime's CPU kernels get right, by specs/semantics.md.
+
+    No empty sizes; alpha and beta always written (three defaults are 0 there); names as the
+    specification spells them (its RNN knows no other); no Softplus in GRU and LSTM, whose states
+    can grow until it overflows; h(Ct) not clipped; ThresholdedRelu with `>`.
+    """
+    readings = {"threshold-tie": "gt", "clip-scope": "gates"}
+    return Limits(
+        least=1,
+        activations=tuple(n for n in row.activations if row.type == "RNN" or n != "Softplus"),
+        exact_parameters=True,
+        readings={name: value for name, value in readings.items() if name in row.readings},
+        attributes=("clip", "input_forget", "linear_before_reset"),
+        canonical=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [name for name, row in OPERATORS.items() if row.dialect == "ONNX" and row.version >= 7],
+)
+def test_float32_agrees_with_onnxruntime(operator):
+    """Where ONNX Runtime has the case and is right, we agree to its own accuracy in float32."""
+    limits = onnxruntime_limits(OPERATORS[operator])
+
+    @examples(200)
+    @given(nodes(operators=(operator,), dtypes=("float32",), limits=limits))
+    def agrees(node):
+        found = ours(node)
+        for name, values in judged_by_onnxruntime(node, tuple(found)).items():
+            assert values.shape == found[name].shape
+            assert within(values, found[name], 1e-4, 1e-5).all()
+
+    agrees()
+
+
+def judged_by_onnxruntime(node, outputs):
+    """Run a one-node model; outputs by name."""
+    if not outputs:
+        return {}
+    row = OPERATORS[node.operator]
+    names = [tensor.name if tensor.name in node.inputs else "" for tensor in row.inputs]
+    wanted = [output.name if output.name in outputs else "" for output in row.outputs]
+    attributes = {**node.attributes, "hidden_size": node.sizes["hidden_size"]}
+    made = onnx.helper.make_node(row.type, names, wanted, **attributes)
+    graph = onnx.helper.make_graph(
+        [made],
+        "one",
+        [
+            onnx.helper.make_tensor_value_info(
+                name, onnx.helper.np_dtype_to_tensor_dtype(values.dtype), values.shape
+            )
+            for name, values in node.inputs.items()
+        ],
+        [onnx.helper.make_tensor_value_info(name, 1, None) for name in outputs],
+    )
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", row.version)], ir_version=8
+    )
+    session = onnxruntime.InferenceSession(model.SerializeToString(), quiet())
+    return dict(zip(outputs, session.run(outputs, node.inputs), strict=True))
+
+
+@cache
+def quiet():
+    """One thread, errors only."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return options
+
+
+def test_float32_agrees_with_openvino():
+    """OpenVINO's own RNNSequence-5, in float32, gives our numbers."""
+    limits = Limits(least=1, all_outputs=True, readings={})
+
+    @examples(200)
+    @given(nodes(operators=("RNNSequence-5",), dtypes=("float32",), limits=limits))
+    def agrees(node):
+        found = ours(node)
+        for name, values in judged_by_openvino(node).items():
+            assert values.shape == found[name].shape
+            assert within(values, found[name], 1e-4, 1e-5).all()
+
+    agrees()
+
+
+def judged_by_openvino(node):
+    """Run a model of one RNNSequence; outputs by name."""
+    lengths = node.inputs["sequence_lengths"].astype(np.int32)  # the CPU plugin knows few types
+    arrays = {**node.inputs, "sequence_lengths": lengths}
+    parameters = {
+        name: opset5.parameter(values.shape, values.dtype) for name, values in arrays.items()
+    }
+    given = dict(node.attributes)
+    names = [name.lower() for name in given.pop("activations", ["tanh"])][:1]
+    sequence = opset5.rnn_sequence(
+        *parameters.values(),
+        given.pop("hidden_size"),
+        given.pop("direction"),
+        activations=names,
+        clip=given.pop("clip", 0.0),
+    )
+    model = openvino.Model(list(sequence.outputs()), list(parameters.values()))
+    compiled = core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = compiled(list(arrays.values()))
+    return {"Y": found[0], "Ho": found[1]}
+
+
+@cache
+def core():
+    """OpenVINO's entry."""
+    return openvino.Core()

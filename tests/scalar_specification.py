@@ -1,0 +1,261 @@
+"""The operators once more, one number at a time, written from the specifications' texts only.
+
+Deliberately naive: Python floats, nested lists, loops over directions, sequences, steps and units.
+It shares no line with the package. Where a text is contested it follows specs/semantics.md; its
+functions take the same readings.
+"""
+
+import math
+import struct
+
+import numpy as np
+
+GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc", "RNNSequence": "i"}
+FUNCTIONS = {
+    "RNN": ("tanh",),
+    "GRU": ("sigmoid", "tanh"),
+    "LSTM": ("sigmoid", "tanh", "tanh"),
+    "RNNSequence": ("tanh",),
+}
+
+
+def single(value):
+    """Hold a float attribute as a model file does, in single precision."""
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def tanh(x):
+    """(1 - e^{-2x})/(1 + e^{-2x}), on |x| so that nothing cancels or overflows."""
+    e = math.expm1(-2 * abs(x))
+    return math.copysign(-e / (2 + e), x)
+
+
+def sigmoid(x):
+    """1/(1 + e^{-x}), multiplied through by e^x where x < 0."""
+    e = math.exp(-abs(x))
+    return e / (1 + e) if x < 0 else 1 / (1 + e)
+
+
+# The list of activation functions; x, alpha, beta -> value.
+ACTIVATIONS = {
+    "relu": lambda x, _, __: max(0.0, x),
+    "tanh": lambda x, _, __: tanh(x),
+    "sigmoid": lambda x, _, __: sigmoid(x),
+    "affine": lambda x, alpha, beta: alpha * x + beta,
+    "leakyrelu": lambda x, alpha, _: x if x >= 0 else alpha * x,
+    "thresholdedrelu": lambda x, alpha, _: x if x >= alpha else 0.0,
+    "scaledtanh": lambda x, alpha, beta: alpha * tanh(beta * x),
+    "hardsigmoid": lambda x, alpha, beta: min(max(alpha * x + beta, 0.0), 1.0),
+    "elu": lambda x, alpha, _: x if x >= 0 else alpha * math.expm1(x),
+    "softsign": lambda x, _, __: x / (1 + abs(x)),
+    "softplus": lambda x, _, __: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
+}
+# Alpha, or alpha and beta; a function not listed takes neither.
+DEFAULTS = {
+    "affine": (1.0, 0.0),
+    "leakyrelu": (0.01,),
+    "thresholdedrelu": (1.0,),
+    "scaledtanh": (1.0, 1.0),
+    "hardsigmoid": (0.2, 0.5),
+    "elu": (1.0,),
+}
+
+
+def activation(name, x, parameters, readings):
+    """Evaluate one activation function; NaN comes out where NaN goes in."""
+    if math.isnan(x):
+        return x
+    if name == "thresholdedrelu" and readings.get("threshold-tie") == "gt":
+        return x if x > parameters[0] else 0.0
+    return ACTIVATIONS[name](x, *parameters)
+
+
+def clipped(x, clip):
+    """Bound to [-clip, +clip]; NaN stays NaN."""
+    if x > clip:
+        return clip
+    if x < -clip:
+        return -clip
+    return x
+
+
+def bound_activations(kind, attributes, directions, readings):
+    """List (name, (alpha, beta)) for each direction's functions."""
+    openvino = kind == "RNNSequence"
+    per_direction = len(FUNCTIONS[kind])
+    names = attributes.get("activations")
+    names = list(FUNCTIONS[kind]) * directions if names is None else list(names)
+    if openvino:
+        names = [names[0]] * directions
+    names = [name.lower() for name in names][: per_direction * directions]
+    alphas = list(attributes.get("activation_alpha") or [])
+    betas = list(attributes.get("activation_beta") or [])
+    order = readings.get("alpha-order", "positional" if openvino else "queue")
+    bound = []
+    for k, name in enumerate(names):
+        defaults = [*DEFAULTS.get(name, ()), None, None]
+        alpha = next_value(alphas, k, order, defaults[0])
+        beta = next_value(betas, k, order, defaults[1])
+        bound.append((name, (alpha, beta)))
+    return [bound[d * per_direction : (d + 1) * per_direction] for d in range(directions)]
+
+
+def next_value(values, k, order, default):
+    """Take alpha or beta of function k, None when it has no default; the queue loses what is taken.
+
+    The default is that of the ONNX operator of the same name, an attribute in single precision.
+    """
+    if default is None:
+        return None
+    if order == "queue":
+        return single(values.pop(0) if values else default)
+    return single(values[k] if k < len(values) else default)
+
+
+class Direction:
+    """The parameters of one direction, as nested lists."""
+
+    def __init__(self, kind, d, inputs, attributes):
+        """Cut W, R, B and P of direction d into gates."""
+        self.kind = kind
+        gates = GATES[kind]
+        H = self.H = len(inputs["R"][d][0])
+
+        def cut(values, letters, first=0):
+            return {g: values[(first + k) * H :][:H] for k, g in enumerate(letters)}
+
+        self.W, self.R = cut(inputs["W"][d], gates), cut(inputs["R"][d], gates)
+        self.Wb = self.Rb = {g: [0.0] * H for g in gates}
+        if "B" in inputs:
+            self.Wb = cut(inputs["B"][d], gates)
+            if kind != "RNNSequence":
+                self.Rb = cut(inputs["B"][d], gates, first=len(gates))
+        self.P = cut(inputs["P"][d], "iof") if "P" in inputs else None
+        clip = attributes.get("clip")
+        self.clip = math.inf if clip is None else single(clip)
+        self.input_forget = attributes.get("input_forget", 0) != 0
+        self.linear_before_reset = attributes.get("linear_before_reset", 0) != 0
+        self.functions, self.readings = [], {}
+
+    def Xt_W(self, x, g, j):
+        """Unit j of Xt*(Wg^T)."""
+        return sum(x[k] * self.W[g][j][k] for k in range(len(x)))
+
+    def H_R(self, h, g, j):
+        """Unit j of Ht-1*(Rg^T), or of Ht-1*Rg as the oldest texts write."""
+        if self.readings.get("recurrence") == "literal":
+            return sum(h[k] * self.R[g][k][j] for k in range(self.H))
+        return sum(h[k] * self.R[g][j][k] for k in range(self.H))
+
+    def apply(self, function, x):
+        """f, g or h of a value."""
+        name, parameters = self.functions["fgh".index(function)]
+        return activation(name, x, parameters, self.readings)
+
+    def gate(self, function, x):
+        """An activation of the clipped pre-activation."""
+        return self.apply(function, clipped(x, self.clip))
+
+    def step(self, x, h, c):
+        """One time step of the cell."""
+        cells = {"RNN": self.rnn, "RNNSequence": self.rnn, "GRU": self.gru, "LSTM": self.lstm}
+        return cells[self.kind](x, h, c)
+
+    def rnn(self, x, h, c):
+        """Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi)."""
+        new = [
+            self.gate(
+                "f", self.Xt_W(x, "i", j) + self.H_R(h, "i", j) + self.Wb["i"][j] + self.Rb["i"][j]
+            )
+            for j in range(self.H)
+        ]
+        return new, c
+
+    def gru(self, x, h, c):
+        """zt, rt, ht and Ht = (1 - zt) (.) ht + zt (.) Ht-1."""
+        z, r, candidate = [], [], []
+        for g, gate in (("z", z), ("r", r)):
+            for j in range(self.H):
+                total = self.Xt_W(x, g, j) + self.H_R(h, g, j) + self.Wb[g][j] + self.Rb[g][j]
+                gate.append(self.gate("f", total))
+        reset = [r[k] * h[k] for k in range(self.H)]
+        for j in range(self.H):
+            Rbh, Wbh = self.Rb["h"][j], self.Wb["h"][j]
+            if self.linear_before_reset:
+                total = self.Xt_W(x, "h", j) + (r[j] * (self.H_R(h, "h", j) + Rbh)) + Wbh
+            else:
+                total = self.Xt_W(x, "h", j) + self.H_R(reset, "h", j) + Rbh + Wbh
+            candidate.append(self.gate("g", total))
+        return [(1 - z[j]) * candidate[j] + z[j] * h[j] for j in range(self.H)], c
+
+    def lstm(self, x, h, c):
+        """it, ft, ct, Ct, ot, Ht."""
+        new_h, new_c = [], []
+        for j in range(self.H):
+            linear = {
+                g: self.Xt_W(x, g, j) + self.H_R(h, g, j) + self.Wb[g][j] + self.Rb[g][j]
+                for g in "iofc"
+            }
+            i = self.gate("f", linear["i"] + self.peephole("i", j, c[j]))
+            f = 1 - i
+            if not self.input_forget:
+                f = self.gate("f", linear["f"] + self.peephole("f", j, c[j]))
+            C = f * c[j] + i * self.gate("g", linear["c"])
+            o = self.gate("f", linear["o"] + self.peephole("o", j, C))
+            clips_h = self.readings.get("clip-scope", "activations") == "activations"
+            new_h.append(o * (self.gate("h", C) if clips_h else self.apply("h", C)))
+            new_c.append(C)
+        return new_h, new_c
+
+    def peephole(self, g, j, C):
+        """Pg (.) C, nothing where there are no peepholes."""
+        return 0.0 if self.P is None else self.P[g][j] * C
+
+
+def evaluate(operator, inputs, attributes=None, readings=None):
+    """Evaluate every output of an operator; arrays in any dtype go in, float64 comes out.
+
+    Args:
+        operator: `LSTM-14`.
+        inputs: arrays by input name.
+        attributes: by the specification's names.
+        readings: choices on contested points.
+    """
+    kind = operator.partition("-")[0]
+    attributes, readings = dict(attributes or {}), dict(readings or {})
+    batch_first = kind == "RNNSequence" or attributes.get("layout") == 1
+    if "H" in inputs:
+        inputs = {**inputs, "initial_h": inputs["H"]}
+    arrays = {name: np.asarray(value).astype(np.float64) for name, value in inputs.items()}
+    X = arrays["X"].swapaxes(0, 1) if batch_first else arrays["X"]
+    T, N, _ = X.shape
+    X = X.tolist()
+    D, _, H = arrays["R"].shape
+    initial = {}
+    for name in ("initial_h", "initial_c"):
+        values = arrays.get(name, np.zeros((N, D, H) if batch_first else (D, N, H)))
+        initial[name] = (values.swapaxes(0, 1) if batch_first else values).tolist()
+    lengths = inputs.get("sequence_lens", inputs.get("sequence_lengths"))
+    lengths = [T] * N if lengths is None else [int(length) for length in lengths]
+    nested = {name: arrays[name].tolist() for name in ("W", "R", "B", "P") if name in arrays}
+
+    Y, Y_h, Y_c = np.zeros((T, D, N, H)), np.zeros((D, N, H)), np.zeros((D, N, H))
+    functions = bound_activations(kind, attributes, D, readings)
+    for d in range(D):
+        cell = Direction(kind, d, nested, attributes)
+        cell.functions, cell.readings = functions[d], readings
+        backward = attributes.get("direction") == "reverse" or d == 1
+        for n in range(N):
+            h, c = initial["initial_h"][d][n], initial["initial_c"][d][n]
+            steps = range(lengths[n])
+            for t in reversed(steps) if backward else steps:
+                h, c = cell.step(X[t][n], h, c)
+                Y[t, d, n] = h
+            if lengths[n] > 0 or readings.get("zero-length") == "initial":
+                Y_h[d, n], Y_c[d, n] = h, c
+    if kind == "RNNSequence":
+        return {"Y": Y.transpose(2, 1, 0, 3), "Ho": Y_h.swapaxes(0, 1)}
+    if batch_first:
+        Y, Y_h, Y_c = Y.transpose(2, 0, 1, 3), Y_h.swapaxes(0, 1), Y_c.swapaxes(0, 1)
+    found = {"Y": Y, "Y_h": Y_h, "Y_c": Y_c}
+    return found if kind == "LSTM" else {"Y": Y, "Y_h": Y_h}
