@@ -21,6 +21,7 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
 from rnncli.graph.host_operators import host_operator, refusal
 from rnncli.graph.inputs import check_inputs
+from rnncli.graph.limits import refuse_giant
 from rnncli.graph.model import captured_names, display_name, subgraphs, walk
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import check_against_schema, place, placed, refuse_unknown
@@ -252,6 +253,7 @@ class Step(NamedTuple):
     def run(self, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Run it and pair the names of its outputs with their values."""
         inputs = [values[name] for name in self.inputs]
+        refuse_giant(self.operator.op_type, inputs)
         if self.operator.need_context():
             outer = {name: values[name] for name in self.captured}
             outputs = self.operator.run(*inputs, context=outer)

@@ -106,14 +106,21 @@ def explain_generated(model: Model, made: Iterable[str]) -> Iterator[None]:
         values = [value for value in model.inputs if value.name in names]
         if not values:
             raise
-        raise InvalidRequest(f"{error}\n{shape_hint(values)}") from error
+        raise InvalidRequest(f"{error}; {shape_hint(values)}") from error
 
 
 def shape_hint(values: Sequence[ValueInfoProto]) -> str:
     """Say which options give made inputs other shapes."""
     options = [f"--dim {symbol}=N" for symbol in sorted(_symbols(values))]
-    options += [f"--shape {value.name}={_template(value)}" for value in values]
-    return f"inputs were made from {_described(values)}; try {' or '.join(options)}, or give them"
+    options += [f"--shape {value.name}={_template(value)}" for value in values if _is_open(value)]
+    advice = f"try {' or '.join(options)}" if options else "give them with -i NAME=FILE"
+    return f"inputs were made for {_described(values)}; {advice}"
+
+
+def _is_open(value: ValueInfoProto) -> bool:
+    """Tell whether a shape leaves something to choose."""
+    shape = declared_shape(value)
+    return shape is None or any(isinstance(size, str) for size in shape)
 
 
 def _symbols(values: Iterable[ValueInfoProto]) -> set[str]:

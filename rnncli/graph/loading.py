@@ -17,7 +17,7 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.graph.archives import unpack
 from rnncli.graph.model import Model
 from rnncli.graph.normalise import normalise
-from rnncli.graph.structure import check_structure
+from rnncli.graph.structure import check_structure, check_text
 from rnncli.graph.tensors import embed_attribute_tensors
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def model_from(proto: ModelProto, name: str = "model", folder: Path | None = Non
         InvalidRequest: it is no valid model.
     """
     try:
+        check_text(proto)
         normalise(proto)
         check_structure(proto)
         embed_attribute_tensors(proto, folder)

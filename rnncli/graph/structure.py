@@ -5,12 +5,13 @@ Operators are not judged here: `onnx.checker` refuses models of every domain it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import FunctionProto, ModelProto
 
 from rnncli.errors import InvalidRequest
 from rnncli.graph.model import (
+    all_bodies,
     defined_names,
     display_name,
     function_name,
@@ -19,9 +20,14 @@ from rnncli.graph.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onnx import NodeProto
 
     from rnncli.graph.model import Body
+
+
+_TEXTS = ("name", "domain", "op_type", "overload", "ref_attr_name", "dim_param")
 
 
 def check_structure(proto: ModelProto) -> None:
@@ -35,6 +41,46 @@ def check_structure(proto: ModelProto) -> None:
     _check_body(proto.graph, frozenset(), "the graph")
     for function in proto.functions:
         _check_body(function, frozenset(), f"function {function_name(function)}")
+
+
+def check_text(proto: ModelProto) -> None:
+    """Refuse names that are no text; protobuf gives those as bytes.
+
+    Raises:
+        InvalidRequest: a name is not UTF-8.
+    """
+    for body in all_bodies(proto):
+        for message in _messages(body):
+            for field in _TEXTS:
+                if isinstance(name := getattr(message, field, ""), bytes):
+                    raise InvalidRequest(f"damaged: the {field} {name!r:.60} is not UTF-8 text")
+        for name in _references(body):
+            if isinstance(name, bytes):
+                raise InvalidRequest(f"damaged: the name {name!r:.60} is not UTF-8 text")
+
+
+def _references(body: Body) -> Iterator[str | bytes]:
+    """Yield the names by which a body refers to its values."""
+    for node in body.node:
+        yield from node.input
+        yield from node.output
+    if isinstance(body, FunctionProto):
+        yield from (*body.input, *body.output, *body.attribute)
+
+
+def _messages(body: Body) -> Iterator[Any]:
+    """Yield everything of a body that carries text, except its values."""
+    yield body
+    for node in body.node:
+        yield node
+        yield from node.attribute
+    if isinstance(body, FunctionProto):
+        return
+    yield from body.initializer
+    yield from (tensor.values for tensor in body.sparse_initializer)
+    for value in (*body.input, *body.output, *body.value_info):
+        yield value
+        yield from value.type.tensor_type.shape.dim
 
 
 def _check_body(body: Body, outer: frozenset[str], where: str) -> None:

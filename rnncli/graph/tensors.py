@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array, DType
 
-LARGEST_FROM_NOTHING = 2**27
+LARGEST_FROM_NOTHING = 2**26
 """Most elements a tensor may have that the file does not contain: sparse ones, filled ones."""
 
 
