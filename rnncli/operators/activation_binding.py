@@ -36,8 +36,9 @@ def activation_problems(
         letters = ", ".join(operator.cell.activations)
         yield Problem(
             subject,
-            f"activations must name {' or '.join(map(str, counts))} functions ({letters} for each"
-            f" of {directions} direction{'s' * (directions > 1)}), got {len(names)}",
+            f"activations must name {' or '.join(map(str, counts))}"
+            f" function{'s' * (counts[-1] > 1)} ({letters} for each of {directions}"
+            f" direction{'s' * (directions > 1)}), got {len(names)}",
         )
     elif operator.equal_activations and len({name.casefold() for name in names}) > 1:
         yield Problem(

@@ -50,10 +50,10 @@ def problems(
     """
     found = list(attribute_problems(operator, attributes))
     bad = {problem.subject[-1] for problem in found} & set(operator.attributes)
-    misdirected = bool(bad & {"direction", "layout"})
+    completed = complete(operator, _well_formed(operator, attributes, found))
     # Without a direction nobody knows how many activations and which shapes to expect.
+    misdirected = bool(bad & {"direction", "layout"}) or completed["direction"] is None
     if not misdirected:
-        completed = complete(operator, _well_formed(operator, attributes, found))
         directions = num_directions(completed)
         found += activation_problems(operator, attributes, directions)
     yield from found
