@@ -1,0 +1,398 @@
+"""Every rule of the specifications, broken on purpose: refused before any arithmetic."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from valid_nodes import SIZES, valid_node
+
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.errors import InvalidOperator
+from rnncli.operators import OPERATORS, evaluate, problems
+
+ONNX = [name for name, row in OPERATORS.items() if row.dialect == "ONNX"]
+EARLY = [name for name in ONNX if OPERATORS[name].version < 7]
+LATE = [name for name in ONNX if OPERATORS[name].version >= 7]
+LSTM = [name for name in ONNX if name.startswith("LSTM")]
+GRU = [name for name in ONNX if name.startswith("GRU")]
+RNN = [name for name in ONNX if name.startswith("RNN-")]
+ALL = list(OPERATORS)
+
+
+@pytest.fixture(autouse=True)
+def _no_arithmetic(monkeypatch):
+    """A backend that fails when it is asked for anything."""
+
+    def run(*_):
+        pytest.fail("a refused node was evaluated")
+
+    monkeypatch.setattr(NumPyBackend, "run", run)
+    monkeypatch.setattr(NumPyBackend, "supports", run)
+
+
+def refusal(operator, attributes, inputs, **options):
+    """Return the sentences with which a node is refused."""
+    with pytest.raises(InvalidOperator) as caught:
+        evaluate(operator, inputs, attributes=attributes, **options)
+    assert caught.value.exit_code == 2
+    assert str(caught.value).startswith(f"{operator}: ")
+    return str(caught.value)
+
+
+def shaped_inputs():
+    """Every input of every operator."""
+    return [(name, tensor.name) for name, row in OPERATORS.items() for tensor in row.inputs]
+
+
+def dimensions():
+    """Every dimension of every input of every operator."""
+    return [
+        (name, tensor.name, k)
+        for name, row in OPERATORS.items()
+        for tensor in row.inputs
+        for k in range(len(tensor.shape()))
+    ]
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_the_valid_node_is_valid(operator):
+    """What the rows below break one rule at a time breaks none itself."""
+    assert [] == list(problems(OPERATORS[operator], *valid_node(operator)))
+
+
+@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
+def test_wrong_rank_is_refused(operator, name):
+    """A dimension too many: the sentence names the input, the dimensions wanted, those given."""
+    attributes, inputs = valid_node(operator)
+    inputs[name] = inputs[name][..., None]
+
+    sentence = refusal(operator, attributes, inputs)
+
+    wanted = OPERATORS[operator].inputs[list(inputs).index(name)].shape()
+    spelled = "[" + ", ".join(map(str, wanted)) + "]"
+    given = list(inputs[name].shape)
+    assert f"{name} must have {len(wanted)} dimensions, {spelled}, got {given}" in sentence
+
+
+@pytest.mark.parametrize(("operator", "name", "k"), [row for row in dimensions() if row[1] != "X"])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_wrong_size_is_refused(operator, name, k, change):
+    """One dimension one too long or short: the sentence says what is wanted, why, and what came."""
+    attributes, inputs = valid_node(operator)
+    tensor = OPERATORS[operator].inputs[list(inputs).index(name)]
+    shape = list(inputs[name].shape)
+    shape[k] += change
+    inputs[name] = np.zeros(shape, inputs[name].dtype)
+
+    sentence = refusal(operator, attributes, inputs)
+
+    wanted = [d.multiple * {**SIZES, "num_directions": 1}[d.symbol] for d in tensor.shape()]
+    spelled = "[" + ", ".join(map(str, tensor.shape())) + "]"
+    assert f"{name} must be {wanted} = {spelled}, got {shape}: " in sentence
+    reason = {
+        "num_directions": "direction is reverse",
+        "hidden_size": "hidden_size is 5",
+        "batch_size": "batch_size is 3 in X",
+        "input_size": "input_size is 2 in X",
+    }[tensor.shape()[k].symbol]
+    assert reason in sentence
+
+
+@pytest.mark.parametrize(("operator", "name", "k"), dimensions())
+def test_empty_instead_of_full_is_refused(operator, name, k):
+    """A dimension of 0 where the others say more is no way around a check."""
+    attributes, inputs = valid_node(operator)
+    shape = list(inputs[name].shape)
+    shape[k] = 0
+    inputs[name] = np.zeros(shape, inputs[name].dtype)
+
+    refusal(operator, attributes, inputs)
+
+
+@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize(
+    ("symbol", "blamed"), [("batch_size", "sequence_len"), ("input_size", "W must be")]
+)
+def test_sizes_of_X_bind_the_others(operator, symbol, blamed):
+    """X one larger than the rest: the others are refused, each sentence giving X as the reason."""
+    attributes, inputs = valid_node(operator)
+    axis = [dim.symbol for dim in OPERATORS[operator].inputs[0].shape()].index(symbol)
+    inputs["X"] = np.repeat(inputs["X"], 2, axis)
+
+    sentence = refusal(operator, attributes, inputs)
+
+    assert blamed in sentence
+    assert f"{symbol} is {inputs['X'].shape[axis]} in X" in sentence
+
+
+@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_direction_binds_the_weights(operator, direction):
+    """Weights of one direction under bidirectional, and of two under forward."""
+    other = {"forward": "bidirectional", "bidirectional": "reverse"}[direction]
+    attributes, inputs = valid_node(operator, direction=other)
+    attributes["direction"] = direction
+
+    sentence = refusal(operator, attributes, inputs)
+
+    for tensor in OPERATORS[operator].inputs:
+        if "num_directions" in [dim.symbol for dim in tensor.shape()]:
+            assert f"{tensor.name} must be" in sentence
+    assert f"direction is {direction}" in sentence
+
+
+@pytest.mark.parametrize("operator", ONNX)
+def test_hidden_size_is_taken_from_R(operator):
+    """Without the attribute the others must agree with R, and the sentence says so."""
+    attributes, inputs = valid_node(operator)
+    del attributes["hidden_size"]
+    inputs["initial_h"] = inputs["initial_h"][..., :4]
+
+    sentence = refusal(operator, attributes, inputs)
+
+    assert "initial_h must be [1, 3, 5]" in sentence
+    assert "hidden_size is 5, taken from R" in sentence
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_no_hidden_units_are_refused(operator):
+    """H = 0, said by the weights or by the attribute."""
+    attributes, inputs = valid_node(operator)
+    sizes = {**SIZES, "hidden_size": 0, "num_directions": 1}
+    for tensor in OPERATORS[operator].inputs:
+        shape = [dim.multiple * sizes[dim.symbol] for dim in tensor.shape()]
+        inputs[tensor.name] = np.zeros(shape, inputs[tensor.name].dtype)
+
+    assert "hidden_size' must be at least 1, got 0" in refusal(
+        operator, {**attributes, "hidden_size": 0}, inputs
+    )
+    del attributes["hidden_size"]
+    wanted = "hidden_size must be at least 1, got 0, taken from R"
+    wanted = "'hidden_size' is required" if operator == "RNNSequence-5" else wanted
+    assert wanted in refusal(operator, attributes, inputs)
+
+
+@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
+def test_missing_inputs_are_refused_unless_optional(operator, name):
+    """The sentence names a required input; an optional one may be absent."""
+    attributes, inputs = valid_node(operator)
+    tensor = OPERATORS[operator].inputs[list(inputs).index(name)]
+    del inputs[name]
+    found = [problem.sentence for problem in problems(OPERATORS[operator], attributes, inputs)]
+
+    assert bool(found) != tensor.optional
+    assert tensor.optional or f"input '{name}' is required" in found[0]
+
+
+@pytest.mark.parametrize(("operator", "name"), shaped_inputs())
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64, np.bool_, object, "U3", "M8[s]"])
+def test_wrong_element_types_are_refused(operator, name, dtype):
+    """Another element type than X's, or one no operator has: both are named."""
+    attributes, inputs = valid_node(operator)
+    inputs[name] = inputs[name].astype(dtype)
+    blamed = "W" if name == "X" and dtype is np.float64 else name
+
+    assert f"{blamed} must be" in refusal(operator, attributes, inputs)
+
+
+@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("dtype", [np.int32, np.complex64, np.bool_, np.longdouble])
+def test_dtypes_without_an_operator_are_refused(operator, dtype):
+    """All tensors alike, in a type that is not T."""
+    sentence = refusal(operator, *valid_node(operator, dtype))
+
+    assert "X must be float16, float32" in sentence
+
+
+@pytest.mark.parametrize("operator", [name for name in ONNX if OPERATORS[name].version < 22])
+def test_bfloat16_before_22_is_refused(operator):
+    """The sentence says where it exists."""
+    sentence = refusal(operator, *valid_node(operator, ml_dtypes.bfloat16))
+
+    assert f"bfloat16 exists from {OPERATORS[operator].type}-22 on" in sentence
+
+
+@pytest.mark.parametrize("operator", ONNX)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+def test_onnx_lengths_are_int32(operator, dtype):
+    """Other integer types belong to OpenVINO."""
+    attributes, inputs = valid_node(operator)
+    inputs["sequence_lens"] = inputs["sequence_lens"].astype(dtype)
+
+    assert f"sequence_lens must be int32, got {np.dtype(dtype)}" in refusal(
+        operator, attributes, inputs
+    )
+
+
+@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("length", [-1, 5, 2**31 - 1, -(2**31)])
+def test_lengths_out_of_range_are_refused(operator, length):
+    """The sentence gives the element, the range and the value."""
+    attributes, inputs = valid_node(operator)
+    name = OPERATORS[operator].inputs[2 if operator == "RNNSequence-5" else 4].name
+    inputs[name][1] = length
+
+    assert f"{name}[1] must be between 0 and seq_length = 4, got {length}" in refusal(
+        operator, attributes, inputs
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64])
+def test_huge_openvino_lengths_are_refused(dtype):
+    """A length that would wrap around in a narrower type."""
+    attributes, inputs = valid_node("RNNSequence-5")
+    inputs["sequence_lengths"] = np.array([4, np.iinfo(dtype).max, 0], dtype)
+
+    assert "sequence_lengths[1] must be between" in refusal("RNNSequence-5", attributes, inputs)
+
+
+# operators, attributes, what the sentence must say
+ATTRIBUTES = [
+    (ALL, {"clip": 0.0}, "'clip' must be greater than 0, got 0.0"),
+    (ALL, {"clip": -1.0}, "'clip' must be greater than 0, got -1.0"),
+    (ALL, {"clip": float("nan")}, "'clip' must be greater than 0, got nan"),
+    (ALL, {"clip": float("-inf")}, "'clip' must be greater than 0, got -inf"),
+    (ALL, {"clip": 1e-60}, "0 in float32"),
+    (ALL, {"clip": "3"}, "'clip' must be a number, got '3'"),
+    (ALL, {"clip": [1.0]}, "'clip' must be a number, got [1.0]"),
+    (ALL, {"clip": True}, "'clip' must be a number, got True"),
+    (ALL, {"hidden_size": -5}, "'hidden_size' must be at least 1, got -5"),
+    (ALL, {"hidden_size": 5.0}, "'hidden_size' must be an integer, got 5.0"),
+    (ALL, {"hidden_size": 6}, "hidden_size is 6"),
+    (ALL, {"direction": "Forward"}, "must be one of forward, reverse, bidirectional"),
+    (ALL, {"direction": 1}, "'direction' must be a string, got 1"),
+    (LATE, {"direction": "foward"}, "must be one of forward, reverse, bidirectional"),
+    (["RNN-1", "LSTM-1", "GRU-3"], {"direction": "foward"}, "must be one of forward, reverse"),
+    (EARLY, {"layout": 0}, "has no attribute 'layout'"),
+    (["RNN-7", "GRU-7", "LSTM-7"], {"layout": 0}, "has no attribute 'layout'"),
+    (["RNNSequence-5"], {"layout": 0}, "has no attribute 'layout'"),
+    (["RNN-14", "GRU-22", "LSTM-14"], {"layout": 2}, "'layout' must be one of 0, 1, got 2"),
+    (["RNN-14", "GRU-22", "LSTM-14"], {"layout": -1}, "'layout' must be one of 0, 1, got -1"),
+    (LATE, {"output_sequence": 0}, "has no attribute 'output_sequence'"),
+    (["GRU-1"], {"linear_before_reset": 0}, "GRU-1 has no attribute 'linear_before_reset'"),
+    ([*RNN, *LSTM], {"linear_before_reset": 0}, "has no attribute 'linear_before_reset'"),
+    ([*RNN, *GRU], {"input_forget": 0}, "has no attribute 'input_forget'"),
+    (LSTM, {"input_forget": 0.5}, "'input_forget' must be an integer, got 0.5"),
+    (ONNX, {"hiden_size": 5}, "has no attribute 'hiden_size'; did you mean 'hidden_size'?"),
+    (ONNX, {"activations_alpha": [0.1]}, "did you mean 'activation_alpha'?"),
+    (["RNNSequence-5"], {"activation_alpha": [0.1]}, "did you mean 'activations_alpha'?"),
+    (ONNX, {"activation_alpha": 0.1}, "'activation_alpha' must be a list of numbers, got 0.1"),
+    (ONNX, {"activation_beta": ["x"]}, "'activation_beta' must be a list of numbers"),
+    (ALL, {"activations": "Tanh"}, "'activations' must be a list of strings, got 'Tanh'"),
+    (ALL, {"activations": []}, "activations must name"),
+    (ALL, {"activations": ["Tahn"]}, "unknown activation 'Tahn' for"),
+    (ALL, {"activations": ["Tahn"]}, "did you mean 'Tanh'?"),
+    (ALL, {"activations": ["Gelu"]}, "unknown activation 'Gelu' for"),
+    (ALL, {"activations": ["Tanh"] * 7}, "got 7"),
+    ([*GRU, *LSTM], {"activations": ["Tanh"]}, "got 1"),
+    (GRU, {"activations": ["Tanh"] * 3}, "activations must name 2 functions"),
+    (LSTM, {"activations": ["Tanh"] * 2}, "activations must name 3 functions"),
+    (RNN, {"activations": ["Tanh"] * 3}, "activations must name 1 or 2 functions"),
+    (
+        ["RNNSequence-5"],
+        {"activations": ["tanh"] * 2},
+        "name 1 function (f for each of 1 direction), got 2",
+    ),
+    (["RNNSequence-5"], {"activations": ["Elu"]}, "unknown activation 'Elu'"),
+    (["RNNSequence-5"], {"direction": None}, "attribute 'direction' is required"),
+    (["RNNSequence-5"], {"hidden_size": None}, "attribute 'hidden_size' is required"),
+]
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "piece"),
+    [(name, given, piece) for names, given, piece in ATTRIBUTES for name in names],
+)
+def test_attributes_are_refused(operator, given, piece):
+    """Each wrong attribute, in a sentence that says what is wanted and what came."""
+    attributes, inputs = valid_node(operator)
+
+    assert piece in refusal(operator, {**attributes, **given}, inputs)
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_bidirectional_counts_names_twice(operator):
+    """Names for one direction do not serve two, except where OpenVINO takes one for both."""
+    attributes, inputs = valid_node(operator, direction="bidirectional")
+    attributes["activations"] = list(OPERATORS[operator].default_activations)
+    found = [problem.sentence for problem in problems(OPERATORS[operator], attributes, inputs)]
+
+    assert bool(found) == (operator != "RNNSequence-5")
+    assert operator == "RNNSequence-5" or "of 2 directions" in found[0]
+
+
+def test_openvino_refuses_two_different_activations():
+    """The runtime drops the second in silence: two are accepted only when equal, in any case."""
+    attributes, inputs = valid_node("RNNSequence-5", direction="bidirectional")
+
+    assert "must be equal, got relu and tanh" in refusal(
+        "RNNSequence-5", {**attributes, "activations": ["relu", "tanh"]}, inputs
+    )
+    same = {**attributes, "activations": ["relu", "RELU"]}
+    assert [] == list(problems(OPERATORS["RNNSequence-5"], same, inputs))
+
+
+def test_a_missing_direction_is_the_only_complaint():
+    """What follows from the direction is not judged while nobody knows it."""
+    attributes, inputs = valid_node("RNNSequence-5", direction="bidirectional")
+    del attributes["direction"]
+
+    assert "None" not in refusal("RNNSequence-5", attributes, inputs)
+
+
+@pytest.mark.parametrize(
+    ("options", "piece"),
+    [
+        ({"outputs": ["Y_x"]}, "LSTM-14 has no output 'Y_x'; did you mean 'Y_"),
+        ({"outputs": ["Y", "Y"]}, "output 'Y' is named twice"),
+        ({"outputs": ["Ho"]}, "LSTM-14 has no output 'Ho'"),
+        ({"readings": {"clip-scop": "gates"}}, "did you mean 'clip-scope'?"),
+        ({"readings": {"clip-scope": "gate"}}, "must be activations or gates, got 'gate'"),
+        ({"readings": {"recurrence": "literal"}}, "makes no difference to LSTM-14"),
+    ],
+)
+def test_outputs_and_readings_are_refused(options, piece):
+    """Unknown ones, repeated ones, and readings without effect."""
+    attributes, inputs = valid_node("LSTM-14")
+
+    assert piece in refusal("LSTM-14", attributes, inputs, **options)
+
+
+def test_unknown_inputs_are_refused():
+    """A misspelt input is not taken for an absent optional one."""
+    attributes, inputs = valid_node("LSTM-14")
+    inputs["inital_h"] = inputs.pop("initial_h")
+
+    assert "LSTM-14 has no input 'inital_h'; did you mean 'initial_h'?" in refusal(
+        "LSTM-14", attributes, inputs
+    )
+
+
+def test_all_problems_are_told_at_once():
+    """One line each, of attributes, inputs, outputs and readings, in that order."""
+    attributes, inputs = valid_node("LSTM-14")
+    inputs["P"] = inputs["P"][:, :5]
+    inputs["B"] = inputs["B"].astype(np.float64)
+
+    lines = refusal(
+        "LSTM-14",
+        {**attributes, "clip": -1, "activations": ["Tanh"]},
+        inputs,
+        outputs=["Z"],
+        readings={"no": "no"},
+    ).splitlines()
+
+    subjects = ["clip", "activations", "B must", "P must", "output 'Z'", "reading 'no'"]
+    assert [subject for subject in subjects if any(subject in line for line in lines)] == subjects
+    assert len(lines) == len(subjects)
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_problems_name_their_subject(operator):
+    """A YAML reader finds the line from the subject: a kind, and a name of that kind."""
+    attributes, inputs = valid_node(operator)
+    inputs["X"] = inputs["X"].astype(np.int8)
+    found = list(problems(OPERATORS[operator], {**attributes, "clip": 0}, inputs, ["Q"], {"q": ""}))
+
+    assert {("attributes", "clip"), ("inputs", "X"), ("outputs", "Q"), ("readings", "q")} <= {
+        problem.subject for problem in found
+    }

@@ -1,0 +1,23 @@
+"""One valid node of each operator, every input given, to be broken one rule at a time."""
+
+import numpy as np
+
+from rnncli.operators import OPERATORS
+
+SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
+
+
+def valid_node(operator, dtype=np.float32, direction="reverse"):
+    """Return attributes and inputs of a node that breaks no rule: T 4, N 3, I 2, H 5, D 1."""
+    row = OPERATORS[operator]
+    sizes = {**SIZES, "num_directions": 2 if direction == "bidirectional" else 1}
+    attributes = {"direction": direction, "hidden_size": SIZES["hidden_size"]}
+    inputs = {}
+    generator = np.random.default_rng(0)
+    for tensor in row.inputs:
+        shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
+        if tensor.role == "lengths":
+            inputs[tensor.name] = np.array([4, 0, 2], np.int32)
+        else:
+            inputs[tensor.name] = generator.normal(0, 0.5, shape).astype(dtype)
+    return attributes, inputs
