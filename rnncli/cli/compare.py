@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rnncli.cli.options import json_option, tolerance_options
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.tables import print_json_line
 
 
 @click.command()
@@ -29,7 +29,7 @@ def compare(ctx: click.Context, a: str, b: str, as_json: bool, **tolerances: Any
     from rnncli.formats import read_outputs
     from rnncli.judging.comparison import Tolerance
     from rnncli.judging.comparison import compare as compare_tensors
-    from rnncli.reports.comparisons import COLUMNS, row
+    from rnncli.reports.comparisons import print_comparison
 
     tolerance = Tolerance.parse(**tolerances)
     outputs = compare_tensors(read_outputs(a), read_outputs(b), tolerance)
@@ -37,5 +37,5 @@ def compare(ctx: click.Context, a: str, b: str, as_json: bool, **tolerances: Any
         for output in outputs:
             print_json_line(output.record())
     else:
-        print_table(COLUMNS, [row(output) for output in outputs])
+        print_comparison(outputs)
     ctx.exit(0 if all(output.agrees for output in outputs) else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
+from click.shell_completion import shell_complete
 
 from rnncli import __version__
 from rnncli.errors import RnncliWarning, did_you_mean, explain
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+COMPLETE = "_RNNCLI_COMPLETE"
 
 # name -> (module:attribute, the first line of its help); modules are imported when they are called.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -104,9 +107,16 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; never shows a traceback unless asked to."""
+    if instruction := os.environ.get(COMPLETE):
+        sys.exit(shell_complete(cli, {}, "rnncli", COMPLETE, instruction))
+    signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
     sys.exit(_run())
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _run() -> int:
@@ -132,7 +142,7 @@ def _run() -> int:
         if meta.get("traceback"):
             traceback.print_exc()
         sentence, code = explain(error)
-        click.echo(f"error: {sentence}", err=True)
+        click.echo(sentence, err=True)
         return code
     return 0
 

@@ -76,7 +76,8 @@ def check_reading(name: str, value: str) -> None:
         InvalidRequest: with the choices, and a suggestion for a misspelling.
     """
     if name not in READINGS:
-        raise InvalidRequest(f"unknown reading '{name}'{did_you_mean(name, READINGS)}")
+        hint = did_you_mean(name, READINGS) or f" (there are {', '.join(READINGS)})"
+        raise InvalidRequest(f"unknown reading '{name}'{hint}")
     if value not in READINGS[name].choices:
         choices = " or ".join(READINGS[name].choices)
         raise InvalidRequest(f"reading '{name}' must be {choices}, got '{value}'")

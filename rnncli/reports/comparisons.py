@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from rnncli.reports.tables import shown
+import click
+
+from rnncli.numerics import dtype_named
+from rnncli.reports.tables import draw_table, is_drawn, print_table, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rnncli.judging.comparison import OutputComparison
 
 COLUMNS = (
     *("output", "dtype", "shape", "verdict", "differing"),
     *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
 )
+TERMINAL_COLUMNS = 8
+
+
+def print_comparison(outputs: Sequence[OutputComparison]) -> None:
+    """Print a line for each output; on a terminal the widest columns become sentences below."""
+    rows = [row(output) for output in outputs]
+    if not is_drawn():
+        print_table(COLUMNS, rows)
+        return
+    draw_table(COLUMNS[:TERMINAL_COLUMNS], [row[:TERMINAL_COLUMNS] for row in rows])
+    for output in outputs:
+        if not output.agrees:
+            click.echo(difference(output))
 
 
 def row(output: OutputComparison) -> tuple[Any, ...]:
     """Return an output's line in the table of `rnncli compare`."""
     verdict = output.problem or ("agrees" if output.agrees else "differs")
-    worst = (None, None, None)
+    worst: tuple[str | None, ...] = (None, None, None)
     if output.worst:
-        worst = (_index(output.worst.index), output.worst.got, output.worst.wanted)
+        got, wanted = (_value(output, v) for v in (output.worst.got, output.worst.wanted))
+        worst = (_index(output.worst.index), got, wanted)
     return (
         output.name,
         output.dtype,
@@ -43,9 +63,17 @@ def difference(output: OutputComparison) -> str:
     ulp = "" if output.max_ulp is None else f" (up to {shown(output.max_ulp)} ulp)"
     return (
         f"{output.name}: {output.differing} of {output.size} differ{ulp}, worst at"
-        f" {_index(worst.index)}: got {shown(worst.got)}, expected {shown(worst.wanted)}"
-        f" +- {shown(worst.allowed)}"
+        f" {_index(worst.index)}: got {_value(output, worst.got)},"
+        f" expected {_value(output, worst.wanted)} +- {shown(worst.allowed)}"
     )
+
+
+def _value(output: OutputComparison, value: object) -> str:
+    """Write a number with enough digits to tell it from its neighbours in the output's dtype."""
+    precision = dtype_named(output.dtype).precision
+    if not precision or not isinstance(value, float):
+        return str(value)
+    return f"{value:.{math.ceil(1 + precision * math.log10(2))}g}"
 
 
 def _index(index: tuple[int, ...]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from rich.progress import Progress
@@ -36,6 +38,15 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
     ) -> None:
         if self.bar:
             self.bar.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the bar away while something else is printed."""
+        if self.bar:
+            self.bar.stop()
+        yield
+        if self.bar:
+            self.bar.start()
 
     def advance(self) -> None:
         """Count one more."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from rnncli.reports.comparisons import difference
-from rnncli.reports.tables import is_drawn, print_json_line, print_row, print_table
+from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +25,12 @@ SEVERITY = (70, 2, 3, 1)
 
 
 class RunPrinter:
-    """Prints reports as they come; on a terminal one table at the end, progress until then."""
+    """Prints reports as they come, and how far a batch has got."""
 
     def __init__(self, *, as_json: bool, total: int) -> None:
         self.as_json = as_json
         self.total = total
         self.codes: set[int] = set()
-        self.rows: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> Self:
         from rnncli.reports.progress import progress_bar
@@ -44,37 +43,39 @@ class RunPrinter:
 
     def __exit__(self, *failure: object) -> None:
         self.progress.__exit__(None, None, None)
-        if not self.as_json and is_drawn() and self.rows:
-            print_table(COLUMNS, self.rows)
 
     def show(self, report: TargetReport, *, traceback: bool) -> None:
         """Print what came of one target: data to stdout, talk to stderr."""
         self.codes.add(report.exit_code)
+        with self.progress.paused():
+            for message in report.warnings:
+                place = "" if message.startswith(report.target) else f"{report.target}: "
+                click.echo(f"warning: {place}{message}", err=True)
+            self._show_data(report)
+            sys.stdout.flush()
+            for sentence in _failures(report):
+                click.echo(sentence, err=True)
+            if traceback and report.traceback:
+                click.echo(report.traceback, err=True)
         self.progress.advance()
-        for message in report.warnings:
-            click.echo(f"warning: {report.target}: {message}", err=True)
+
+    def _show_data(self, report: TargetReport) -> None:
         if self.as_json:
             print_json_line(report.record())
-        else:
-            self._show_rows(report)
-        for sentence in _failures(report):
-            click.echo(sentence, err=True)
-        if traceback and report.traceback:
-            click.echo(report.traceback, err=True)
+            return
+        for run in report.runs:
+            rows = [_row(report.target, run, output) for output in run.outputs]
+            if is_drawn():
+                title = f"{report.target} {run.name}".rstrip() + f", {run.seconds:.3g} s"
+                draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
+            else:
+                for row in rows:
+                    print_row(row)
 
     @property
     def exit_code(self) -> int:
         """The worst of what was shown."""
         return next((code for code in (*SEVERITY, *self.codes) if code in self.codes), 0)
-
-    def _show_rows(self, report: TargetReport) -> None:
-        for run in report.runs:
-            for output in run.outputs:
-                row = _row(report.target, run, output)
-                self.rows.append(row)
-                if not is_drawn():
-                    print_row(row)
-        sys.stdout.flush()
 
 
 def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
@@ -87,7 +88,7 @@ def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
 def _failures(report: TargetReport) -> Iterator[str]:
     """Yield a line for each thing that went wrong."""
     if report.error:
-        yield f"error: {report.error}"
+        yield report.error
     for run in report.runs:
         wrong = [output for output in run.comparison if not output.agrees]
         if wrong:

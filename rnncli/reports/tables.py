@@ -22,7 +22,7 @@ def is_drawn() -> bool:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print rows under a heading; numbers are aligned to the right on a terminal."""
     if is_drawn():
-        _draw(columns, list(rows))
+        draw_table(columns, list(rows))
         return
     print_row(columns)
     for row in rows:
@@ -46,13 +46,15 @@ def shown(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def _draw(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
+    """Draw a table, with a title above it."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    heading = Text(title, style="bold") if title else None
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left")
     for k, name in enumerate(columns):
         numeric = any(isinstance(row[k], int | float) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
 import traceback
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.errors import RnncliWarning, explain
+from rnncli.errors import InvalidRequest, RnncliWarning, explain
 from rnncli.judging.comparison import compare
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 # What decides how many threads a BLAS starts; read when it is loaded.
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+TERMINATED = 143
 
 
 class Task(NamedTuple):
@@ -40,14 +46,32 @@ def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
     if jobs == 1 or len(tasks) == 1:
         yield from map(run_task, tasks)
         return
+    spawn = multiprocessing.get_context("spawn")
     with _one_blas_thread():
-        pool = ProcessPoolExecutor(
-            min(jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn")
-        )
+        pool = ProcessPoolExecutor(min(jobs, len(tasks)), spawn, _end_cleanly_when_told)
         try:
-            yield from pool.map(run_task, tasks)
+            yield from pool.map(_run_in_worker, tasks)
+        except BrokenProcessPool as error:
+            raise InvalidRequest(
+                "a worker process was killed, perhaps for memory; try fewer with -j"
+            ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+
+
+def _end_cleanly_when_told() -> None:
+    """Leave Ctrl-C to the parent, and unwind on SIGTERM, so that no temporary file stays."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+
+def _run_in_worker(task: Task) -> TargetReport:
+    try:
+        return run_task(task)
+    except SystemExit:
+        os._exit(TERMINATED)  # the pool would catch it and go on with the next task
 
 
 @contextmanager

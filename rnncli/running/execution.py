@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from rnncli import operators
 from rnncli.cases.config import Case
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidOperator, InvalidRequest
 from rnncli.formats import read_inputs, read_tensor
-from rnncli.graph.data_sets import load_data_set
 from rnncli.graph.evaluator import Evaluator, prepare
 from rnncli.graph.evaluator import run as run_graph
 from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
+from rnncli.graph.test_data import load_data_set
 from rnncli.running.request import Request, Run
 
 if TYPE_CHECKING:
@@ -50,15 +50,19 @@ def _run_case(case: Case, request: Request) -> Run:
         inputs |= read_inputs(request.inputs_from)
     inputs |= _single_inputs(request)
     start = time.perf_counter()
-    outputs = operators.evaluate(
-        case.operator,
-        inputs,
-        attributes=case.attributes,
-        outputs=case.outputs,
-        readings={**case.readings, **request.readings},
-        backend=request.backend,
-        compute=request.compute,
-    )
+    try:
+        outputs = operators.evaluate(
+            case.operator,
+            inputs,
+            attributes=case.attributes,
+            outputs=case.outputs,
+            readings={**case.readings, **request.readings},
+            backend=request.backend,
+            compute=request.compute,
+        )
+    except InvalidOperator as error:
+        file = case.place_of(()).file
+        raise InvalidOperator(f"{file}: {error.where}", error.problems) from error
     return Run("", inputs, outputs, time.perf_counter() - start)
 
 
@@ -98,8 +102,8 @@ def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) ->
         names = ", ".join(folder.name for folder in model.data_sets)
         raise InvalidRequest(f"{model.name}: no data set {number}; there are {names}")
     for folder in chosen:
-        name, inputs, expected = load_data_set(model, folder)
-        yield _timed(model, evaluator, name, inputs, expected)
+        data_set = load_data_set(model, folder)
+        yield _timed(model, evaluator, folder.name, data_set.inputs, data_set.outputs)
 
 
 def _timed(

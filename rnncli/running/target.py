@@ -65,9 +65,8 @@ def _unknown(target: str, path: Path) -> str:
     if path.exists():
         kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
         return f"{target}: not a target: expected {kinds} or a folder"
-    return (
-        f"{target}: no such file, and no spec of that name{did_you_mean(path.stem, spec_names())}"
-    )
+    short = [name.rpartition("/")[2] for name in spec_names()]
+    return f"{target}: no such file, and no spec of that name{did_you_mean(path.stem, short)}"
 
 
 def short_names(targets: Sequence[str]) -> list[str]:

@@ -1,0 +1,137 @@
+"""The command line as a whole: help, exit codes, streams, start-up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+
+from rnncli import __version__
+from rnncli.cli.group import COMMANDS, cli
+
+
+def test_help_lists_every_command(rnncli):
+    """`--help` names each command with its line."""
+    outcome = rnncli("--help")
+
+    assert outcome.code == 0
+    assert all(name in outcome.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_listed_summary_is_the_commands_own(name):
+    """The table that `--help` prints from says what the command's docstring says."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command = getattr(import_module(module), attribute)
+
+    assert command.help.partition("\n")[0] == COMMANDS[name][1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_explained(name):
+    """No option is without help, and each command can show a traceback."""
+    command = cli.get_command(click.Context(cli), name)
+    options = [param for param in command.params if isinstance(param, click.Option)]
+
+    assert [option.name for option in options if not option.help] == []
+    assert "traceback" in {option.name for option in options}
+
+
+def test_help_loads_neither_numpy_nor_onnx():
+    """`rnncli --help` and `import rnncli` are quick: no heavy import."""
+    code = (
+        "import sys; sys.argv = ['rnncli', '--help']\n"
+        "from rnncli.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'onnx', 'h5py', 'rich', 'yaml', 'ml_dtypes'} & set(sys.modules)\n"
+        "sys.stderr.write(' '.join(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_python_m_is_the_command(spawned):
+    """`python -m rnncli --version` works."""
+    assert spawned("--version").out == f"rnncli, version {__version__}\n"
+
+
+def test_misspelt_command_is_suggested(rnncli):
+    """A usage error is exit 2 and names the nearest command."""
+    outcome = rnncli("cmpare")
+
+    assert outcome.code == 2
+    assert "no such command 'cmpare'; did you mean 'compare'?" in outcome.err
+
+
+def test_our_own_bug_is_one_line(rnncli, monkeypatch):
+    """An unforeseen exception is exit 70, one line, and says how to see more."""
+    monkeypatch.setattr("rnncli.reports.operators.as_text", lambda _: 1 / 0)
+
+    outcome = rnncli("ops", "LSTM-14")
+
+    assert outcome.code == 70
+    assert outcome.err == (
+        "internal error: ZeroDivisionError: division by zero; rerun with --traceback\n"
+    )
+    assert "Traceback" in rnncli("ops", "LSTM-14", "--traceback").err
+    assert "Traceback" in rnncli("--traceback", "ops", "LSTM-14").err
+
+
+def test_closed_pipe_is_not_an_error_message(tmp_path):
+    """`rnncli ops | head -1` ends quietly."""
+    listing = tmp_path / "listing"
+    command = f"{sys.executable} -m rnncli ops; echo $? >&2"
+    done = subprocess.run(
+        ["bash", "-c", f"({command}) | head -c 1 > {listing}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stderr.strip() in {"0", "141"}  # whether head was gone before the last line
+
+
+def test_environment_sets_options(rnncli, monkeypatch):
+    """RNNCLI_<COMMAND>_<OPTION> is read, and the command line wins over it."""
+    monkeypatch.setenv("RNNCLI_RUN_BACKEND", "nonsense")
+
+    assert "unknown backend 'nonsense'" in rnncli("run", "lstm_14").err
+    assert rnncli("run", "lstm_14", "--backend", "numpy").code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_is_exit_130(number):
+    """Ctrl-C ends with 130 and one word, no traceback."""
+    command = [sys.executable, "-m", "rnncli", "run", "-"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    os.set_blocking(process.stdout.fileno(), True)
+    process.stdout.readline()  # the heading: it is up and waits for standard input
+    process.send_signal(number)
+    _, err = process.communicate()
+
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_completion_offers_operators_and_readings():
+    """The shell completes operator names and readings."""
+    environment = {
+        **os.environ,
+        "_RNNCLI_COMPLETE": "bash_complete",
+        "COMP_WORDS": "rnncli ops LSTM-1",
+        "COMP_CWORD": "2",
+    }
+    code = "import sys; sys.argv = ['rnncli']; from rnncli.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.split() == ["plain,LSTM-1", "plain,LSTM-14"]
