@@ -28,10 +28,11 @@ def operator_named(name: str) -> Operator:
     kind, _, version = name.partition("-")
     if versions := _versions(kind):
         listed = ", ".join(row.name for row in versions)
-        serving = _serving(versions, int(version)) if version.isdecimal() else None
+        is_opset = version.isdecimal() and len(version) < 5  # int() refuses thousands of digits
+        serving = _serving(versions, int(version)) if is_opset else None
         hint = f"; opset {version} uses {serving.name}" if serving else ""
-        raise InvalidRequest(f"unknown operator '{name}': there are {listed}{hint}")
-    raise InvalidRequest(f"unknown operator '{name}'{did_you_mean(name, OPERATORS)}")
+        raise InvalidRequest(f"unknown operator '{name:.80}': there are {listed}{hint}")
+    raise InvalidRequest(f"unknown operator '{name:.80}'{did_you_mean(name, OPERATORS)}")
 
 
 def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
