@@ -16,7 +16,7 @@ from rnncli.reports.tables import print_json_line
 @tolerance_options
 @json_option
 @click.pass_context
-def compare(ctx: click.Context, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
+def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
     """Compare two files or folders of tensors; exit 1 when they differ.
 
     B is what is wanted. Without a tolerance elements must be equal; -0.0 equals 0.0, and NaN equals

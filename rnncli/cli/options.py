@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class Name(click.ParamType):
+class Name(click.ParamType[str]):
     """A name from one of our tables, completed by the shell; the table is imported on use."""
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
@@ -27,7 +27,7 @@ class Name(click.ParamType):
         return [CompletionItem(n) for n in self.known() if n.casefold().startswith(folded)]
 
 
-class Pair(click.ParamType):
+class Pair(click.ParamType[tuple[str, Any]]):
     """`NAME=VALUE`; the value is read by a function that raises ValueError on nonsense."""
 
     def __init__(

@@ -112,7 +112,7 @@ def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[
 @tolerance_options
 @json_option
 @click.pass_context
-def run(ctx: click.Context, targets: tuple[str, ...], **options: Any) -> None:
+def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
     """Evaluate models and operator configs; print a summary, write outputs.
 
     TARGET is model.onnx (or .textproto, .json, .onnxtxt), config.yaml, a folder or archive with a

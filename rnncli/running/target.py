@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from rnncli.cases.config import Case, describe, findings, load_config, parse_config
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.errors import ConfigError, InvalidRequest, did_you_mean
-from rnncli.graph.loading import ARCHIVES, FORMATS, Model, load_model
+from rnncli.graph.loading import ARCHIVES, FORMATS, load_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.errors import Place
+    from rnncli.graph.model import Model
 
 __all__ = ["Case", "describe", "findings_of", "load_target", "short_names"]
 
