@@ -1,0 +1,120 @@
+"""A case: one operator with everything it needs, every default decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rnncli.cases.fills import FILLS, Blank, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.cases.yaml_reader import Node
+    from rnncli.errors import Place
+    from rnncli.numerics import Array, DType
+    from rnncli.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Values to be made by a row of `FILLS`, with every parameter."""
+
+    row: str
+    values: Mapping[str, Any]
+
+    def array(self, blank: Blank) -> Array:
+        """Make them."""
+        return fill(FILLS[self.row], self.values, blank)
+
+    @property
+    def written(self) -> object:
+        """The YAML that asks for them."""
+        return {self.row: list(self.values.values())} if self.values else self.row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Values written in the YAML or read from a file, and the YAML that gives them."""
+
+    values: Array
+    written: object
+
+    def array(self, blank: Blank) -> Array:
+        """Return them; they were checked against the blank's shape and dtype when read."""
+        assert self.values.shape == blank.shape
+        return self.values
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator, its attributes and its inputs.
+
+    Attributes:
+        name: the file's stem, or the suite's id for it; a part of every input's seed.
+        operator: the row.
+        summary: one sentence, or "".
+        sizes: seq_length, batch_size, input_size and hidden_size.
+        dtype: of every floating-point tensor.
+        attributes: as written, and hidden_size.
+        sources: where each present input's values come from, by name.
+        blanks: shape, dtype and key of each present input, by name.
+        outputs: the names asked for.
+        readings: every reading that matters to the operator.
+        seed: of the file or the suite.
+        root: the YAML it was read from.
+    """
+
+    name: str
+    operator: Operator
+    summary: str
+    sizes: Mapping[str, int]
+    dtype: DType
+    attributes: Mapping[str, Any]
+    sources: Mapping[str, Filling | Given]
+    blanks: Mapping[str, Blank]
+    outputs: tuple[str, ...]
+    readings: Mapping[str, str]
+    seed: int
+    root: Node
+
+    @cached_property
+    def inputs(self) -> dict[str, Array]:
+        """The arrays of the present inputs, by name; made when first asked for."""
+        return {name: self.sources[name].array(blank) for name, blank in self.blanks.items()}
+
+    def place_of(self, subject: tuple[str, ...]) -> Place:
+        """Return where the YAML says something, or the nearest place that encloses it."""
+        return self.root.place_of(subject)
+
+
+def describe(case: Case) -> dict[str, Any]:
+    """Return a case with every default filled in, in the order in which one writes YAML.
+
+    Read as YAML it gives the same case: an absent input is null there.
+    """
+    return {
+        "op": case.operator.name,
+        "summary": case.summary,
+        "sizes": dict(case.sizes),
+        "dtype": case.dtype.name,
+        "attributes": _attributes(case),
+        "inputs": {row.name: _written(case, row.name) for row in case.operator.inputs},
+        "outputs": list(case.outputs),
+        "readings": dict(case.readings),
+        "seed": case.seed,
+    }
+
+
+def _written(case: Case, name: str) -> object:
+    return case.sources[name].written if name in case.sources else None
+
+
+def _attributes(case: Case) -> dict[str, Any]:
+    """Every attribute that has a value, by its own or the operator's default."""
+    defaults = {row.name: row.default for row in case.operator.attributes.values()}
+    directions = 2 if case.attributes.get("direction") == "bidirectional" else 1
+    defaults["activations"] = [*case.operator.default_activations] * directions
+    merged = {name: case.attributes.get(name, default) for name, default in defaults.items()}
+    return {name: value for name, value in merged.items() if value is not None}

@@ -1,0 +1,380 @@
+"""Fills: ways to make an input's values from a few words of YAML, each a row of `FILLS`.
+
+Random ones take their bits from the tensor's own key (suite seed, case id, input name), so a tensor
+is the same on every machine and adding a case or an input changes no other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli import randomness
+from rnncli.numerics import Array, DType, round_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Blank:
+    """A tensor to be filled.
+
+    Attributes:
+        shape: its sizes.
+        dims: what they are called, for messages: ``[num_directions, 4*hidden_size, input_size]``.
+        dtype: its element type.
+        seed: of the suite or the file.
+        case: the name of the case it belongs to.
+        name: of the input.
+        seq_length: of the case; only lengths look at it.
+    """
+
+    shape: tuple[int, ...]
+    dims: str
+    dtype: DType
+    seed: int
+    case: str
+    name: str
+    seq_length: int
+
+    @cached_property
+    def key(self) -> int:
+        """The key of its random bits."""
+        return randomness.seed_key(self.seed, self.case, self.name)
+
+    @property
+    def shape_wanted(self) -> str:
+        """Its shape in numbers and names."""
+        return f"{list(self.shape)} = {self.dims}"
+
+    @property
+    def count(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number or word that shapes a fill.
+
+    Attributes:
+        name: as a key beside the fill's.
+        kind: a key of `KINDS`.
+        default: its value when not given.
+        summary: what it does.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a parameter may be: the words of a message, a test, its JSON Schema, its Python type."""
+
+    wanted: str
+    test: Callable[[Any], bool]
+    schema: Mapping[str, Any]
+    hold: Callable[[Any], Any]
+
+
+def _small(**_: Any) -> float:
+    return 0.0
+
+
+def _nothing(**_: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One way to make values.
+
+    Attributes:
+        summary: what it makes.
+        make: from a blank and the parameters to float64 values that round once to the dtype, or to
+            integers.
+        parameters: in the order in which a list gives them.
+        reach: the largest magnitude it can make; it must be finite in the dtype.
+        broken: what is wrong with the parameters together, or "".
+        floats: whether it can fill floating-point inputs.
+        lengths: whether it can fill sequence lengths.
+    """
+
+    summary: str
+    make: Callable[..., Array]
+    parameters: tuple[Parameter, ...] = ()
+    reach: Callable[..., float] = _small
+    broken: Callable[..., str] = _nothing
+    floats: bool = True
+    lengths: bool = False
+
+
+def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:
+    """Yield what is wrong with a fill's parameters, each of the right kind, for a tensor."""
+    if sentence := row.broken(**values):
+        yield sentence
+        return
+    reach = row.reach(**values)
+    # Whether a length lies within the sequence is the operator's to check.
+    if blank.dtype.is_float:
+        with np.errstate(over="ignore"):
+            held = float(round_to(np.array(reach), blank.dtype))
+        if math.isinf(held) and not math.isinf(reach):
+            yield f"its values reach {reach:g}, which {blank.dtype} cannot hold"
+    elif not reach.is_integer() or reach > np.iinfo(blank.dtype.numpy).max:
+        yield f"{reach:g} is not an integer that {blank.dtype} can hold"
+
+
+def fill(row: Fill, values: Mapping[str, Any], blank: Blank) -> Array:
+    """Return the filled tensor.
+
+    Args:
+        row: a row of `FILLS`.
+        values: every parameter by name.
+        blank: shape, dtype and key.
+    """
+    made = row.make(blank, **values)
+    if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
+        made = round_to(made, blank.dtype)
+    return np.ascontiguousarray(made.astype(blank.dtype.numpy, copy=False).reshape(blank.shape))
+
+
+def _constant(blank: Blank, value: float = 0) -> Array:
+    return np.full(blank.shape, value, np.float64 if blank.dtype.is_float else np.int64)
+
+
+def _one(blank: Blank) -> Array:
+    return _constant(blank, 1)
+
+
+def _ramp(blank: Blank, low: float, high: float) -> NDArray[np.float64]:
+    made = low + (high - low) * (np.arange(blank.count) / max(blank.count - 1, 1))
+    made[1:][-1:] = high  # not an ulp off
+    return np.asarray(made)
+
+
+def _uniform(blank: Blank, low: float, high: float) -> NDArray[np.float64]:
+    return randomness.uniform(blank.key, blank.shape, low, high)
+
+
+def _normal(blank: Blank, mean: float, std: float) -> NDArray[np.float64]:
+    return mean + std * randomness.bell(blank.key, blank.shape)
+
+
+_ROOT_BITS = 52
+
+
+def _weights(blank: Blank, scale: float) -> NDArray[np.float64]:
+    fan_in = max(blank.shape[-1], 1)
+    # The root is taken of an integer, so no two machines can disagree on its last bit.
+    root = math.ldexp(math.isqrt((1 << 2 * _ROOT_BITS) // fan_in), -_ROOT_BITS)
+    return randomness.uniform(blank.key, blank.shape, -scale * root, scale * root)
+
+
+def _one_hot(blank: Blank, value: float) -> NDArray[np.float64]:
+    *rows, classes = blank.shape
+    made = np.zeros((math.prod(rows), classes))
+    if made.size:
+        hot = randomness.integers(blank.key, (len(made),), 0, classes - 1)
+        made[np.arange(len(made)), hot] = value
+    return made
+
+
+def _dyadic(blank: Blank, limit: int, denominator: int) -> NDArray[np.float64]:
+    numerators = randomness.integers(blank.key, blank.shape, -limit, limit)
+    return np.asarray(numerators.astype(np.float64) / denominator)
+
+
+def _lengths(blank: Blank) -> NDArray[np.int64]:
+    """Spread lengths from 1 to T, shuffled, the longest not first; one sequence has all T."""
+    count, T = blank.count, blank.seq_length
+    if count < 2 or T == 0:
+        return np.full(count, T, np.int64)
+    spread = 1 + np.arange(count, dtype=np.int64) * (T - 1) // (count - 1)
+    order = np.argsort(randomness.uniform_integers(blank.key, count, 64), kind="stable")
+    lengths = spread[order]
+    # A kernel that takes T from the first sequence must be seen.
+    return np.asarray(np.roll(lengths, 1) if lengths[0] == T else lengths)
+
+
+# Kinds of special number: name -> the number, for a dtype of its precision and exponents.
+SPECIAL: Mapping[str, Callable[[DType], float]] = {
+    "nan": lambda _: math.nan,
+    "inf": lambda _: math.inf,
+    "negative_inf": lambda _: -math.inf,
+    "negative_zero": lambda _: -0.0,
+    "subnormal": lambda dtype: _limit(dtype, "smallest_subnormal"),
+    "largest": lambda dtype: _limit(dtype, "max"),
+}
+
+
+def _limit(dtype: DType, name: str) -> float:
+    import ml_dtypes
+
+    return float(getattr(ml_dtypes.finfo(dtype.numpy), name))  # type: ignore[no-untyped-call]
+
+
+def _special(blank: Blank, every: int, only: str) -> NDArray[np.float64]:
+    names = list(SPECIAL) if only == "all" else [only]
+    numbers = np.array([SPECIAL[name](blank.dtype) for name in names])
+    made = randomness.bell(blank.key, blank.shape).reshape(-1)
+    turns = len(made[every - 1 :: every])
+    made[every - 1 :: every] = np.resize(numbers, turns)
+    return made
+
+
+def _is_finite(value: Any) -> bool:
+    # Integers of YAML have any size; compared like this none overflows.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and abs(value) <= float(np.finfo(np.float64).max)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_finite(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 31
+
+
+def _is_power_of_two(value: Any) -> bool:
+    return _is_positive(value) and value <= 256 and value & (value - 1) == 0
+
+
+KINDS: Mapping[str, Kind] = {
+    "number": Kind("a finite number", _is_finite, {"type": "number"}, float),
+    "any number": Kind("a number", _is_number, {"type": "number"}, float),
+    "positive integer": Kind(
+        "a positive integer", _is_positive, {"type": "integer", "minimum": 1}, int
+    ),
+    "power of two": Kind(
+        "a power of two up to 256", _is_power_of_two, {"enum": [1 << k for k in range(9)]}, int
+    ),
+    "special": Kind(
+        "all or one of " + ", ".join(SPECIAL),
+        lambda value: value in ("all", *SPECIAL),
+        {"enum": ["all", *SPECIAL]},
+        str,
+    ),
+}
+
+
+def _apart(low: float, high: float) -> str:
+    far = math.isinf(high - low)
+    return f"low and high are too far apart: {low:g} and {high:g}" if far else ""
+
+
+def _ordered(low: float, high: float) -> str:
+    if low > high:
+        return f"low must not exceed high, got {low:g} and {high:g}"
+    return _apart(low, high)
+
+
+def _within_8_bits(limit: int, denominator: int) -> str:
+    # Eight bits of significand: the values are then exact in every dtype, bfloat16 included.
+    too_large = limit > 255
+    return f"limit must be at most 255, got {limit}/{denominator}" if too_large else ""
+
+
+def _farthest(**values: float) -> float:
+    return max(abs(value) for value in values.values())
+
+
+FILLS: Mapping[str, Fill] = {
+    "zeros": Fill("all zeros", _constant, lengths=True),
+    "ones": Fill("all ones", _one, reach=lambda: 1.0, lengths=True),
+    "constant": Fill(
+        "one value everywhere",
+        _constant,
+        (Parameter("value", "any number", 0.5, "the value"),),
+        reach=_farthest,
+        lengths=True,
+    ),
+    "ramp": Fill(
+        "evenly spaced values, element by element in the order they are stored",
+        _ramp,
+        (
+            Parameter("low", "number", -1.0, "the first value"),
+            Parameter("high", "number", 1.0, "the last value"),
+        ),
+        reach=_farthest,
+        broken=_apart,
+    ),
+    "uniform": Fill(
+        "random, uniform over [low, high)",
+        _uniform,
+        (
+            Parameter("low", "number", -0.5, "the least value"),
+            Parameter("high", "number", 0.5, "the bound above"),
+        ),
+        reach=_farthest,
+        broken=_ordered,
+    ),
+    "normal": Fill(
+        "random, bell-shaped: the sum of 12 uniforms, within 6 standard deviations",
+        _normal,
+        (
+            Parameter("mean", "number", 0.0, "the centre"),
+            Parameter("std", "number", 1.0, "the standard deviation"),
+        ),
+        reach=lambda mean, std: abs(mean) + 6 * abs(std),
+    ),
+    "weights": Fill(
+        "random, uniform over +-scale/sqrt(fan_in), where fan_in is the last dimension",
+        _weights,
+        (Parameter("scale", "number", 1.5, "1 to 2 keeps gates busy and unsaturated"),),
+        reach=_farthest,
+    ),
+    "one_hot": Fill(
+        "zeros with one value in each row of the last dimension, at a random index",
+        _one_hot,
+        (Parameter("value", "number", 1.0, "the value"),),
+        reach=_farthest,
+    ),
+    "dyadic": Fill(
+        "random integers in [-limit, limit] over a power of two: sums of products are exact",
+        _dyadic,
+        (
+            Parameter("limit", "positive integer", 4, "the largest numerator"),
+            Parameter("denominator", "power of two", 8, "the denominator"),
+        ),
+        broken=_within_8_bits,
+    ),
+    "special": Fill(
+        "normal, with every n-th element in turn NaN, infinities, -0.0, the least subnormal and"
+        " the largest finite number",
+        _special,
+        (
+            Parameter("every", "positive integer", 5, "which elements are special"),
+            Parameter("only", "special", "all", "one kind of special number, or all"),
+        ),
+    ),
+    "lengths": Fill(
+        "distinct lengths from 1 to seq_length where they fit, shuffled, the longest not first",
+        _lengths,
+        floats=False,
+        lengths=True,
+    ),
+}
+
+# What an input gets that is required and not named, by its role in the recurrence.
+DEFAULT_FILLS: Mapping[str, str] = {
+    "X": "normal",
+    "W": "weights",
+    "R": "weights",
+    "B": "uniform",
+    "P": "uniform",
+    "initial_h": "uniform",
+    "initial_c": "normal",
+    "lengths": "lengths",
+}

@@ -1,0 +1,83 @@
+"""The shapes of a case: they follow from its sizes, direction and layout."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rnncli.operators.operator import SYMBOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.operators import Dim, Operator
+    from rnncli.operators.operator import Tensor
+
+# What making and evaluating one element takes at its peak: random words, float64, its own dtype.
+BYTES_PER_ELEMENT = 24
+FALLBACK_MEMORY = 64 << 30  # bytes; where the system does not tell
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What shapes follow from.
+
+    Attributes:
+        sizes: by name, num_directions among them.
+        layout: 0, or 1 for batch first.
+    """
+
+    sizes: Mapping[str, int]
+    layout: int = 0
+
+    def shape(self, row: Tensor) -> tuple[int, ...]:
+        """Return the shape of an input or output."""
+        return tuple(self._extent(dim) for dim in row.shape(self.layout))
+
+    def names(self, row: Tensor) -> str:
+        """Write the dimensions of an input or output by name."""
+        return "[" + ", ".join(map(str, row.shape(self.layout))) + "]"
+
+    def _extent(self, dim: Dim) -> int:
+        return dim.multiple * self.sizes[dim.symbol]
+
+    def needed(self, rows: Iterable[Tensor]) -> int:
+        """Return about how many bytes a case of these tensors takes."""
+        return BYTES_PER_ELEMENT * sum(math.prod(self.shape(row)) for row in rows)
+
+
+def size_names(operator: Operator) -> tuple[str, ...]:
+    """Return the sizes that a config of an operator gives."""
+    dims = {dim.symbol for row in operator.inputs for dim in row.shape()}
+    return tuple(name for name in SYMBOLS.values() if name in dims - {"num_directions"})
+
+
+def frame_of(
+    operator: Operator, sizes: Mapping[str, int], attributes: Mapping[str, Any]
+) -> Frame | None:
+    """Return what shapes follow from, or None when a size, direction or layout is not known."""
+    known = len(sizes) == len(size_names(operator)) and all(
+        _is_choice(operator, name, attributes[name])
+        for name in ("direction", "layout")
+        if name in attributes
+    )
+    if not known:
+        return None
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    return Frame({**sizes, "num_directions": directions}, attributes.get("layout", 0))
+
+
+def _is_choice(operator: Operator, name: str, value: Any) -> bool:
+    row = operator.attributes.get(name)
+    right_type = type(value) in (int, str)
+    return row is not None and right_type and row.aliases.get(value, value) in row.choices
+
+
+def memory() -> int:
+    """Return how many bytes of memory this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return FALLBACK_MEMORY

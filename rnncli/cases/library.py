@@ -1,0 +1,52 @@
+"""The specs that ship with the package, found by name from a checkout and from a wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+SUFFIX = ".yaml"
+
+
+def specs_folder() -> Path:
+    """Return the folder of the specs: inside an installed package, beside it in a checkout.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "specs", package.parent / "specs"):
+        if (folder / "semantics.md").is_file():
+            return folder
+    raise InvalidRequest("the specs are not installed; reinstall rnncli")
+
+
+def spec_names() -> list[str]:
+    """Return the name of every spec, by its path below the folder: ``ops/lstm_14``."""
+    folder = specs_folder()
+    paths = sorted(folder.rglob(f"*{SUFFIX}"))
+    return [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+
+
+def find_spec(name: str) -> Path | None:
+    """Return the file of a spec, or None when there is none of that name.
+
+    Args:
+        name: ``lstm_14_peepholes``, ``ops/lstm_14_peepholes`` or either with ``.yaml``.
+    """
+    wanted = name.removesuffix(SUFFIX).removeprefix("specs/")
+    found = [known for known in spec_names() if wanted in (known, known.rpartition("/")[2])]
+    return specs_folder() / f"{found[0]}{SUFFIX}" if found else None
+
+
+def spec_named(name: str) -> Path:
+    """Return the file of a spec.
+
+    Raises:
+        InvalidRequest: there is none of that name; the sentence suggests one.
+    """
+    if path := find_spec(name):
+        return path
+    short = [known.rpartition("/")[2] for known in spec_names()]
+    raise InvalidRequest(f"no spec is named '{name:.80}'{did_you_mean(name, short)}")

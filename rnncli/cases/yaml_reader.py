@@ -1,0 +1,379 @@
+"""Reads YAML 1.2 (core schema) into values that know where they stand in the file.
+
+PyYAML splits the text into events; everything a reader decides is decided here: which plain
+scalars are numbers (stock PyYAML reads ``1e-5`` as text, ``no`` as False and ``1:30`` as 90), that
+a key appears once, that nothing is tagged, and that no file can explode.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import yaml
+
+from rnncli.cases.findings import Findings
+from rnncli.errors import ConfigError, Place, UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LARGEST_FILE = 1 << 20  # bytes; tensors of any size belong in a file beside the YAML
+MOST_NODES = 100_000  # counted after expanding aliases, so a short file cannot stand for a long one
+DEEPEST_NESTING = 64
+
+Scalar: TypeAlias = bool | int | float | str | None
+
+
+class Key(str):
+    """A key of a mapping: its text as written, and where it stands."""
+
+    __slots__ = ("place",)
+    place: Place
+
+    def __new__(cls, text: str, place: Place) -> Self:
+        """Make a key; unlike other text it keeps its place."""
+        key = super().__new__(cls, text)
+        key.place = place
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and where it stands; an alias gives the very node its anchor names.
+
+    Attributes:
+        value: a scalar, a tuple of nodes, or a dictionary from keys to nodes.
+        place: where the value begins.
+        size: how many nodes it holds, itself included, every alias expanded.
+    """
+
+    value: Scalar | tuple[Node, ...] | dict[Key, Node]
+    place: Place
+    size: int = 1
+
+    @property
+    def plain(self) -> object:
+        """The value without places: scalars, lists and dictionaries."""
+        if isinstance(self.value, dict):
+            return {str(key): node.plain for key, node in self.value.items()}
+        if isinstance(self.value, tuple):
+            return [node.plain for node in self.value]
+        return self.value
+
+    def child(self, step: str | int) -> Node | None:
+        """Return the value under a key or at an index, or None when there is none."""
+        if isinstance(self.value, dict):
+            return next((node for key, node in self.value.items() if key == step), None)
+        within = isinstance(self.value, tuple) and isinstance(step, int) and step < len(self.value)
+        return self.value[step] if within else None  # type: ignore[index,return-value]
+
+    def place_of(self, path: tuple[str | int, ...]) -> Place:
+        """Return where the value at that path stands, or the nearest value that encloses it."""
+        node: Node | None = self
+        nearest = self
+        for step in path:
+            node = nearest.child(step)
+            if node is None:
+                break
+            nearest = node
+        return nearest.place
+
+    def key_place(self, section: str, name: str) -> Place:
+        """Return where a key of a section stands, or the section itself."""
+        node = self.child(section) or self
+        keys = node.value if isinstance(node.value, dict) else ()
+        return next((key.place for key in keys if key == name), node.place)
+
+
+def read_yaml(path: str | Path) -> Node:
+    """Read a YAML file.
+
+    Raises:
+        UnreadableFile: it cannot be read or is larger than 1 MiB.
+        ConfigError: it is not one well-formed document; every finding has its place.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the path
+        raise UnreadableFile(f"{str(path)!r}: {error}") from error
+    return parse_yaml(data, str(path))
+
+
+def parse_yaml(source: bytes | str, name: str) -> Node:
+    """Read YAML text; an empty one is a null.
+
+    Args:
+        source: the text, or its UTF-8 bytes.
+        name: what messages call the file, for example ``<stdin>``.
+
+    Raises:
+        UnreadableFile: it is larger than 1 MiB.
+        ConfigError: it is not one well-formed document; every finding has its place.
+    """
+    if len(source) > LARGEST_FILE:
+        raise UnreadableFile(
+            f"{name}: larger than {LARGEST_FILE >> 20} MiB; put large tensors in a .npz file "
+            "and name it: {file: x.npz, key: X}"
+        )
+    text = source.removeprefix("\ufeff") if isinstance(source, str) else _decode(source, name)
+    _refuse_control_characters(text, name)
+    return _Composer(text, name).document()
+
+
+_UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+
+def _decode(data: bytes, name: str) -> str:
+    """Decode UTF-8; a byte order mark in front is allowed, as YAML says."""
+    if data.startswith(_UTF16_OR_32):
+        raise ConfigError([(Place(name, 1, 1), "the file is UTF-16 or UTF-32; save it as UTF-8")])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8", "replace")
+        sentence = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+        raise ConfigError([(_place_at(before, name), sentence)]) from None
+
+
+# U+0085, U+2028 and U+2029 broke lines in YAML 1.1 and do not in 1.2; editors disagree as well.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def _refuse_control_characters(text: str, name: str) -> None:
+    if found := _CONTROL.search(text):
+        sentence = f"the control character U+{ord(found[0]):04X} cannot stand in a YAML file"
+        raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
+
+
+def _place_at(before: str, name: str) -> Place:
+    """Return the place that follows a piece of text."""
+    lines = re.split("\r\n|\r|\n", before)
+    return Place(name, len(lines), len(lines[-1]) + 1)
+
+
+class _Composer:
+    """Builds nodes from the parser's events, and gathers findings on the way."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._name = name
+        self._events = _events(text, name)
+        self._findings = Findings()
+        self._anchors: dict[str, Node | None] = {}  # None: the anchor's node is still open
+        self._count = 0
+
+    def document(self) -> Node:
+        root = Node(None, Place(self._name, 1, 1))
+        try:
+            root = self._only_document(root)
+        except ConfigError as error:  # the text broke off: what was found before counts as well
+            self._findings.extend(error.findings)
+        self._findings.raise_any()
+        return root
+
+    def _only_document(self, empty: Node) -> Node:
+        start = self._next_content()
+        if start is None:
+            return empty
+        self._check_directives(start)
+        root = self._compose(next(self._events), depth=1)
+        if (second := self._next_content()) is not None:
+            self._find(second, "a second document begins here; a file holds one")
+        return root
+
+    def _next_content(self) -> yaml.DocumentStartEvent | None:
+        """Return the start of the next document, or None at the end of the file."""
+        return next((e for e in self._events if isinstance(e, yaml.DocumentStartEvent)), None)
+
+    def _check_directives(self, start: yaml.DocumentStartEvent) -> None:
+        if start.version not in (None, (1, 2)):
+            version = ".".join(map(str, start.version))
+            self._find(start, f"the file says YAML {version}; it would be read as YAML 1.2")
+        if start.tags:
+            self._find(start, "tags are refused; remove %TAG")
+
+    def _compose(self, event: yaml.NodeEvent, depth: int) -> Node:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        self._count_nodes(event, 1)
+        if depth > DEEPEST_NESTING:
+            self._stop(event, f"nested more than {DEEPEST_NESTING} deep")
+        if getattr(event, "tag", None) is not None:
+            self._find(event, "tags are refused: a value is what it looks like")
+        if event.anchor is None:
+            return self._content(event, depth)
+        self._anchors[event.anchor] = None
+        node = self._anchors[event.anchor] = self._content(event, depth)
+        return node
+
+    def _content(self, event: yaml.NodeEvent, depth: int) -> Node:
+        if isinstance(event, yaml.ScalarEvent):
+            return Node(self._scalar(event), self._place(event))
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(event, depth)
+        return self._mapping(event, depth)
+
+    def _alias(self, event: yaml.AliasEvent) -> Node:
+        unknown = Node(None, self._place(event))
+        if event.anchor not in self._anchors:
+            self._find(event, f"no anchor '&{_shortened(event.anchor)}' stands before this alias")
+            return unknown
+        node = self._anchors[event.anchor]
+        if node is None:
+            self._find(event, f"'*{_shortened(event.anchor)}' stands inside itself")
+            return unknown
+        self._count_nodes(event, node.size)
+        return node
+
+    def _sequence(self, start: yaml.NodeEvent, depth: int) -> Node:
+        children = tuple(
+            self._compose(event, depth + 1) for event in self._until(yaml.SequenceEndEvent)
+        )
+        return Node(children, self._place(start), 1 + sum(child.size for child in children))
+
+    def _mapping(self, start: yaml.NodeEvent, depth: int) -> Node:
+        entries: dict[Key, Node] = {}
+        for event in self._until(yaml.MappingEndEvent):
+            key = self._key(event, depth)
+            value = self._compose(next(self._events), depth + 1)
+            if key in entries:
+                first = next(k for k in entries if k == key).place
+                self._find(event, f"'{_shortened(key)}' is already set on line {first.line}")
+            entries.setdefault(key, value)
+        size = 1 + len(entries) + sum(value.size for value in entries.values())
+        return Node(entries, self._place(start), size)
+
+    def _key(self, event: yaml.NodeEvent, depth: int) -> Key:
+        """Take a key as its text: every key of these files is a name, even one spelt ``no``."""
+        node = self._compose(event, depth + 1)
+        if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
+            self._find(event, "a key must be a plain name")
+            return Key(f"<{len(self._findings)}>", node.place)  # distinct, so no false duplicates
+        if event.value == "<<" and event.style is None:
+            self._find(event, "merge keys (<<) are not YAML 1.2; write the entries out")
+        if not event.value:
+            self._find(event, "a key is empty")
+        return Key(event.value, node.place)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
+        if found := _CONTROL.search(event.value):
+            self._find(event, f"holds the control character U+{ord(found[0]):04X}")
+        if event.style is not None:
+            return event.value
+        try:
+            return plain_scalar(event.value)
+        except ValueError as error:
+            self._find(event, str(error))
+            return None
+
+    def _until(self, end: type[yaml.Event]) -> Iterator[yaml.NodeEvent]:
+        return itertools.takewhile(lambda event: not isinstance(event, end), self._events)
+
+    def _count_nodes(self, event: yaml.Event, more: int) -> None:
+        self._count += more
+        if self._count > MOST_NODES:
+            self._stop(event, f"more than {MOST_NODES:,} values, aliases expanded")
+
+    def _place(self, event: yaml.Event) -> Place:
+        return _place(self._name, event.start_mark)
+
+    def _find(self, event: yaml.Event, sentence: str) -> None:
+        self._findings.add(self._place(event), sentence)
+
+    def _stop(self, event: yaml.Event, sentence: str) -> None:
+        raise ConfigError([(self._place(event), sentence)])
+
+
+def _events(text: str, name: str) -> Iterator[yaml.NodeEvent]:
+    """Yield the parser's events; its complaints become findings."""
+    # The parser in Python, not libyaml's: messages and places are the same on every machine.
+    loader = yaml.Loader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()  # type: ignore[no-untyped-call]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark or loader.get_mark()
+        raise ConfigError([(_place(name, mark), _complaint(error))]) from None
+    except (ValueError, OverflowError):  # chr(0x110000) or a version of 5,000 digits
+        sentence = "an escape or a directive here names a number that does not exist"
+        raise ConfigError([(_place(name, loader.get_mark()), sentence)]) from None
+    finally:
+        loader.dispose()
+
+
+def _place(name: str, mark: Any) -> Place:
+    return Place(name, mark.line + 1, mark.column + 1)
+
+
+def _complaint(error: yaml.MarkedYAMLError) -> str:
+    problem = (error.problem or "malformed").replace("<stream end>", "the end of the file")
+    if r"'\t'" in problem:
+        return "a tab cannot stand here; use spaces"
+    if error.context is None or error.context_mark is None:
+        return problem
+    return f"{problem} {error.context} (begun on line {error.context_mark.line + 1})"
+
+
+def _shortened(text: str | None) -> str:
+    """Shorten text for a message."""
+    text = text or ""
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _integer(text: str, base: int = 10) -> int:
+    if len(text) > 400:
+        raise ValueError(f"a number of {len(text)} digits; no tensor or attribute can hold it")
+    return int(text, base)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{_shortened(text)} is beyond float64; infinity is written .inf")
+    return value
+
+
+# The core schema of YAML 1.2.2, section 10.3.2; what matches no row is text.
+_CORE: tuple[tuple[re.Pattern[str], Callable[[str], Scalar]], ...] = (
+    (re.compile(r"null|Null|NULL|~|"), lambda _: None),
+    (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
+    (re.compile(r"[-+]?[0-9]+"), _integer),
+    (re.compile(r"0o[0-7]+"), lambda text: _integer(text[2:], 8)),
+    (re.compile(r"0x[0-9a-fA-F]+"), lambda text: _integer(text[2:], 16)),
+    (re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), _finite),
+    (re.compile(r"[-+]?(\.inf|\.Inf|\.INF)"), lambda text: float(text.replace(".", ""))),
+    (re.compile(r"\.nan|\.NaN|\.NAN"), lambda _: float("nan")),
+)
+
+
+def plain_scalar(text: str) -> Scalar:
+    """Return what an unquoted scalar means in YAML 1.2's core schema.
+
+    Raises:
+        ValueError: it is a number that neither float64 nor an integer of 400 digits can hold.
+    """
+    for pattern, convert in _CORE:
+        if pattern.fullmatch(text):
+            return convert(text)
+    return text
+
+
+def shown(node: Node) -> str:
+    """Write a value for a message."""
+    if isinstance(node.value, tuple):
+        return f"a list of {len(node.value)}"
+    if isinstance(node.value, dict):
+        return "a mapping"
+    if isinstance(node.value, str):
+        return f"'{node.value:.40}'"
+    if node.value is None or isinstance(node.value, bool):
+        return {None: "null", True: "true", False: "false"}[node.value]
+    return f"{node.value}"[:40]

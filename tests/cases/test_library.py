@@ -1,0 +1,54 @@
+"""Claims about finding specs by name."""
+
+import shutil
+
+import pytest
+
+from rnncli.cases import library
+from rnncli.cases.library import find_spec, spec_named, spec_names, specs_folder
+from rnncli.errors import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lstm_14", "lstm_14.yaml", "ops/lstm_14", "ops/lstm_14.yaml", "specs/ops/lstm_14.yaml"],
+)
+def test_a_spec_is_found_by_any_of_its_names(name):
+    """With or without folder and suffix."""
+    assert find_spec(name) == spec_named(name) == specs_folder() / "ops" / "lstm_14.yaml"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../specs/ops/lstm_14", "/etc/passwd", "ops", "nope", "a\0b", "*"]
+)
+def test_nothing_but_specs_is_found(name):
+    """A name is looked up in a list; it is never a path."""
+    assert find_spec(name) is None
+    with pytest.raises(InvalidRequest, match="no spec is named"):
+        spec_named(name)
+
+
+def test_a_misspelt_name_gets_a_suggestion():
+    """Of a spec that exists."""
+    with pytest.raises(InvalidRequest, match="did you mean 'lstm_14_peepholes'"):
+        spec_named("lstm14_peepholes")
+
+
+@pytest.mark.parametrize("specs", ["rnncli/specs", "specs"], ids=["wheel", "checkout"])
+def test_specs_are_found_in_a_wheel_and_in_a_checkout(tmp_path, monkeypatch, specs):
+    """Inside the package, where the wheel puts them, or beside it."""
+    shutil.copytree(specs_folder(), tmp_path / specs)
+    (tmp_path / "rnncli" / "cases").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "rnncli" / "cases" / "library.py"))
+
+    assert specs_folder() == tmp_path / specs
+    assert "ops/lstm_14" in spec_names()
+    assert find_spec("lstm_14").is_file()
+
+
+def test_a_broken_installation_says_so(tmp_path, monkeypatch):
+    """Not with a traceback."""
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "rnncli" / "cases" / "library.py"))
+
+    with pytest.raises(InvalidRequest, match="reinstall"):
+        spec_names()
