@@ -133,7 +133,7 @@ class RnncliBackend(Backend):
         """
         names = list(dict.fromkeys(name for name in node.input if name))
         outputs = [name for name in node.output if name]
-        infos: Sequence[Any] = outputs_info or [None] * len(outputs)
+        infos: list[Any] = list(outputs_info or (None for _ in outputs))
         graph = helper.make_graph(
             [node],
             node.name or node.op_type,

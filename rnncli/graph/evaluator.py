@@ -173,6 +173,7 @@ class Evaluator(ReferenceEvaluator):
         }
         with placed(where):
             operator = self._load_impl(node)(node, run_params)
+        del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
         return Step(operator, where, tuple(node.input), tuple(node.output), captured_names(node))
 
     def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:

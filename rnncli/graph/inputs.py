@@ -154,6 +154,11 @@ def _known(model: Model, name: str, declared: Mapping[str, ValueInfoProto]) -> N
 
 
 def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
+    if not isinstance(values, np.ndarray | np.generic):
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' must be {describe(value)}, "
+            f"got a {type(values).__name__}"
+        )
     number, shape = value.type.tensor_type.elem_type, declared_shape(value)
     dtype = dtype_of(values)
     fits = shape is None or (
@@ -178,10 +183,11 @@ def _shapes(
     _check_names(model, wanted, shapes, dims)
     fixed = {name: tuple(shape) for name, shape in shapes.items()}
     fixed |= {name: values.shape for name, values in given.items()}
-    sizes = _symbol_sizes(model, fixed) | dict(dims)
+    sizes = _symbol_sizes(model, fixed, dims)
     found: dict[str, tuple[int, ...]] = {}
     assumed: list[str] = []
     for value in wanted:
+        _check_makeable(model, value)
         shape = fixed.get(value.name)
         if shape is None:
             declared = _declared(model, value)
@@ -198,9 +204,14 @@ def _shapes(
     return found
 
 
-def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
+def _check_makeable(model: Model, value: ValueInfoProto) -> None:
     if value.type.WhichOneof("value") not in (None, "tensor_type"):
         raise Unsupported(f"{model.name}: input '{value.name}' is a {describe(value)}; give it")
+    if not value.type.tensor_type.elem_type:
+        raise InvalidRequest(f"{model.name}: input '{value.name}' declares no dtype; give it")
+
+
+def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:
     shape = declared_shape(value)
     if shape is None:
         raise InvalidRequest(
@@ -242,17 +253,21 @@ def _check_names(
             raise InvalidRequest(f"{model.name}: dimension {symbol} must not be negative: {size}")
 
 
-def _symbol_sizes(model: Model, fixed: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Return the sizes that symbols have in shapes already fixed."""
-    sizes: dict[str, int] = {}
+def _symbol_sizes(
+    model: Model, fixed: Mapping[str, Sequence[int]], dims: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the sizes of symbols: asked for, and of shapes already fixed."""
+    sizes = dict(dims)
     for value in model.inputs:
         declared, shape = declared_shape(value), fixed.get(value.name)
-        if declared and shape and len(declared) == len(shape):
-            sizes |= {
-                symbol: size
-                for symbol, size in zip(declared, shape, strict=True)
-                if isinstance(symbol, str) and symbol
-            }
+        if declared is None or shape is None or len(declared) != len(shape):
+            continue
+        for symbol, size in zip(declared, shape, strict=True):
+            if isinstance(symbol, str) and symbol and sizes.setdefault(symbol, size) != size:
+                raise InvalidRequest(
+                    f"{model.name}: dimension {symbol} is {size} in {value.name} and "
+                    f"{sizes[symbol]} elsewhere"
+                )
     return sizes
 
 

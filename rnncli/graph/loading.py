@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,12 @@ def load_model(path: str | Path) -> Model:
     return _load_file(path, str(path))
 
 
-def model_from(proto: ModelProto, name: str = "model", folder: Path | None = None) -> Model:
+def model_from(
+    proto: ModelProto,
+    name: str = "model",
+    folder: Path | None = None,
+    data_sets: tuple[Path, ...] = (),
+) -> Model:
     """Make a protobuf that is already in memory fit for evaluation, in place.
 
     Raises:
@@ -73,7 +79,7 @@ def model_from(proto: ModelProto, name: str = "model", folder: Path | None = Non
         embed_attribute_tensors(proto, folder)
     except RnncliError as error:
         raise type(error)(f"{name}: {error}") from error
-    return Model(proto, name, folder, _data_sets_in(folder) if folder else ())
+    return Model(proto, name, folder, data_sets)
 
 
 def _load_archive(path: Path) -> Model:
@@ -132,7 +138,10 @@ def _load_file(path: Path, name: str) -> Model:
             raise UnreadableFile("not an ONNX model: it has no graph")
     except RnncliError as error:
         raise type(error)(f"{name}: {error}") from error
-    return model_from(proto, name, path.parent)
+    folder = path.parent
+    # Data sets beside several models would be guessed to be of this one.
+    data_sets = _data_sets_in(folder) if _models_in(folder) == [path] else ()
+    return replace(model_from(proto, name, folder, data_sets), file=path)
 
 
 def _read(path: Path) -> bytes:

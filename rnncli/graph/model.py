@@ -23,12 +23,14 @@ class Model:
         name: how messages call it: the file's path as given.
         folder: where its external data lies; None for a model that was never a file.
         data_sets: folders ``test_data_set_N`` beside it, in numeric order.
+        file: where it was read from; None for a model that was never a file.
     """
 
     proto: ModelProto
     name: str = "model"
     folder: Path | None = None
     data_sets: tuple[Path, ...] = ()
+    file: Path | None = None
 
     @property
     def inputs(self) -> tuple[ValueInfoProto, ...]:

@@ -88,6 +88,19 @@ def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
                     tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
+def external_files(proto: ModelProto) -> list[str]:
+    """Return where the data of initializers lies that is not in the model, each file once."""
+    tensors = (tensor for body in all_bodies(proto) for tensor in getattr(body, "initializer", ()))
+    entries = (
+        entry.value
+        for tensor in tensors
+        if tensor.data_location == TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    )
+    return list(dict.fromkeys(entries))
+
+
 def _refuse_impossible_shape(tensor: TensorProto) -> None:
     """NumPy would read -1 as "whatever is left"."""
     if min(tensor.dims, default=0) < 0:

@@ -1,0 +1,77 @@
+"""Claims about the listing of recurrent nodes."""
+
+from real_models import PATHS
+
+from rnncli.graph.loading import load_model
+from rnncli.graph.nodes import recurrent_nodes
+
+SIGNATURE = "(float[T,2,3] X, float[1,6,3] W, float[1,6,2] R) => (float[1,2,2] out)"
+
+
+def test_a_node_is_described_with_its_defaults(parse):
+    """Operator version, attributes with defaults, shapes of the inputs it has, outputs it makes."""
+    text = f"""g {SIGNATURE} {{
+        x = Relu (X)
+        "", out = GRU <hidden_size: int = 2, clip: float = 0.5> (x, W, R)
+    }}"""
+
+    (node,) = recurrent_nodes(parse(text, opset=13))
+
+    assert str(node) == "graph / GRU_1"
+    assert node.operator.name == "GRU-7"
+    assert node.inputs == {"X": ("T", 2, 3), "W": (1, 6, 3), "R": (1, 6, 2)}
+    assert node.outputs == ("Y_h",)
+    assert node.attributes == {
+        "hidden_size": 2,
+        "clip": 0.5,
+        "direction": "forward",
+        "activations": ["Sigmoid", "Tanh"],
+        "activation_alpha": None,
+        "activation_beta": None,
+        "linear_before_reset": 0,
+    }
+
+
+def test_directions_double_the_default_activations(parse):
+    """A bidirectional node has the defaults of both directions; strings are text."""
+    text = """g (float[4,2,3] X, float[2,6,3] W, float[2,6,2] R) => (out) {
+        "", out = GRU <direction: string = "bidirectional"> (X, W, R)
+    }"""
+
+    (node,) = recurrent_nodes(parse(text))
+
+    assert node.attributes["direction"] == "bidirectional"
+    assert node.attributes["activations"] == ["Sigmoid", "Tanh"] * 2
+
+
+def test_functions_come_with_their_own_root(parse):
+    """A node in a branch in a function; an attribute that its caller gives is marked."""
+    text = f"""g {SIGNATURE} {{ out = pkg.Layer <n = 2> (X, W, R) }}
+        <domain: "pkg", opset_import: ["" : 14]>
+        Layer <n> (x, w, r) => (h) {{
+            yes = Constant <value = bool {{1}}> ()
+            h = If (yes) <then_branch = t () => (k) {{
+                    unused, k = GRU <hidden_size: int = @n> (x, w, r) }},
+                else_branch = e () => (z) {{ z = Identity (w) }}>
+        }}"""
+
+    (node,) = recurrent_nodes(parse(text, more=', "pkg" : 1'))
+
+    assert str(node) == "function pkg::Layer / If_1.then_branch / GRU_0"
+    assert node.attributes["hidden_size"] == "@n"
+    assert node.inputs == {"X": None, "W": None, "R": None}
+
+
+def test_real_models_are_listed():
+    """Silero's two LSTMs sit in branches, the exported GRU in a loop; weights have shapes."""
+    silero = [*recurrent_nodes(load_model(PATHS["silero_vad_16k_op15"]))]
+    (gru,) = recurrent_nodes(load_model(PATHS["loop_gru_script_ts"]))
+
+    assert [node.path[:2] for node in silero] == [
+        ("graph", "/model/decoder/If_1.then_branch"),
+        ("graph", "/model/decoder/If_1.else_branch"),
+    ]
+    assert {node.operator.name for node in silero} == {"LSTM-14"}
+    assert silero[0].inputs["W"] == (1, 512, 128)
+    assert gru.path == ("graph", "/Loop.body", "/GRU")
+    assert gru.attributes["linear_before_reset"] == 1
