@@ -10,6 +10,7 @@ from rnncli.formats import format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
 from rnncli.formats.onnx_folder import MODEL, ONNX_FOLDER, write_test_case
 from rnncli.graph.single_node import single_node_model
+from rnncli.graph.tensors import external_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,4 +50,9 @@ def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     if isinstance(loaded, Case):
         model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
         return {MODEL: model.SerializeToString(deterministic=True)}
-    return loaded.files
+    assert loaded.file is not None
+    assert loaded.folder is not None
+    external = {name: loaded.folder / name for name in external_files(loaded.proto)}
+    if loaded.file.suffix.lower() != ".onnx":
+        return {MODEL: loaded.proto.SerializeToString(deterministic=True), **external}
+    return {MODEL: loaded.file, **external}

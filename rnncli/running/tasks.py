@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.formats import known_formats
+from rnncli.formats import format_of
+from rnncli.formats.onnx_folder import ONNX_FOLDER
 from rnncli.running.batch import Task
 from rnncli.running.target import short_names
 
@@ -63,9 +64,14 @@ def plan(
 
 
 def as_path(output: str) -> str:
-    """Mark a path without the extension of any format as a folder."""
-    is_file = Path(output).suffix[1:].lower() in known_formats() and not Path(output).is_dir()
-    return output if not output or is_file else f"{output.rstrip('/')}/"
+    """Mark a path without extension as a folder.
+
+    Raises:
+        InvalidRequest: it has an extension, of no format, so it might be a slip.
+    """
+    if output and (not Path(output).suffix or format_of(output) is ONNX_FOLDER):
+        return f"{output.rstrip('/')}/"
+    return output
 
 
 def _refuse_file(path: str) -> None:

@@ -1,0 +1,345 @@
+"""`rnncli run`: targets, inputs, outputs, batches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from rnncli.cases.library import spec_names
+from rnncli.formats import read_tensors, write_tensors
+
+DATA = Path(__file__).parents[1] / "data"
+LSTM = DATA / "exports" / "lstm_packed_bi_ts.onnx"
+
+CONFIG = """\
+op: LSTM-14
+sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}
+attributes: {clip: 0.1}
+inputs: {sequence_lens: [4, 2], initial_c: ones}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A small config on disk."""
+    path = tmp_path / "small.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def recorded(model):
+    """The recorded inputs and outputs of a model of tests/data, by name."""
+    tensors = read_tensors(model.with_suffix(".npz"))
+    split = {"in": {}, "out": {}}
+    for key, values in tensors.items():
+        kind, _, name = key.partition(".")
+        split[kind][name] = values
+    return split["in"], split["out"]
+
+
+@pytest.mark.parametrize("name", spec_names())
+def test_every_shipped_spec_runs_by_name(rnncli, name):
+    """Each spec is a target, found by its name, and gives finite numbers."""
+    outcome = rnncli("run", name)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert {(row["nan"], row["inf"]) for row in outcome.rows} == {("0", "0")}
+
+
+def test_real_model_agrees_with_its_recorded_outputs(rnncli, tmp_path):
+    """Inputs from a file in, outputs to a file out, compared by our own command."""
+    inputs, outputs = recorded(LSTM)
+    write_tensors(tmp_path / "in.npz", inputs)
+    write_tensors(tmp_path / "wanted.npz", outputs)
+
+    done = rnncli("run", LSTM, "--inputs", tmp_path / "in.npz", "-o", tmp_path / "got.h5")
+    assert (done.code, done.err) == (0, "")
+
+    judged = rnncli("compare", tmp_path / "got.h5", tmp_path / "wanted.npz", "--atol", "2.5e-5")
+    assert judged.code == 0
+
+
+def test_single_inputs_win_over_a_set(rnncli, tmp_path):
+    """-i replaces one input of --inputs; --save-inputs keeps what was used."""
+    inputs, _ = recorded(LSTM)
+    write_tensors(tmp_path / "in.npz", inputs)
+    lengths = np.array([1, 2, 7])
+    np.save(tmp_path / "lengths.npy", lengths)
+
+    outcome = rnncli(
+        *("run", LSTM, "--inputs", tmp_path / "in.npz", "-i", f"lens={tmp_path / 'lengths.npy'}"),
+        *("--save-inputs", tmp_path / "used.npz"),
+    )
+
+    used = read_tensors(tmp_path / "used.npz")
+    assert outcome.code == 0
+    assert used["lens"].tolist() == lengths.tolist()
+    assert np.array_equal(used["x"], inputs["x"])
+
+
+def test_symbolic_dimensions_come_from_options(rnncli):
+    """--dim gives sizes; without it they are 1, with a warning that names the option."""
+    given = rnncli("run", LSTM, "--dim", "batch=3,seq=6")
+    assumed = rnncli("run", LSTM)
+
+    assert (given.rows[0]["shape"], given.err) == ("[3, 6, 40]", "")
+    assert "--dim batch=N" in assumed.err
+    assert "--dim seq=N" in assumed.err
+
+
+def test_generated_inputs_depend_on_the_seed_alone(rnncli, tmp_path):
+    """The same seed gives the same file, byte for byte; another seed another one."""
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        path = tmp_path / f"{name}.npz"
+        assert rnncli("run", LSTM, "--dim", "batch=2,seq=3", "--seed", seed, "-o", path).code == 0
+    a, b, c = ((tmp_path / f"{name}.npz").read_bytes() for name in "abc")
+
+    assert a == b
+    assert a != c
+
+
+def test_config_written_as_test_case_runs_and_agrees(rnncli, config, tmp_path):
+    """A folder is an ONNX test case: checked by onnx, and run again it compares its outputs."""
+    case = tmp_path / "case"
+    assert rnncli("run", config, "-o", case).code == 0
+
+    model = onnx.load(case / "model.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    assert model.opset_import[0].version == 14
+
+    again = rnncli("run", case, "--max-ulp", 0)
+    assert again.code == 0
+    assert {row["data set"] for row in again.rows} == {"test_data_set_0"}
+
+
+def test_wrong_expected_output_is_exit_1(rnncli, config, tmp_path):
+    """The sentence says which output, where, by how much, and how to repeat it."""
+    case = tmp_path / "case"
+    rnncli("run", config, "-o", case)
+    expected = case / "test_data_set_0" / "output_1.pb"
+    tensor = TensorProto.FromString(expected.read_bytes())
+    values = onnx.numpy_helper.to_array(tensor).copy()
+    values[0, 1, 2] += 1
+    expected.write_bytes(onnx.numpy_helper.from_array(values, "Y_h").SerializeToString())
+
+    outcome = rnncli("run", case)
+
+    assert outcome.code == 1
+    assert f"FAIL {case} test_data_set_0\n  Y_h: 1 of 10 differ" in outcome.err
+    assert "worst at [0,1,2]: got " in outcome.err
+    assert f"repeat: rnncli run {case} --data-set 0" in outcome.err
+
+
+def test_archive_in_model_zoo_form(rnncli, config, tmp_path):
+    """A .tar.gz of a folder with model and data sets is a target."""
+    rnncli("run", config, "-o", tmp_path / "case")
+    with tarfile.open(tmp_path / "case.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "case", "case")
+
+    outcome = rnncli("run", tmp_path / "case.tar.gz")
+
+    assert outcome.code == 0
+    assert [row["output"] for row in outcome.rows] == ["Y", "Y_h", "Y_c"]
+
+
+def test_config_on_standard_input(spawned):
+    """`-` reads YAML, and errors name <stdin> with line and column."""
+    assert spawned("run", "-", stdin=CONFIG).code == 0
+
+    wrong = spawned("run", "-", stdin=CONFIG.replace("input_size", "inptu_size"))
+    assert wrong.code == 2
+    assert "<stdin>:2:" in wrong.err
+    assert "did you mean 'input_size'?" in wrong.err
+
+
+def test_readings_switch_on_the_command_line(rnncli, config, tmp_path):
+    """--reading changes what the reading is about, and nothing else."""
+    for choice in ("activations", "gates"):
+        rnncli("run", config, "--reading", f"clip-scope={choice}", "-o", tmp_path / f"{choice}.npz")
+    rnncli("run", config, "-o", tmp_path / "default.npz")
+    activations, gates, default = (
+        read_tensors(tmp_path / f"{name}.npz")["Y"] for name in ("activations", "gates", "default")
+    )
+
+    assert np.array_equal(activations, default)
+    assert not np.array_equal(gates, default)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--reading", "clip-scop=gates"],
+            "unknown reading 'clip-scop'; did you mean 'clip-scope'",
+        ),
+        (["--reading", "clip-scope=all"], "must be activations or gates, got 'all'"),
+        (["--reading", "recurrence=literal"], "makes no difference to LSTM-14"),
+        (["--reading", "clip-scope"], "expected NAME=VALUE, got 'clip-scope'"),
+        (["--backend", "numpi"], "unknown backend 'numpi'; did you mean 'numpy'?"),
+        (["--compute", "float16"], "is not one of 'float64', 'native'"),
+        (["--shape", "X=1,2"], "--shape is for models"),
+        (["--dim", "T=2"], "--dim is for models"),
+        (["--dim", "T"], "expected NAME=SIZE, got 'T'"),
+        (["--shape", "X=a"], "expected NAME=5,1,10, got 'X=a'"),
+        (["--shape", "X=-1"], "expected NAME=5,1,10, got 'X=-1'"),
+        (["--data-set", "0"], "a config has no test data sets"),
+        (["-i", "X=nowhere.npy"], "nowhere.npy"),
+        (["--inputs", "nowhere.npz"], "nowhere.npz"),
+        (["-o", "nowhere/out.npz"], "nowhere"),
+        (["--atol", "-1"], "write a number >= 0"),
+        (["--seed", "x"], "'x' is not a valid integer"),
+        (["--sed", "1"], "No such option '--sed'"),
+    ],
+)
+def test_wrong_requests_are_exit_2(rnncli, config, arguments, sentence):
+    """Each says what was wanted and what was given; nothing is ignored."""
+    outcome = rnncli("run", config, *arguments)
+
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_no_target_is_exit_5(rnncli, tmp_path):
+    """An empty run is never a success."""
+    (tmp_path / "list").write_text("\n# none\n")
+
+    assert rnncli("run").code == 5
+    assert rnncli("run", "--from", tmp_path / "list").code == 5
+
+
+def test_unsupported_operator_is_exit_3(rnncli, tmp_path):
+    """One line names node and operator."""
+    node = helper.make_node("Attention", ["x"], ["y"], name="att", domain="com.microsoft")
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(
+        helper.make_graph([node], "g", values[:1], values[1:]), opset_imports=opsets, ir_version=8
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+
+    outcome = rnncli("run", tmp_path / "m.onnx")
+
+    assert outcome.code == 3
+    assert outcome.err.count("\n") == 1
+    assert "'att'" in outcome.err
+    assert "com.microsoft" in outcome.err
+
+
+def test_batch_goes_on_after_a_failure(rnncli, config, tmp_path):
+    """Every target is run; the exit code is the worst one's; outputs are told apart by name."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "small.yaml").write_text(CONFIG)
+    (tmp_path / "list").write_text(f"{other / 'small.yaml'}\n")
+
+    outcome = rnncli(
+        *("run", config, tmp_path / "missing.onnx", "--from", tmp_path / "list"),
+        *("-o", tmp_path / "results", "--format", "npz"),
+    )
+
+    assert outcome.code == 2
+    assert f"{tmp_path / 'missing.onnx'}: no such file" in outcome.err
+    assert len(outcome.rows) == 6
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {
+        f"{tmp_path.name}_small.npz",
+        "other_small.npz",
+    }
+
+
+def test_several_targets_need_a_folder(rnncli, config, tmp_path):
+    """One file cannot hold the outputs of two targets."""
+    outcome = rnncli("run", config, config, "-o", tmp_path / "out.npz")
+
+    assert outcome.code == 2
+    assert "several targets write into a folder" in outcome.err
+
+
+def test_json_lines_in_input_order_whatever_j(spawned, config, tmp_path):
+    """Two processes print the same objects in the same order as one, times aside."""
+    targets = ["lstm_14", tmp_path / "missing.onnx", config, "gru_7", "rnn_1"]
+
+    def lines(jobs):
+        records = map(json.loads, spawned("run", *targets, "--json", "-j", jobs).out.splitlines())
+        return [
+            {**record, "runs": [{**run, "seconds": 0} for run in record["runs"]]}
+            for record in records
+        ]
+
+    single, double = lines(1), lines(2)
+    assert [record["target"] for record in single] == list(map(str, targets))
+    assert [record["exit_code"] for record in single] == [0, 2, 0, 0, 0]
+    assert single == double
+
+
+def test_killed_worker_is_explained(spawned, config, monkeypatch, tmp_path):
+    """A process killed from outside, as for memory, ends the run with a sentence."""
+    killer = tmp_path / "sitecustomize.py"
+    killer.write_text(
+        "import os, sys\nif '--multiprocessing-fork' in sys.argv: os.kill(os.getpid(), 9)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+
+    outcome = spawned("run", config, config, "-j", 2)
+
+    assert outcome.code == 2
+    assert "a worker process was killed" in outcome.err
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupted_batch_leaves_no_temporary_files(jobs, tmp_path):
+    """Ctrl-C in the middle: whole entries or none, and nothing else in the folder."""
+    for k in range(2):
+        config = CONFIG.replace("seq_length: 4", "seq_length: 30000").replace(
+            "[4, 2]", "[30000, 2]"
+        )
+        (tmp_path / f"long_{k}.yaml").write_text(config)
+    results = tmp_path / "results"
+    command = [sys.executable, "-m", "rnncli", "run", *map(str, sorted(tmp_path.glob("*.yaml")))]
+    process = subprocess.Popen(
+        [*command, "lstm_14", "-j", str(jobs), "-o", str(results)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+
+    assert (process.returncode, err) == (130, "interrupted\n")
+    left = list(results.iterdir()) if results.exists() else []
+    assert all((entry / "test_data_set_0" / "output_2.pb").exists() for entry in left)
+
+
+def test_output_survives_a_failed_run(rnncli, config, tmp_path):
+    """A run that fails leaves the file of the last good one."""
+    out = tmp_path / "out.npz"
+    rnncli("run", config, "-o", out)
+    before = out.read_bytes()
+    config.write_text(CONFIG.replace("0.1", "-0.1"))
+
+    assert rnncli("run", config, "-o", out).code == 2
+    assert out.read_bytes() == before
+
+
+def test_foreign_folder_is_not_overwritten(rnncli, config, tmp_path):
+    """A folder with something else in it is the user's."""
+    foreign = tmp_path / "mine"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("42")
+
+    outcome = rnncli("run", config, "-o", foreign)
+
+    assert outcome.code == 2
+    assert [path.name for path in foreign.iterdir()] == ["thesis.txt"]

@@ -1,0 +1,89 @@
+"""`rnncli compare` and `rnncli convert`."""
+
+from __future__ import annotations
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from rnncli.formats import read_tensors, write_tensors
+
+TENSORS = {
+    "Y": np.array([[1.0, -0.0], [np.nan, 3.0]], np.float32),
+    "deep/name": np.array([1.5, np.inf], ml_dtypes.bfloat16),
+    "empty": np.zeros((0, 3), np.int64),
+}
+
+
+def test_conversion_there_and_back_keeps_every_bit(rnncli, tmp_path):
+    """From npz to h5 to an ONNX folder to npz: the same bytes again."""
+    write_tensors(tmp_path / "a.npz", TENSORS)
+    for source, destination in (("a.npz", "b.h5"), ("b.h5", "c"), ("c", "d.npz")):
+        assert rnncli("convert", tmp_path / source, tmp_path / destination).code == 0
+
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "d.npz").read_bytes()
+    assert list(read_tensors(tmp_path / "d.npz")) == list(TENSORS)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 1), (("--equal-nan",), 0)])
+def test_nan_equals_nan_only_on_request(rnncli, tmp_path, options, code):
+    """-0.0 equals 0.0 always, NaN equals NaN with --equal-nan."""
+    write_tensors(tmp_path / "a.npz", TENSORS)
+    write_tensors(tmp_path / "b.h5", {**TENSORS, "Y": np.abs(TENSORS["Y"])})
+
+    assert rnncli("compare", tmp_path / "a.npz", tmp_path / "b.h5", *options).code == code
+
+
+def test_difference_is_measured_and_placed(rnncli, tmp_path):
+    """Per output: max abs, rel and ulp, and where; tolerances may name one output."""
+    wanted = {"Y": np.ones((2, 3), np.float32), "Y_h": np.ones(4, np.float32)}
+    got = {name: values.copy() for name, values in wanted.items()}
+    got["Y"][1, 2] = np.nextafter(np.float32(1), np.float32(2))
+    write_tensors(tmp_path / "got.npz", got)
+    write_tensors(tmp_path / "wanted.npz", wanted)
+    files = (tmp_path / "got.npz", tmp_path / "wanted.npz")
+
+    outcome = rnncli("compare", *files)
+    assert outcome.code == 1
+    row = outcome.rows[0]
+    assert (row["output"], row["verdict"], row["differing"]) == ("Y", "differs", "1 of 6")
+    assert (row["max ulp"], row["worst at"]) == ("1", "[1,2]")
+    assert (row["got"], row["wanted"]) == ("1.00000012", "1")
+    assert outcome.rows[1]["verdict"] == "agrees"
+
+    assert rnncli("compare", *files, "--max-ulp", "Y:1").code == 0
+    assert rnncli("compare", *files, "--max-ulp", "Y_h:1").code == 1
+    assert rnncli("compare", *files, "--max-ulp", "Z:1").code == 2
+    record = json.loads(rnncli("compare", *files, "--json").out.splitlines()[0])
+    assert (record["name"], record["agrees"], record["max_ulp"]) == ("Y", False, 1)
+
+
+def test_missing_and_misshapen_outputs_differ(rnncli, tmp_path):
+    """An output that is missing, extra, or of another shape or dtype is a difference."""
+    write_tensors(tmp_path / "a.npz", {"Y": np.zeros(2), "Z": np.zeros(2), "V": np.zeros(1)})
+    write_tensors(
+        tmp_path / "b.npz", {"Y": np.zeros(3), "V": np.zeros(1, np.float32), "X": np.zeros(1)}
+    )
+
+    outcome = rnncli("compare", tmp_path / "a.npz", tmp_path / "b.npz")
+
+    assert outcome.code == 1
+    assert {row["output"]: row["verdict"] for row in outcome.rows} == {
+        "Y": "shape is [2], wanted [3]",
+        "V": "dtype is float64, wanted float32",
+        "X": "is missing",
+        "Z": "is not wanted",
+    }
+
+
+def test_unknown_extension_lists_the_formats(rnncli, tmp_path):
+    """A slip is not taken for a folder: exit 2, and what there is."""
+    write_tensors(tmp_path / "a.npz", TENSORS)
+
+    outcome = rnncli("convert", tmp_path / "a.npz", tmp_path / "a.nc")
+
+    assert outcome.code == 2
+    assert "no format is named '.nc': there are .npz, .h5" in outcome.err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
