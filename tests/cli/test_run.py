@@ -284,13 +284,19 @@ def test_json_lines_in_input_order_whatever_j(spawned, config, tmp_path):
 
 def test_killed_worker_is_explained(spawned, config, monkeypatch, tmp_path):
     """A process killed from outside, as for memory, ends the run with a sentence."""
-    killer = tmp_path / "sitecustomize.py"
-    killer.write_text(
-        "import os, sys\nif '--multiprocessing-fork' in sys.argv: os.kill(os.getpid(), 9)\n"
+    (tmp_path / "killer.py").write_text(
+        "import os\n"
+        "class Killer:\n"
+        "    def supports(self, recurrence, compute): os.kill(os.getpid(), 9)\n"
+    )
+    (tmp_path / "killer-1.dist-info").mkdir()
+    (tmp_path / "killer-1.dist-info" / "METADATA").write_text("Name: killer\nVersion: 1\n")
+    (tmp_path / "killer-1.dist-info" / "entry_points.txt").write_text(
+        "[rnncli.backends]\nkiller = killer:Killer\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
 
-    outcome = spawned("run", config, config, "-j", 2)
+    outcome = spawned("run", config, config, "-j", 2, "--backend", "killer")
 
     assert outcome.code == 2
     assert "a worker process was killed" in outcome.err
