@@ -16,6 +16,7 @@ from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.graph.archives import unpack
+from rnncli.graph.bombs import refuse_bomb
 from rnncli.graph.model import Model
 from rnncli.graph.normalise import normalise
 from rnncli.graph.structure import check_structure, check_text
@@ -36,7 +37,6 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 _LARGEST_PROTOBUF = 2**31 - 1
 _LFS_POINTER = b"version https://git-lfs"
-_DEEPEST_TEXT = 100  # protobuf's own limit; onnx's text parser has none and overflows the stack
 
 
 def load_model(path: str | Path) -> Model:
@@ -159,8 +159,7 @@ def _read(path: Path) -> bytes:
 
 
 def _parse(data: bytes, format_name: str) -> ModelProto:
-    if format_name == "onnxtxt":
-        _refuse_deep_text(data)
+    refuse_bomb(data, format_name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # onnx calls its own text format experimental
@@ -169,11 +168,3 @@ def _parse(data: bytes, format_name: str) -> ModelProto:
     except Exception as error:  # every format has its own kinds, and text ones overflow
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnreadableFile(f"no ONNX model, or truncated ({format_name}): {reason}") from error
-
-
-def _refuse_deep_text(data: bytes) -> None:
-    depth = 0
-    for bracket in re.findall(rb"[(\[{<>}\])]", data):
-        depth += 1 if bracket in b"([{<" else -1
-        if depth > _DEEPEST_TEXT:
-            raise UnreadableFile(f"nested deeper than {_DEEPEST_TEXT} levels")

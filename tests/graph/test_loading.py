@@ -153,7 +153,46 @@ def test_deep_or_odd_json_is_refused(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_text(text)
 
-    with pytest.raises(UnreadableFile, match="no ONNX model"):
+    with pytest.raises(UnreadableFile, match=r"no ONNX model|nested deeper"):
+        load_model(path)
+
+
+def field(number, content):
+    """Return a length-delimited field of a protobuf."""
+    length = len(content)
+    digits = bytearray()
+    while length > 127:
+        digits.append(length & 127 | 128)
+        length >>= 7
+    return bytes([number << 3 | 2, *digits, length]) + content
+
+
+NODE, INITIALIZER, OUTPUT, ATTRIBUTE = 1, 5, 12, 5
+BOMBS = {
+    "nodes": field(NODE, b"") * 2_000_000,
+    "initializers": field(INITIALIZER, b"") * 2_000_000,
+    "outputs": field(OUTPUT, b"") * 2_000_000,
+    "attributes of a node": field(NODE, field(ATTRIBUTE, b"") * 2_000_000),
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_protobuf_of_nothing_is_refused_unparsed(tmp_path, kind):
+    """Four megabytes of empty messages would take a hundred times that."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(field(7, BOMBS[kind]))
+
+    with pytest.raises(UnreadableFile, match="more than 500000 nodes"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("extension", [".json", ".textproto", ".onnxtxt"])
+def test_a_text_of_nothing_is_refused_unparsed(tmp_path, extension):
+    """Two million empty brackets are no model."""
+    path = tmp_path / f"m{extension}"
+    path.write_bytes(b'{"graph": {"node": [' + b"{}," * 2_000_000 + b"]}}")
+
+    with pytest.raises(UnreadableFile, match="more than 500000 brackets"):
         load_model(path)
 
 
