@@ -1,0 +1,65 @@
+"""Corrections around onnx's own kernels, which do the rest.
+
+Each class here is put before onnx's implementation of a version; `super()` is that implementation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.numerics import dtype_of
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array
+
+
+class InFloat32:
+    """Computes in float32 what is given in a narrower type, and rounds the results to it."""
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        narrow = {x.dtype for x in inputs if _is_narrow(x)}
+        wide = (x.astype(np.float32) if _is_narrow(x) else x for x in inputs)
+        results = super()._run(*wide, **attributes)  # type: ignore[misc]
+        if len(narrow) != 1:
+            return tuple(results)
+        (dtype,) = narrow
+        return tuple(y.astype(dtype) if y.dtype == np.float32 else y for y in results)
+
+
+class LongInFloat32(InFloat32):
+    """Attention in float32 where it has too many keys to add up in bfloat16.
+
+    Up to 256 terms none is lost, and onnx's kernel is kept: its published results are those of
+    bfloat16 arithmetic, bit for bit.
+    """
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        _, K, _, _, past, *_ = (*inputs, None, None, None)
+        keys = K.shape[-2] + (0 if past is None else past.shape[-2])
+        if keys > 256:
+            return super()._run(*inputs, **attributes)
+        return tuple(super(InFloat32, self)._run(*inputs, **attributes))  # type: ignore[misc]
+
+
+class OutputHalfPixel:
+    """RoiAlign of opset 10, which places samples without the half pixel of opset 16."""
+
+    def _run(self, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
+        attributes["coordinate_transformation_mode"] = "output_half_pixel"
+        return tuple(super()._run(*inputs, **attributes))  # type: ignore[misc]
+
+
+class OptionalLimits:
+    """NonMaxSuppression without some of its limits: no boxes, any overlap, any score."""
+
+    def _run(self, boxes: Array, scores: Array, *limits: Array | None, **attributes: Any) -> Any:
+        defaults = np.zeros(1, np.int64), np.zeros(1, np.float32), None
+        given = (*limits, None, None, None)[:3]
+        filled = (d if x is None else x for x, d in zip(given, defaults, strict=True))
+        return super()._run(boxes, scores, *filled, **attributes)  # type: ignore[misc]
+
+
+def _is_narrow(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and dtype_of(x).is_float and x.dtype.itemsize < 4

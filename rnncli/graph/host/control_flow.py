@@ -1,0 +1,278 @@
+"""If, Loop and Scan: nodes that run graphs of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.numerics import Array, dtype_numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import onnx
+
+
+class Body:
+    """A graph attribute of a node, with the outer values it may read, ready to run many times.
+
+    Args:
+        node: the node.
+        evaluator: of the graph, as onnx gives it for the attribute.
+        outer: values around the node by name.
+        attribute: the attribute's name.
+    """
+
+    def __init__(
+        self,
+        node: onnx.NodeProto,
+        evaluator: Any,
+        outer: Mapping[str, Any] | None,
+        attribute: str = "body",
+    ) -> None:
+        self.graph = next(a.g for a in node.attribute if a.name == attribute)
+        self.names = [value.name for value in self.graph.input]
+        self._evaluator = evaluator
+        own = {tensor.name for tensor in self.graph.initializer}
+        self._outer = {name: value for name, value in (outer or {}).items() if name not in own}
+
+    def run(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> list[Any]:
+        """Run the graph once.
+
+        Raises:
+            InvalidRequest: the node gives it another number of inputs than it takes.
+        """
+        if len(inputs) != len(self.names):
+            raise InvalidRequest(f"body takes {len(self.names)} inputs, the node has {len(inputs)}")
+        feeds = self._outer | dict(zip(self.names, inputs, strict=True))
+        return list(self._evaluator.run(None, feeds, attributes=attributes))
+
+    def stacked(self, number: int, steps: Sequence[Array], axis: int = 0) -> Array:
+        """Stack the values that an output had in every step along a new axis.
+
+        Without a step the shape is what the graph declares, with 0 for sizes that it leaves open.
+
+        Raises:
+            InvalidRequest: the values differ in shape.
+            Unsupported: there was no step, and the graph does not declare a type.
+        """
+        if len({step.shape for step in steps}) > 1:
+            raise InvalidRequest(
+                f"scan output '{self.graph.output[number].name}' changes its shape between steps"
+            )
+        if steps:
+            return np.stack(steps, axis)
+        tensor = self.graph.output[number].type.tensor_type
+        if not tensor.elem_type:
+            raise Unsupported(
+                f"'{self.graph.output[number].name}' has no value: "
+                "the body never runs, and does not declare the type"
+            )
+        sizes = [max(dim.dim_value, 0) for dim in tensor.shape.dim]
+        sizes.insert(axis % (len(sizes) + 1), 0)
+        return np.zeros(sizes, dtype_numbered(tensor.elem_type).numpy)
+
+
+class _GraphNode(OpRun):
+    """A node that runs graphs, and so sees the values around it."""
+
+    def need_context(self) -> bool:
+        """Ask onnx's evaluator for those values."""
+        return True
+
+
+class If(_GraphNode):
+    """Runs one graph or the other."""
+
+    def _run(
+        self,
+        cond: Array,
+        then_branch: Any,
+        else_branch: Any,
+        context: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        **_: Any,  # the bindings of shape annotations, which are not checked here
+    ) -> tuple[Any, ...]:
+        chosen, branch = (
+            ("then_branch", then_branch) if _truth(cond) else ("else_branch", else_branch)
+        )
+        return tuple(Body(self.onnx_node, branch, context, chosen).run((), attributes))
+
+
+class Loop(_GraphNode):
+    """Runs a graph while a condition holds, up to a number of times."""
+
+    def _run(
+        self,
+        M: Array | None = None,
+        cond: Array | None = None,
+        *initial: Any,
+        body: Any,
+        context: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        **_: Any,  # as in If
+    ) -> tuple[Any, ...]:
+        """Carry `initial` through the iterations and stack the further outputs of the body.
+
+        Args:
+            M: the most iterations; no limit when absent.
+            cond: whether to run the first; yes when absent.
+            initial: the values carried.
+            body: evaluator of the graph.
+            context: values around the node.
+            attributes: of the function the node is in.
+        """
+        graph = Body(self.onnx_node, body, context)
+        carried, scanned = list(initial), []
+        keep, limit, iteration = (
+            cond is None or _truth(cond),
+            None if M is None else int(M.item()),
+            0,
+        )
+        while keep and (limit is None or iteration < limit):
+            counters = np.asarray(iteration, np.int64), np.asarray(keep)
+            condition, *results = graph.run([*counters, *carried], attributes)
+            keep, carried = _truth(condition), results[: len(initial)]
+            scanned.append(results[len(initial) :])
+            iteration += 1
+        first = 1 + len(initial)
+        numbers = range(first, len(graph.graph.output))
+        return (
+            *carried,
+            *(graph.stacked(n, [step[n - first] for step in scanned]) for n in numbers),
+        )
+
+
+class Scan(_GraphNode):
+    """Runs a graph for each slice of its inputs (opset 9 on)."""
+
+    def _run(
+        self,
+        *inputs: Any,
+        body: Any,
+        num_scan_inputs: int,
+        scan_input_axes: Sequence[int] | None = None,
+        scan_input_directions: Sequence[int] | None = None,
+        scan_output_axes: Sequence[int] | None = None,
+        scan_output_directions: Sequence[int] | None = None,
+        context: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        **_: Any,  # as in If
+    ) -> tuple[Any, ...]:
+        """Carry the states through the steps and stack the further outputs of the body.
+
+        Args:
+            inputs: states, then the tensors to slice.
+            body: evaluator of the graph.
+            num_scan_inputs: how many of the inputs are sliced.
+            scan_input_axes: along which axis each; 0 when not given.
+            scan_input_directions: 1 for those read from the end.
+            scan_output_axes: where each output's new axis stands; 0 when not given.
+            scan_output_directions: 1 for those written from the end.
+            context: values around the node.
+            attributes: of the function the node is in.
+
+        Raises:
+            InvalidRequest: the tensors to slice have different lengths.
+        """
+        graph = Body(self.onnx_node, body, context)
+        count = len(inputs) - num_scan_inputs
+        axes = scan_input_axes or [0] * num_scan_inputs
+        directions = scan_input_directions or [0] * num_scan_inputs
+        slices = [
+            _directed(np.moveaxis(x, axis, 0), direction)
+            for x, axis, direction in zip(inputs[count:], axes, directions, strict=True)
+        ]
+        states, scanned = _scanned(graph, list(inputs[:count]), slices, attributes)
+        numbers = range(count, len(graph.graph.output))
+        axes = scan_output_axes or [0] * len(numbers)
+        directions = scan_output_directions or [0] * len(numbers)
+        outputs = (
+            graph.stacked(n, _directed([step[n - count] for step in scanned], direction), axis)
+            for n, axis, direction in zip(numbers, axes, directions, strict=True)
+        )
+        return (*states, *outputs)
+
+
+class Scan8(_GraphNode):
+    """Runs a graph for each slice of each sequence of a batch (opset 8)."""
+
+    def _run(
+        self,
+        sequence_lens: Array | None,
+        *inputs: Array,
+        body: Any,
+        num_scan_inputs: int,
+        directions: Sequence[int] | None = None,
+        context: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        **_: Any,  # as in If
+    ) -> tuple[Any, ...]:
+        """Scan every sequence on its own; outputs are zero after the end of a short one.
+
+        Args:
+            sequence_lens: [batch]; all are of full length when absent.
+            inputs: states [batch, ...], then tensors to slice, [batch, sequence, ...].
+            body: evaluator of the graph.
+            num_scan_inputs: how many of the inputs are sliced.
+            directions: 1 for those read from the end.
+            context: values around the node.
+            attributes: of the function the node is in.
+        """
+        graph = Body(self.onnx_node, body, context)
+        count = len(inputs) - num_scan_inputs
+        longest = inputs[count].shape[1]
+        per_sequence = []
+        for b in range(len(inputs[0])):
+            length = longest if sequence_lens is None else int(sequence_lens[b])
+            slices = [
+                _directed(x[b, :length], direction)
+                for x, direction in zip(
+                    inputs[count:], directions or [0] * num_scan_inputs, strict=True
+                )
+            ]
+            states, scanned = _scanned(graph, [x[b] for x in inputs[:count]], slices, attributes)
+            numbers = range(count, len(graph.graph.output))
+            outputs = (graph.stacked(n, [step[n - count] for step in scanned]) for n in numbers)
+            per_sequence.append([*states, *(_lengthened(y, longest) for y in outputs)])
+        return tuple(np.stack(values) for values in zip(*per_sequence, strict=True))
+
+
+def _scanned(
+    graph: Body,
+    states: list[Any],
+    slices: Sequence[Array],
+    attributes: Mapping[str, Any] | None,
+) -> tuple[list[Any], list[list[Any]]]:
+    """Run a body over slices; return the last states and, per step, the further outputs."""
+    lengths = {len(x) for x in slices}
+    if len(lengths) != 1:
+        raise InvalidRequest(f"scan inputs must have one length, got {sorted(lengths)}")
+    scanned = []
+    for step in zip(*slices, strict=True):
+        results = graph.run([*states, *map(np.asarray, step)], attributes)
+        states = results[: len(states)]
+        scanned.append(results[len(states) :])
+    return states, scanned
+
+
+def _directed(steps: Any, direction: int) -> Any:
+    return steps[::-1] if direction else steps
+
+
+def _lengthened(y: Array, length: int) -> Array:
+    return np.pad(y, [(0, length - len(y))] + [(0, 0)] * (y.ndim - 1))
+
+
+def _truth(cond: Array) -> bool:
+    """Read a condition.
+
+    Raises:
+        InvalidRequest: it is not a single value.
+    """
+    if np.size(cond) != 1:
+        raise InvalidRequest(f"a condition must be one value, got shape {list(np.shape(cond))}")
+    return bool(np.asarray(cond).item())

@@ -1,0 +1,171 @@
+"""Operators that move, pick, or count elements."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.numerics import Array
+
+_REDUCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def pad(
+    data: Array,
+    pads: Array,
+    constant_value: Array | None = None,
+    axes: Array | None = None,
+    *,
+    mode: str = "constant",
+) -> Array:
+    """Lengthen, or with negative numbers shorten, a tensor at both ends of its axes.
+
+    Args:
+        data: [D1 ... Dn].
+        pads: the beginnings of all axes, then their ends.
+        constant_value: what the mode constant adds; 0 when absent.
+        axes: the axes meant; all when absent.
+        mode: constant, reflect, edge or wrap.
+
+    Raises:
+        InvalidRequest: the numbers do not fit the tensor.
+        Unsupported: the mode is unknown.
+    """
+    if mode not in ("constant", "reflect", "edge", "wrap"):
+        raise Unsupported(f"mode '{mode}' is not supported")
+    chosen = range(data.ndim) if axes is None else np.ravel(axes).tolist()
+    if len(pads) != 2 * len(chosen):
+        raise InvalidRequest(f"pads must have {2 * len(chosen)} elements, got {len(pads)}")
+    amounts = np.zeros((data.ndim, 2), np.int64)
+    amounts[list(chosen)] = np.reshape(pads, (2, -1)).T
+    kept = (
+        slice(max(-begin, 0), max(length - max(-end, 0), 0))
+        for (begin, end), length in zip(amounts.tolist(), data.shape, strict=True)
+    )
+    options: dict[str, Any] = {"mode": mode}
+    if mode == "constant" and constant_value is not None and np.size(constant_value):
+        options["constant_values"] = np.asarray(constant_value).astype(data.dtype).item()
+    return np.pad(data[tuple(kept)], np.maximum(amounts, 0), **options)
+
+
+def pad_2(data: Array, pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> Array:
+    """Pad by attributes (opsets 2 to 10)."""
+    return pad(data, np.asarray(pads), np.asarray(value), mode=mode)
+
+
+def pad_1(
+    data: Array, paddings: Sequence[int], value: float = 0.0, mode: str = "constant"
+) -> Array:
+    """Pad by attributes (opset 1)."""
+    return pad_2(data, paddings, value, mode)
+
+
+def unsqueeze(data: Array, axes: Iterable[int]) -> Array:
+    """Insert axes of size 1; the numbers are positions in the result, in any order."""
+    return np.expand_dims(data, tuple(int(axis) for axis in np.ravel(np.asarray(axes))))
+
+
+def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
+    """Put the second of `values` at each index along a new axis, the first elsewhere.
+
+    Args:
+        indices: [...]; negative ones count from the end, and those out of range hit nothing.
+        depth: one number, the size of the new axis.
+        values: [off, on].
+        axis: where in the result the new axis stands.
+    """
+    size = int(depth.item())
+    wanted = np.expand_dims(indices.astype(np.int64), axis)
+    shape = [1] * wanted.ndim
+    shape[axis] = size
+    hit = np.where(wanted < 0, wanted + size, wanted) == np.arange(size).reshape(shape)
+    return np.asarray(np.where(hit, values[1], values[0]))
+
+
+def unique(
+    X: Array,
+    *,
+    axis: int | None = None,
+    sorted: int = 1,  # noqa: A002 -- ONNX's name
+) -> tuple[Array, Array, Array, Array]:
+    """Return the distinct elements, or slices, in ascending order or that of first appearance.
+
+    Returns:
+        The elements, where each first appears, which one each element of X is, and counts.
+    """
+    found = np.unique(X, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    values, first, inverse, counts = (np.asarray(part) for part in found)
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = first.argsort()
+        values = values.take(order, axis=axis or 0)
+        first, inverse, counts = first[order], order.argsort()[inverse], counts[order]
+    return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+def flatten(data: Array, *, axis: int = 1) -> Array:
+    """Make a matrix: the axes before `axis` become rows, the others columns."""
+    split = axis + data.ndim if axis < 0 else axis
+    return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
+
+
+def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
+    """Pick one element per index; along other axes an index stands where its element does."""
+    return np.take_along_axis(data[_beside(indices, axis)], indices, axis)
+
+
+def scatter_elements(
+    data: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
+) -> Array:
+    """Write one element per index, the counterpart of `gather_elements`.
+
+    Args:
+        data: [D1 ... Dn].
+        indices: [E1 ... En], no larger than the data along the other axes.
+        updates: like `indices`.
+        axis: the axis that indices count along.
+        reduction: how an update meets what is there: none (it replaces it), add, mul, min or max.
+
+    Raises:
+        Unsupported: the reduction is unknown.
+    """
+    if reduction not in ("none", *_REDUCTIONS):
+        raise Unsupported(f"reduction '{reduction}' is not supported")
+    result = data.copy()
+    part = result[_beside(indices, axis)]
+    if reduction == "none":
+        np.put_along_axis(part, indices, updates, axis)
+    else:
+        place = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+        place[axis] = indices
+        _REDUCTIONS[reduction].at(part, tuple(place), updates)
+    return result
+
+
+def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
+    """Pick slices by their leading coordinates, the last axis of `indices`.
+
+    Args:
+        data: [B1 ... Bb, D1 ... Dn].
+        indices: [B1 ... Bb, ..., k].
+        batch_dims: b, how many leading axes the two share.
+
+    Returns:
+        [B1 ... Bb, ..., Dk+1 ... Dn].
+    """
+    places = indices.shape[:-1]
+    batch = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
+    return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
+
+
+def _beside(indices: Array, axis: int) -> tuple[slice, ...]:
+    """Cut a tensor to the size of its indices along all axes but one."""
+    along = axis % indices.ndim
+    return tuple(slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape))

@@ -1,0 +1,169 @@
+"""Padding and indexing agree with ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rnncli.errors import InvalidRequest, Unsupported
+
+PADS = {
+    "grow": [0, 0, 1, 2, 0, 0, 3, 0],
+    "shrink": [0, 0, -1, -2, 0, 0, -1, 0],
+    "both": [0, 0, 1, -2, 0, 0, -1, 1],
+}
+
+
+@pytest.mark.parametrize("pads", PADS.values(), ids=PADS)
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+@pytest.mark.parametrize("opset", [7, 10, 11, 13, 18, 21])
+def test_pad(agrees, normal, opset, mode, pads):
+    """Negative numbers cut, before anything is added."""
+    x = normal(2, 3, 4, 5)
+    if opset < 11:
+        agrees("Pad", opset, x, pads=pads, mode=mode, value=2.5)
+    else:
+        agrees("Pad", opset, x, np.array(pads), np.float32(2.5), mode=mode)
+
+
+@pytest.mark.parametrize(("mode", "opset"), [("reflect", 7), ("reflect", 18), ("wrap", 19)])
+def test_pad_from_within(agrees, normal, mode, opset):
+    """Padding by what is inside the tensor."""
+    pads = PADS["grow"]
+    given = ([], {"pads": pads}) if opset < 11 else ([np.array(pads)], {})
+    agrees("Pad", opset, normal(2, 3, 4, 5), *given[0], mode=mode, **given[1])
+
+
+def test_pad_some_axes(agrees, normal):
+    """Pads may be for some axes only (opset 18)."""
+    pads, axes = np.array([1, 2, 0, 1]), np.array([1, -1])
+    agrees("Pad", 18, normal(2, 3, 4, 5), pads, np.float32(1), axes)
+
+
+def test_pad_of_opset_1(evaluate, normal):
+    """Opset 1 calls its pads paddings."""
+    x = normal(2, 3)
+    (y,) = evaluate("Pad", 1, x, paddings=[0, 1, 0, 2], value=1.5)
+    np.testing.assert_array_equal(y, np.pad(x, [(0, 0), (1, 2)], constant_values=1.5))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.bool_, np.float64])
+def test_pad_types(agrees, dtype):
+    """All types are padded with zeros unless told otherwise."""
+    agrees("Pad", 13, np.ones((2, 2), dtype), np.array([1, 0, 0, 1]))
+
+
+def test_pad_rejections(evaluate, normal):
+    """The number of pads is checked, and unknown modes are refused."""
+    with pytest.raises(InvalidRequest, match="pads must have 4 elements, got 2"):
+        evaluate("Pad", 13, normal(2, 2), np.array([1, 1]))
+    with pytest.raises(Unsupported, match="mode 'circle'"):
+        evaluate("Pad", 13, normal(2, 2), np.array([1, 1, 0, 0]), mode="circle")
+
+
+@pytest.mark.parametrize("axes", [[0, 3], [3, 0], [2, 0, 1]])
+@pytest.mark.parametrize("opset", [7, 11, 13])
+def test_unsqueeze(agrees, normal, opset, axes):
+    """New axes may be named in any order."""
+    if opset < 13:
+        agrees("Unsqueeze", opset, normal(3, 2), axes=axes)
+    else:
+        agrees("Unsqueeze", opset, normal(3, 2), np.array(axes))
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("depth", [np.array([4]), np.array(4)])
+@pytest.mark.parametrize("opset", [9, 11])
+def test_one_hot(agrees, opset, depth, axis):
+    """The depth may be of shape [1]; negative indices wrap, others out of range hit nothing."""
+    indices, values = np.array([[1, 0], [-1, 7]]), np.array([2, 5], np.float32)
+    agrees("OneHot", opset, indices, depth, values, axis=axis)
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_unique(agrees, normal, axis, is_sorted):
+    """All four outputs, in either order."""
+    attributes = {} if axis is None else {"axis": axis}
+    agrees("Unique", 11, np.round(normal(5, 4)), outputs=4, sorted=is_sorted, **attributes)
+
+
+LARGE = {
+    "square": ((90, 80), (90, 80)),
+    "smaller": ((90, 80), (40, 30)),
+    "three-axes": ((70, 3, 5), (60, 2, 5)),
+    "none": ((4, 3), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("opset", [11, 13])
+def test_gather_elements(agrees, normal, opset, axis, case):
+    """Along an axis of any length, and of tensors larger than their indices."""
+    shape, wanted = LARGE[case]
+    indices = np.random.default_rng(1).integers(-shape[axis], shape[axis], wanted)
+    agrees("GatherElements", opset, normal(*shape), indices, axis=axis)
+
+
+@pytest.mark.parametrize("case", LARGE)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize(
+    ("op_type", "opset", "attributes"),
+    [
+        ("Scatter", 9, {}),
+        ("ScatterElements", 11, {}),
+        ("ScatterElements", 16, {}),
+        ("ScatterElements", 16, {"reduction": "add"}),
+        ("ScatterElements", 18, {"reduction": "mul"}),
+        ("ScatterElements", 18, {"reduction": "min"}),
+        ("ScatterElements", 18, {"reduction": "max"}),
+    ],
+)
+def test_scatter_elements(agrees, normal, *, op_type, opset, attributes, axis, case):
+    """Elements are replaced, or combined with every update that hits them."""
+    shape, given = LARGE[case]
+    draw = np.random.default_rng(1)
+    indices = draw.permuted(np.broadcast_to(_count(given, axis), given), axis=axis)
+    if attributes:
+        indices = draw.integers(-shape[axis], shape[axis], given)  # hits some more than once
+    agrees(op_type, opset, normal(*shape), indices, normal(*given), axis=axis, **attributes)
+
+
+def _count(shape, axis):
+    """Number the places along an axis."""
+    return np.arange(shape[axis]).reshape(
+        [-1 if n == axis % len(shape) else 1 for n in range(len(shape))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "places", "last", "batch_dims"),
+    [
+        ((70, 80, 3), (50,), 2, 0),
+        ((70, 80, 3), (9, 100), 1, 0),
+        ((70, 80, 3), (70,), 2, 1),
+        ((70, 80, 3), (70, 60), 1, 1),
+        ((7, 8, 9), (7, 8, 4), 1, 2),
+        ((4, 3), (0,), 1, 0),
+    ],
+)
+def test_gather_nd(agrees, normal, *, data, places, last, batch_dims):
+    """Slices, elements, and batches of them."""
+    draw = np.random.default_rng(1)
+    sizes = data[batch_dims : batch_dims + last]
+    indices = np.stack([draw.integers(-n, n, places) for n in sizes], axis=-1)
+    agrees("GatherND", 13, normal(*data), indices, batch_dims=batch_dims)
+
+
+def test_unknown_reduction(evaluate, normal):
+    """A reduction that is not known is refused."""
+    with pytest.raises(Unsupported, match="reduction 'mean'"):
+        evaluate("ScatterElements", 18, normal(2), np.array([0]), normal(1), reduction="mean")
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (0, 3), (3, 0), (2, 0, 4)])
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, -1])
+def test_flatten(agrees, normal, shape, axis):
+    """Also without rows or columns."""
+    agrees("Flatten", 13, normal(*shape), **({} if axis is None else {"axis": axis}))
