@@ -62,7 +62,7 @@ class InvalidOperator(InvalidRequest):
     def __init__(self, where: str, problems: Iterable[Problem]) -> None:
         self.where = where
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{where}: {problem.sentence}" for problem in self.problems))
+        super().__init__(f"{where}: {'; '.join(problem.sentence for problem in self.problems)}")
 
 
 class Unsupported(RnncliError):  # noqa: N818

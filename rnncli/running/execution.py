@@ -39,16 +39,21 @@ def _single_inputs(request: Request) -> dict[str, Array]:
     return {name: read_tensor(file) for name, file in request.input_files.items()}
 
 
+def _set_of_inputs(source: str) -> dict[str, Array]:
+    """Read a file of inputs, if one is given."""
+    inputs = read_inputs(source) if source else {}
+    if source and not inputs:
+        raise InvalidRequest(f"{source}: holds no tensors to be inputs")
+    return inputs
+
+
 def _run_case(case: Case, request: Request) -> Run:
     for option, value in (("--shape", request.shapes), ("--dim", request.dims)):
         if value:
             raise InvalidRequest(f"{case.name}: {option} is for models; a config has its sizes")
     if request.data_set is not None:
         raise InvalidRequest(f"{case.name}: a config has no test data sets")
-    inputs = dict(case.inputs)
-    if request.inputs_from:
-        inputs |= read_inputs(request.inputs_from)
-    inputs |= _single_inputs(request)
+    inputs = {**case.inputs, **_set_of_inputs(request.inputs_from), **_single_inputs(request)}
     start = time.perf_counter()
     try:
         outputs = operators.evaluate(
@@ -81,7 +86,7 @@ def _run_model(model: Model, request: Request) -> Iterator[Run]:
 
 def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
     """Run on the given inputs, those missing generated."""
-    given = _inputs_from(model, request.inputs_from) | _single_inputs(request)
+    given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
     made = generate_inputs(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
@@ -89,11 +94,12 @@ def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
         return _timed(model, evaluator, "", {**given, **made}, None)
 
 
-def _inputs_from(model: Model, source: str) -> dict[str, Array]:
-    """Read a file of inputs, or a folder whose nameless tensors are matched by position."""
-    if Path(source).is_dir() and not any(Path(source).glob("test_data_set_*")) and source:
-        return load_data_set(model, Path(source)).inputs
-    return read_inputs(source) if source else {}
+def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:
+    """Read a set of inputs; nameless tensors in a folder are matched by position."""
+    folder = Path(source)
+    if source and folder.is_dir() and not any(folder.glob("test_data_set_*")):
+        return load_data_set(model, folder).inputs
+    return _set_of_inputs(source)
 
 
 def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) -> Iterator[Run]:

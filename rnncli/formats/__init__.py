@@ -1,0 +1,180 @@
+"""Tensors on disk: formats found by a path's extension, read and written behind one protocol.
+
+A format is one row here, or an entry point of the group ``rnncli.formats`` in another package,
+named by extension too. A file of tensors can hold whole data sets, see `flatten`.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.data_set import DataSet
+    from rnncli.formats.format import Format, Tensors
+    from rnncli.numerics import Array
+
+FOLDER = "/"
+
+FORMATS: Mapping[str, str] = {
+    "npz": "rnncli.formats.npz:NPZ",
+    "h5": "rnncli.formats.h5:H5",
+    "hdf5": "rnncli.formats.h5:H5",
+    "npy": "rnncli.formats.npy:NPY",
+    "pb": "rnncli.formats.pb:PB",
+    FOLDER: "rnncli.formats.onnx_folder:ONNX_FOLDER",
+}
+
+GROUP = "rnncli.formats"
+
+
+def known_formats() -> Mapping[str, str]:
+    """Return where each format is defined, by extension: ours, and those of other packages."""
+    others = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
+    return {**others, **FORMATS}
+
+
+def format_with(extension: str) -> Format:
+    """Return the format of an extension without its dot; ``"/"`` is a folder.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    where = FORMATS.get(extension) or known_formats().get(extension)
+    if where is None:
+        listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
+        raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
+    found: Format = pkgutil.resolve_name(where)
+    return found
+
+
+def format_of(path: str | Path) -> Format:
+    """Return the format of a path, by its extension; a folder, or a path that ends in ``/``.
+
+    Raises:
+        InvalidRequest: no format has the extension.
+    """
+    try:
+        return format_with(_extension(path))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{path}: {error}") from None
+
+
+def read_tensors(path: str | Path) -> Tensors:
+    """Read every tensor of a file or folder, by name, in order.
+
+    Raises:
+        UnreadableFile: the path is missing, damaged or hostile.
+        InvalidRequest: no format has its extension.
+        Unsupported: what it holds is right, but no tensor can hold it.
+    """
+    return format_of(path).read(Path(path))
+
+
+def write_tensors(path: str | Path, tensors: Tensors) -> None:
+    """Write tensors, atomically and always as the same bytes.
+
+    Raises:
+        InvalidRequest: no format has the extension, it cannot hold the tensors, or the disk
+            refuses.
+    """
+    format_of(path).write(Path(path), tensors)
+
+
+def read_tensor(source: str | Path) -> Array:
+    """Read one tensor: ``x.npy``, ``x.pb``, ``file.npz::key``, or a file that holds just one.
+
+    Raises:
+        InvalidRequest: there is no such tensor, or a key is needed; and as `read_tensors`.
+    """
+    path, key = _split_key(str(source))
+    tensors = read_tensors(path)
+    if key is None and len(tensors) == 1:
+        return next(iter(tensors.values()))
+    if key in tensors:
+        return tensors[key]
+    listed = ", ".join(map(repr, tensors)) or "none"
+    if key is None:
+        raise InvalidRequest(f"{path}: name one tensor, as in {path}::NAME; it holds {listed}")
+    raise InvalidRequest(
+        f"{path}: holds no tensor {key!r}{did_you_mean(key, tensors)}; it holds {listed}"
+    )
+
+
+def read_data_sets(path: str | Path) -> tuple[DataSet, ...]:
+    """Read the data sets of a path; tensors without a role are the outputs of one data set.
+
+    Raises:
+        RnncliError: as `read_tensors`.
+    """
+    from rnncli.formats.data_set import unflatten
+
+    return unflatten(read_tensors(path))
+
+
+def read_inputs(path: str | Path) -> Tensors:
+    """Read what goes into a model: the inputs of the one data set, or all of a plain file.
+
+    Raises:
+        InvalidRequest: there are several data sets; and as `read_tensors`.
+    """
+    first, *others = read_data_sets(path)
+    if others:
+        raise InvalidRequest(
+            f"{path}: holds {1 + len(others)} data sets; choose one, as in {path}/test_data_set_0"
+        )
+    roles_told = bool(first.inputs) or _extension(path) == FOLDER
+    return first.inputs if roles_told else first.outputs
+
+
+def read_outputs(path: str | Path) -> Tensors:
+    """Read what comes out of a model, to be compared; of several data sets, each one's outputs.
+
+    Raises:
+        RnncliError: as `read_tensors`.
+    """
+    from rnncli.formats.data_set import DataSet, flatten
+
+    return flatten([DataSet(outputs=data_set.outputs) for data_set in read_data_sets(path)])
+
+
+def write_results(
+    path: str | Path, results: DataSet, files: Mapping[str, bytes | Path] | None = None
+) -> None:
+    """Write what a run gave: a folder becomes an ONNX test case, any other format the outputs.
+
+    Args:
+        path: a file of any format, or a folder.
+        results: inputs and outputs of the run; a file has no place for the inputs.
+        files: what else an ONNX test case holds, ``model.onnx`` first of all.
+
+    Raises:
+        InvalidRequest: as `write_tensors`.
+    """
+    if _extension(path) == FOLDER:
+        from rnncli.formats.onnx_folder import write_test_case
+
+        write_test_case(Path(path), [results], files or {})
+    else:
+        write_tensors(path, results.outputs)
+
+
+def _extension(path: str | Path) -> str:
+    separators = tuple(filter(None, (os.sep, os.altsep)))
+    # Not Path.is_dir, which raises on paths that cannot be.
+    if str(path).endswith(separators) or os.path.isdir(path):  # noqa: PTH112
+        return FOLDER
+    return Path(path).suffix[1:].lower()
+
+
+def _split_key(source: str) -> tuple[str, str | None]:
+    path, separator, key = source.partition("::")
+    whole = not separator or os.path.exists(source)  # noqa: PTH110 -- Path.exists can raise
+    return (source, None) if whole else (path, key)

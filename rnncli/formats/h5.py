@@ -1,0 +1,207 @@
+"""HDF5: one dataset per tensor, nested in groups where its name has ``/``.
+
+Each dataset has the attribute ``rnncli``: a JSON object with its ``position`` among the tensors
+and its note (see `rnncli.formats.stored`). Files of other programs, without it, are read in the
+order of their links.
+
+Reading follows nothing out of the file or around in it (soft and external links, virtual and
+external datasets), and inflates nothing before its true size is known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from rnncli.errors import UnreadableFile, Unsupported
+from rnncli.formats.atomic import atomic_file
+from rnncli.formats.format import LONGEST_NAME, Format, Tensors, check_names
+from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.stored import Note, decode, encode, is_reserved, key_of, put, text_bytes
+from rnncli.numerics import dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+
+ATTRIBUTE = "rnncli"
+# Bounds of the file format, so that no HDF5 library writes newer structures than HDF5 1.10 reads.
+LIBVER = ("earliest", "v110")
+# HDF5 keeps the attributes of such files in the header of their object, which is at most this.
+LONGEST_NOTE = 1 << 16
+
+GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
+CHECKSUM_BYTES = 4
+
+
+class _Found(NamedTuple):
+    name: str
+    dataset: h5py.Dataset
+    note: Note
+
+
+def read(path: Path) -> Tensors:
+    """Return every dataset of the file, by its path in it."""
+    tensors: Tensors = {}
+    with reading(path):
+        size = size_of(path)
+        allowance = Allowance(size)
+        with h5py.File(path, "r", locking="best-effort") as file:
+            found = sorted(_datasets(file), key=lambda each: each.note.get("position", -1))
+            _check_storage(found, size)
+            for name, dataset, note in found:
+                with reading(repr(name)):
+                    stored = _read_dataset(dataset, allowance)
+                    put(tensors, name, note, decode(stored, note, allowance))
+    return tensors
+
+
+def write(path: Path, tensors: Tensors) -> None:
+    """Write the tensors, atomically; see `Format.write`."""
+    check_names(tensors)
+    groups = {name[:end] for name in tensors for end in _slashes(name)}
+    with atomic_file(path) as temporary, _created(temporary) as file:
+        for position, (name, values) in enumerate(tensors.items()):
+            stored, note = encode(values)
+            fits = _is_path(name) and name not in groups
+            key, note = key_of(name, note, position, fits=fits)
+            dataset = file.create_dataset(key, data=_fixed_width(stored), track_times=False)
+            written = json.dumps({"position": position, **note})
+            dataset.attrs.create(ATTRIBUTE, np.bytes_(written.encode()))
+
+
+@contextmanager
+def _created(path: Path) -> Iterator[h5py.File]:
+    """Open for writing; a disk that refuses is an OSError, whatever h5py makes of it."""
+    try:
+        with h5py.File(path, "w", libver=LIBVER) as file:
+            yield file
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+
+
+def _slashes(name: str) -> list[int]:
+    return [position for position, character in enumerate(name) if character == "/"]
+
+
+def _is_path(name: str) -> bool:
+    """Whether HDF5 keeps a name as it is: it drops empty segments and dots, and ends at a NUL."""
+    segments = name.split("/")
+    return not ("" in segments or "." in segments or "\0" in name or is_reserved(name))
+
+
+def _fixed_width(stored: Array) -> Array:
+    """HDF5's text is bytes; everything else is stored as it is."""
+    if stored.dtype.kind != "U":
+        return stored
+    texts = [text_bytes(text) for text in stored.ravel().tolist()]
+    width = max(map(len, texts), default=0) or 1
+    return np.array(texts, h5py.string_dtype("utf-8", width)).reshape(stored.shape)
+
+
+def _datasets(file: h5py.File) -> Iterator[_Found]:
+    """Walk the groups, each once: hard links can make a circle or a bomb of them."""
+    waiting: list[tuple[str, h5py.Group]] = [("", file)]
+    seen = {_address(file)}
+    while waiting:
+        prefix, group = waiting.pop()
+        for name, item in _items(prefix, group):
+            address = _address(item)
+            if address in seen:
+                raise UnreadableFile(f"holds {name!r} a second time, under another name")
+            seen.add(address)
+            if isinstance(item, h5py.Group):
+                waiting.append((f"{name}/", item))
+            else:
+                yield _Found(name, item, _read_note(item))
+
+
+def _items(prefix: str, group: h5py.Group) -> Iterator[tuple[str, Any]]:
+    for link_name in group:
+        name = prefix + link_name
+        if len(name) > LONGEST_NAME:
+            raise UnreadableFile(f"holds a name of more than {LONGEST_NAME} characters")
+        link = group.get(link_name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise UnreadableFile(f"{name!r} is a link, which is not followed")
+        item = group[link_name]
+        if not isinstance(item, (h5py.Group, h5py.Dataset)):
+            raise UnreadableFile(f"{name!r} is neither a group nor a dataset")
+        yield name, item
+
+
+def _address(item: h5py.HLObject) -> int:
+    return int(h5py.h5o.get_info(item.id).addr)
+
+
+def _read_note(dataset: h5py.Dataset) -> Note:
+    if not h5py.h5a.exists(dataset.id, ATTRIBUTE.encode()):
+        return {}
+    attribute = h5py.h5a.open(dataset.id, ATTRIBUTE.encode())
+    if attribute.dtype.kind != "S" or attribute.shape or attribute.dtype.itemsize > LONGEST_NOTE:
+        raise UnreadableFile(f"the attribute {ATTRIBUTE!r} is not one text")
+    written = np.empty((), attribute.dtype)
+    attribute.read(written)
+    note = json.loads(written.item())
+    if not isinstance(note, dict) or not isinstance(note.get("position", -1), int):
+        raise UnreadableFile(f"the attribute {ATTRIBUTE!r} does not hold a note")
+    return note
+
+
+def _check_storage(found: list[_Found], size: int) -> None:
+    """Refuse datasets whose values lie elsewhere, nowhere, or on top of each other."""
+    for name, dataset, _ in found:
+        if dataset.is_virtual or dataset.external:
+            raise UnreadableFile(f"{name!r} keeps its values in another file, which is not read")
+        if dataset.size and not dataset.id.get_storage_size():
+            raise UnreadableFile(f"{name!r} declares {dataset.shape}, but its values are not there")
+    held = sum(dataset.id.get_storage_size() for _, dataset, _ in found)
+    if held > size:
+        raise UnreadableFile(f"declares {held} bytes of values in {size} bytes: it is truncated")
+
+
+def _read_dataset(dataset: h5py.Dataset, allowance: Allowance) -> Array:
+    if dataset.shape is None:
+        raise UnreadableFile("has no values, not even a shape")
+    if dataset.dtype.kind == "O":
+        raise Unsupported("has elements of variable length or references; write text fixed-width")
+    dtype_of(dataset.dtype)
+    allowance.take(math.prod(dataset.shape) * dataset.dtype.itemsize)
+    if dataset.chunks is not None:
+        _check_chunks(dataset, allowance)
+    return np.asarray(dataset[()], dtype=dataset.dtype)
+
+
+def _check_chunks(dataset: h5py.Dataset, allowance: Allowance) -> None:
+    """Refuse what HDF5 would inflate without bound: its filters grow a chunk as far as it goes."""
+    created = dataset.id.get_create_plist()
+    filters = [created.get_filter(each)[0] for each in range(created.get_nfilters())]
+    if not set(filters) <= {GZIP, SHUFFLE, FLETCHER32} or len(set(filters)) < len(filters):
+        raise Unsupported("is compressed by other than gzip, or twice; write it with gzip alone")
+    chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    allowance.take(chunk)
+    for position in range(dataset.id.get_num_chunks() if GZIP in filters else 0):
+        _check_inflated(dataset.id, position, filters, chunk)
+
+
+def _check_inflated(
+    dataset: h5py.h5d.DatasetID, position: int, filters: list[int], chunk: int
+) -> None:
+    offset = dataset.get_chunk_info(position).chunk_offset
+    mask, packed = dataset.read_direct_chunk(offset)
+    if mask & (1 << filters.index(GZIP)):
+        return
+    inflated = zlib.decompressobj().decompress(packed, chunk + CHECKSUM_BYTES + 1)
+    if len(inflated) > chunk + CHECKSUM_BYTES:
+        raise UnreadableFile(f"has a chunk that inflates to more than its {chunk} bytes")
+
+
+H5 = Format("h5", ("h5", "hdf5"), "HDF5, one dataset per tensor under its name", read, write)

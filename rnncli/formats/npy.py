@@ -1,0 +1,116 @@
+"""NumPy's ``.npy``: one array, read without trusting its header and never with pickle."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.formats.atomic import atomic_file
+from rnncli.formats.format import Format, Tensors, check_names, only_tensor
+from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.stored import decode, encode
+from rnncli.numerics import dtype_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+
+# Ten thousand characters are NumPy's own limit for a header that is parsed as Python literals.
+PREFIX = 12 + 10_000
+CHUNK = 4 << 20
+
+# Version 3.0 differs by the names of structured elements, which no tensor has.
+_HEADERS = {
+    (1, 0): npy_format.read_array_header_1_0,
+    (2, 0): npy_format.read_array_header_2_0,
+}
+
+
+def read(path: Path) -> Tensors:
+    """Return the array under the file's own name, without extension."""
+    with reading(path):
+        size = size_of(path)
+        with path.open("rb") as stream:
+            return {path.stem: decode(read_array(stream, size), {}, Allowance(size))}
+
+
+def write(path: Path, tensors: Tensors) -> None:
+    """Write one tensor; its name is not kept.
+
+    Raises:
+        InvalidRequest: not one tensor, of a dtype of NumPy's own, or the disk refuses.
+    """
+    check_names(tensors)
+    _, values = only_tensor(path, tensors)
+    stored, note = encode(values)
+    if note:
+        raise InvalidRequest(
+            f"{path}: a .npy file cannot hold this {note['dtype']} tensor exactly; "
+            "write .npz, .h5 or .pb"
+        )
+    with atomic_file(path) as temporary, temporary.open("wb") as stream:
+        write_array(stream, stored)
+
+
+def write_array(stream: IO[bytes], stored: Array) -> None:
+    """Write header and values as NumPy does."""
+    npy_format.write_array(stream, stored, allow_pickle=False)
+
+
+def read_array(stream: IO[bytes], size: int) -> Array:
+    """Read one array from the start of a stream that holds `size` bytes.
+
+    Raises:
+        UnreadableFile: the header declares other than what the stream holds.
+        ValueError: the header is damaged; NumPy's parser has other errors too, see `FAULTS`.
+        InvalidRequest: no tensor can hold the elements.
+    """
+    head = io.BytesIO(stream.read(PREFIX))
+    shape, fortran, dtype = _read_header(head)
+    held = size - head.tell()
+    if math.prod(shape) * dtype.itemsize != held:
+        raise UnreadableFile(
+            f"the header declares {dtype} of shape {list(shape)}, the data has {held} bytes"
+        )
+    values = np.empty(math.prod(shape), dtype)
+    _fill(values, head.read(), stream)
+    return values.reshape(shape, order="F" if fortran else "C")
+
+
+def _read_header(head: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
+    version = npy_format.read_magic(head)
+    if version not in _HEADERS:
+        raise UnreadableFile(f"holds an array of .npy version {version}, which no tensor needs")
+    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
+        shape, fortran, dtype = _HEADERS[version](head)
+    if dtype.hasobject:
+        raise UnreadableFile("holds pickled Python objects, which are never loaded")
+    dtype_of(dtype)
+    if dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise UnreadableFile(f"declares {dtype} of shape {list(shape)}, which cannot be")
+    return shape, fortran, dtype
+
+
+def _fill(values: Array, begun: bytes, stream: IO[bytes]) -> None:
+    """Copy the stream into flat values, a piece at a time."""
+    target = values.view(np.uint8)
+    start, piece = 0, begun
+    while start < target.size:
+        if not piece:
+            raise UnreadableFile(f"ends after {start} of {target.size} bytes of values")
+        target[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
+        start += len(piece)
+        piece = stream.read(min(CHUNK, target.size - start))
+    # Reading past the end makes an archive compare its checksum.
+    if piece or stream.read(1):
+        raise UnreadableFile("goes on after its values")
+
+
+NPY = Format("npy", ("npy",), "NumPy array: one tensor, without its name", read, write)

@@ -1,0 +1,156 @@
+"""ONNX's ``.pb``: one tensor with its name, as a ``TensorProto``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import helper, numpy_helper
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
+from rnncli.formats.atomic import atomic_file
+from rnncli.formats.format import Format, Tensors, check_names, only_tensor
+from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.stored import NARROW, encode, normalised, text_bytes, text_tensor, texts_of
+from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
+from rnncli.numerics import DType, dtype_numbered, dtype_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+
+# Protobuf's own limit for a message, and what one message can carry beside its values.
+LARGEST = 2**31 - 1
+ENVELOPE = 1 << 16
+
+RAW = "raw_data"
+FIELDS = (
+    RAW,
+    "float_data",
+    "int32_data",
+    "string_data",
+    "int64_data",
+    "double_data",
+    "uint64_data",
+)
+_ENTRIES_PER_ELEMENT = {"complex64": 2, "complex128": 2}
+
+
+def read(path: Path) -> Tensors:
+    """Return the tensor, under the file's name without extension if it has none of its own."""
+    name, values = read_named(path)
+    return {name or path.stem: values}
+
+
+def read_named(path: Path) -> tuple[str, Array]:
+    """Return the tensor's own name, which may be empty, and its values."""
+    with reading(path):
+        size = size_of(path)
+        if size > LARGEST:
+            raise UnreadableFile(f"has {size} bytes, more than a protobuf message can have")
+        tensor = _parse(path.read_bytes())
+        return _name(tensor), _values(tensor, Allowance(size))
+
+
+def write(path: Path, tensors: Tensors) -> None:
+    """Write one tensor with its name; see `Format.write`."""
+    check_names(tensors)
+    name, values = only_tensor(path, tensors)
+    serialized = serialize(name, values)
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(serialized)
+
+
+def serialize(name: str, values: Array) -> bytes:
+    """Return the bytes of a tensor; the same tensor is always the same bytes.
+
+    Raises:
+        InvalidRequest: it is larger than protobuf allows (2 GiB), or no tensor can hold it.
+    """
+    if values.nbytes > LARGEST - ENVELOPE:
+        raise InvalidRequest(
+            f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
+            "write .npz or .h5"
+        )
+    return bytes(_tensor_of(name, values).SerializeToString(deterministic=True))
+
+
+def _tensor_of(name: str, values: Array) -> onnx.TensorProto:
+    row = dtype_of(values)
+    if row.name == "string":
+        texts = [text_bytes(text) for text in texts_of(values)]
+        return onnx.TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
+    stored, _ = encode(values)
+    return numpy_helper.from_array(stored.view(row.numpy), name)
+
+
+def _parse(serialized: bytes) -> onnx.TensorProto:
+    try:
+        tensor: onnx.TensorProto = onnx.TensorProto.FromString(serialized)
+    except DecodeError:
+        tensor = onnx.TensorProto()
+    if tensor.HasField("segment") or not tensor.data_type:
+        raise _not_a_tensor(serialized)
+    return tensor
+
+
+def _not_a_tensor(serialized: bytes) -> RnncliError:
+    """Say what the bytes are instead; sequences and optionals share their first fields."""
+    try:
+        sequence = onnx.SequenceProto.FromString(serialized)
+    except DecodeError:
+        return UnreadableFile("is not an ONNX tensor: damaged, or other data")
+    if sequence.elem_type and any(field.number > 2 for field, _ in sequence.ListFields()):
+        return Unsupported("holds an ONNX sequence or optional; only tensors are read")
+    return UnreadableFile("is not an ONNX tensor: it has no element type")
+
+
+def _name(tensor: onnx.TensorProto) -> str:
+    name: str | bytes = tensor.name
+    if isinstance(name, bytes):  # what protobuf gives when it is not UTF-8
+        raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
+    return name
+
+
+def _values(tensor: onnx.TensorProto, allowance: Allowance) -> Array:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise UnreadableFile("keeps its values in another file, which is not read")
+    row = dtype_numbered(tensor.data_type)
+    if min(tensor.dims, default=0) < 0:
+        raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
+    _check_count(tensor, row)
+    if row.name == "string":
+        allowance.take(len(tensor.string_data) * OVERHEAD)
+        return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
+    return normalised(numpy_helper.to_array(tensor))
+
+
+def _check_count(tensor: onnx.TensorProto, row: DType) -> None:
+    """The values fill the declared shape exactly, and stand in one place only."""
+    held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
+    field = RAW if tensor.HasField(RAW) else helper.tensor_dtype_to_field(row.onnx)
+    wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
+    if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
+        found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
+        unit = "bytes" if field == RAW else "entries"
+        raise UnreadableFile(
+            f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
+            f"but holds {found}"
+        )
+
+
+def _length(row: DType, elements: int, *, raw: bool) -> int:
+    """Bytes of raw data, or entries of the typed field, for so many elements."""
+    packed = raw or NARROW.get(row.name, 8) < 6
+    if packed and row.name in NARROW:
+        return -(-elements * NARROW[row.name] // 8)
+    if raw:
+        return elements * row.numpy.itemsize
+    return elements * _ENTRIES_PER_ELEMENT.get(row.name, 1)
+
+
+PB = Format("pb", ("pb",), "ONNX TensorProto: one tensor with its name", read, write)

@@ -1,0 +1,116 @@
+"""Reading files nobody vouches for: what every format checks before and while it reads."""
+
+from __future__ import annotations
+
+import stat
+import tokenize
+import zipfile
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LONGEST_SENTENCE = 400
+
+# What NumPy, h5py, zipfile and protobuf raise on damaged files, seen or documented.
+FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@contextmanager
+def reading(subject: object) -> Iterator[None]:
+    """Give every failure of the body one line that names the file, or the part of it.
+
+    Raises:
+        UnreadableFile: a library or a check found it damaged.
+        RnncliError: the body raised it; same kind and sentence, with the subject in front.
+    """
+    try:
+        yield
+    except RnncliError as error:
+        kind = UnreadableFile if isinstance(error, InvalidRequest) else type(error)
+        raise kind(f"{subject}: {_one_line(str(error))}") from None
+    except FAULTS as error:
+        raise UnreadableFile(f"{subject}: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    """What a library says of a damaged file, which may be as little as the name of a key."""
+    if isinstance(error, OSError) and error.strerror:
+        return _one_line(error.strerror)
+    what = "does not fit in memory" if isinstance(error, MemoryError) else "is damaged"
+    return _one_line(f"{what}: {error}" if str(error) else what)
+
+
+def _one_line(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
+
+
+def size_of(path: Path) -> int:
+    """Return the size in bytes of a file that may hold tensors; call it inside `reading`.
+
+    Raises:
+        OSError: the file is missing or may not be read.
+        UnreadableFile: it is a folder, no regular file (a pipe would block), empty, or a Git LFS
+            pointer.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise UnreadableFile("is a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableFile("is not a regular file")
+    if status.st_size == 0:
+        raise UnreadableFile("the file is empty")
+    with path.open("rb") as stream:
+        if stream.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise UnreadableFile("is a Git LFS pointer, not the file itself; run `git lfs pull`")
+    return status.st_size
+
+
+class Allowance:
+    """How much memory the tensors of one file may take, spent as they are read.
+
+    Values that are stored plainly never exceed the size of their file, however large, so the
+    bound meets compressed, unwritten and shared data only: everything up to 512 MiB passes, and
+    beyond that 32 bytes for each byte of the file. Weights and activations compress by less than
+    10; a bomb of zeros by 1000.
+    """
+
+    FREE = 512 << 20
+    RATIO = 32
+
+    def __init__(self, file_size: int) -> None:
+        self._total = self._left = max(self.FREE, self.RATIO * file_size)
+
+    def take(self, size: int) -> None:
+        """Spend that many bytes.
+
+        Raises:
+            UnreadableFile: more than is left.
+        """
+        if size > self._left:
+            raise UnreadableFile(
+                f"takes {size} bytes once read, and a file of this size may take "
+                f"{self._total} in all ({self._left} left); store it uncompressed"
+            )
+        self._left -= size

@@ -1,0 +1,153 @@
+"""Files and folders are written whole or not at all, and in the place meant."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from rnncli.errors import InvalidRequest
+from rnncli.formats.atomic import atomic_file, atomic_folder
+
+
+def names(folder):
+    """What is in a folder."""
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_the_old_file_is_there_until_the_new_is_complete(tmp_path):
+    """A reader never sees half a file."""
+    path = tmp_path / "x"
+    path.write_text("old")
+    with atomic_file(path) as temporary:
+        temporary.write_text("new")
+        assert "old" == path.read_text()
+
+    assert "new" == path.read_text()
+    assert ["x"] == names(tmp_path)
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, SystemExit, ValueError, MemoryError])
+@pytest.mark.parametrize("before", ["old", None])
+def test_any_failure_leaves_what_was_there(failure, before, tmp_path):
+    """Interrupts included, the failure goes on as it is."""
+    path = tmp_path / "x"
+    if before:
+        path.write_text(before)
+    with pytest.raises(failure):  # noqa: PT012 -- the failure is in the body
+        with atomic_file(path) as temporary:
+            temporary.write_text("half")
+            raise failure
+
+    assert (["x"] if before else []) == names(tmp_path)
+    assert not before or before == path.read_text()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
+def test_what_the_disk_says_is_the_sentence(code, tmp_path):
+    """Disk full, read-only, over quota: the path and the system's own words."""
+    with (
+        pytest.raises(InvalidRequest, match=f"^cannot write .*x: {os.strerror(code)}$"),
+        atomic_file(tmp_path / "x"),
+    ):
+        raise OSError(code, os.strerror(code))
+
+    assert [] == names(tmp_path)
+
+
+def test_a_failing_rename_leaves_what_was_there(tmp_path, monkeypatch):
+    """Even the last step may fail."""
+
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    path = tmp_path / "x"
+    path.write_text("old")
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(InvalidRequest, match="not permitted"), atomic_file(path) as temporary:
+        temporary.write_text("new")
+
+    assert ["x"] == names(tmp_path)
+    assert "old" == path.read_text()
+
+
+@pytest.mark.parametrize("interrupted", [PermissionError, KeyboardInterrupt])
+def test_a_folder_comes_back_when_the_new_one_cannot_take_its_place(
+    interrupted, tmp_path, monkeypatch
+):
+    """Between the two renames of a folder, too, nothing is lost."""
+    path = tmp_path / "x"
+    path.mkdir()
+    (path / "old").write_text("old")
+    rename = Path.rename
+    calls = []
+
+    def second_fails(self, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise interrupted
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", second_fails)
+    with (
+        pytest.raises((InvalidRequest, KeyboardInterrupt)),
+        atomic_folder(path, lambda _: True) as temporary,
+    ):
+        (temporary / "new").write_text("new")
+
+    assert ["x"] == names(tmp_path)
+    assert ["old"] == names(path)
+
+
+def test_new_files_have_the_usual_permissions(tmp_path):
+    """As if opened for writing: the umask decides, not the way the temporary is made."""
+    usual = tmp_path / "usual"
+    usual.touch()
+    with atomic_file(tmp_path / "x"):
+        pass
+    with atomic_folder(tmp_path / "f", lambda _: False):
+        pass
+    (tmp_path / "usual_folder").mkdir()
+
+    def mode(name):
+        return stat.S_IMODE((tmp_path / name).stat().st_mode)
+
+    assert mode("usual") == mode("x")
+    assert mode("usual_folder") == mode("f")
+
+
+def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path):
+    """A link to another disk is somebody's arrangement."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "x").symlink_to(tmp_path / "there/x")
+    with atomic_file(tmp_path / "x") as temporary:
+        temporary.write_text("new")
+
+    assert (tmp_path / "x").is_symlink()
+    assert "new" == (tmp_path / "there/x").read_text()
+
+
+def test_a_folder_or_a_device_is_not_replaced_by_a_file(tmp_path):
+    """What is in the way is named, and stays."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with (
+            pytest.raises(InvalidRequest, match=f"{name}: it is a folder or a device"),
+            atomic_file(tmp_path / name),
+        ):
+            pass
+
+    assert ["folder", "pipe"] == names(tmp_path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    """The folder that is not there is in the sentence, and is not made."""
+    with (
+        pytest.raises(InvalidRequest, match=r"none/x: there is no folder \S+none$"),
+        atomic_file(tmp_path / "none/x"),
+    ):
+        pass
+
+    assert [] == names(tmp_path)
