@@ -35,10 +35,9 @@ def test_any_failure_leaves_what_was_there(failure, before, tmp_path):
     path = tmp_path / "x"
     if before:
         path.write_text(before)
-    with pytest.raises(failure):  # noqa: PT012 -- the failure is in the body
-        with atomic_file(path) as temporary:
-            temporary.write_text("half")
-            raise failure
+    with pytest.raises(failure), atomic_file(path) as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise failure
 
     assert (["x"] if before else []) == names(tmp_path)
     assert not before or before == path.read_text()
