@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -173,6 +174,15 @@ def ulp_distance(a: Array, b: Array) -> Array:
 def _steps(values: Array) -> Array:
     """Number the floating-point values in order, both zeros 0, as int64."""
     size = values.dtype.itemsize
+    if size == 1:
+        return _ranks(values.dtype)[values.view(np.uint8)]
     bits = np.atleast_1d(np.ascontiguousarray(values)).view(f"i{size}").astype(np.int64)
     magnitude = bits & ((1 << (8 * size - 1)) - 1)
     return np.where(bits < 0, -magnitude, magnitude).reshape(values.shape)
+
+
+@cache
+def _ranks(dtype: np.dtype[Any]) -> Array:
+    """Number all values of a one-byte type: its sign is not always bit 7 (float4) or there."""
+    values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64)
+    return np.searchsorted(np.unique(values), values)
