@@ -1,0 +1,1 @@
+"""Comparing outputs with what they should be."""
