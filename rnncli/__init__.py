@@ -7,12 +7,44 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.cases.config import load_config as load_case
+    from rnncli.formats import read_tensors, write_tensors
+    from rnncli.graph.evaluator import evaluate_model
+    from rnncli.graph.loading import load_model
+    from rnncli.judging.comparison import compare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
 
-__all__ = ["__version__", "evaluate"]
+__all__ = [
+    "__version__",
+    "compare",
+    "evaluate",
+    "evaluate_model",
+    "load_case",
+    "load_model",
+    "read_tensors",
+    "write_tensors",
+]
 
 __version__ = "0.1.0"
+
+# Imported on first use: `import rnncli` loads neither NumPy nor onnx.
+_ELSEWHERE = {
+    "compare": "rnncli.judging.comparison:compare",
+    "evaluate_model": "rnncli.graph.evaluator:evaluate_model",
+    "load_case": "rnncli.cases.config:load_config",
+    "load_model": "rnncli.graph.loading:load_model",
+    "read_tensors": "rnncli.formats:read_tensors",
+    "write_tensors": "rnncli.formats:write_tensors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'rnncli' has no attribute '{name}'")
+    import pkgutil
+
+    return pkgutil.resolve_name(_ELSEWHERE[name])
 
 
 def evaluate(

@@ -1,0 +1,55 @@
+"""The public API of `import rnncli`."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rnncli
+
+
+@pytest.mark.parametrize("name", rnncli.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    """Each has a docstring with what it returns or raises."""
+    thing = getattr(rnncli, name)
+
+    assert name == "__version__" or "Raises:" in thing.__doc__
+
+
+def test_examples_in_docstrings_hold():
+    """The example of `evaluate` gives what it says."""
+    assert doctest.testmod(rnncli).attempted > 0
+    assert doctest.testmod(rnncli).failed == 0
+
+
+def test_unknown_name_is_an_attribute_error():
+    """As of any module."""
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        rnncli.evalute  # noqa: B018
+
+
+def test_lists_are_taken_as_arrays():
+    """What NumPy can make an array of is an input."""
+    Y = rnncli.evaluate("RNN-7", {"X": [[[1.0]]], "W": [[[1.0]]], "R": [[[1.0]]]}, outputs=["Y"])
+
+    assert Y["Y"].tolist() == [[[[float(np.tanh(1.0))]]]]
+
+
+def test_package_is_typed():
+    """`py.typed` lies in the package, so users' checkers read our annotations."""
+    package = Path(importlib.util.find_spec("rnncli").origin).parent
+
+    assert (package / "py.typed").is_file()
+
+
+def test_import_is_light():
+    """`import rnncli` loads neither NumPy nor onnx."""
+    code = "import sys, rnncli; sys.exit(bool({'numpy', 'onnx', 'click'} & set(sys.modules)))"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
