@@ -25,7 +25,7 @@ _MOMENTUM = ("momentum",)  # only training updates the running statistics
 _ROWS = (
     # Below 13 the softmax family works on a matrix; the reference always works along one axis.
     Row("Softmax", 1, 12, "normalisation:softmax_of_matrix"),
-    Row("Softmax", 13, None, "normalisation:softmax"),
+    Row("Softmax", 13, None, "around:Softmax"),
     Row("LogSoftmax", 1, 12, "normalisation:log_softmax_of_matrix"),
     Row("LogSoftmax", 13, None, "normalisation:log_softmax"),
     Row("Hardmax", 1, 12, "normalisation:hardmax_of_matrix"),
@@ -89,7 +89,7 @@ _ROWS = (
     Row("GridSample", 16, None, "sampling:grid_sample"),
     Row("RoiAlign", 10, 15, "around:OutputHalfPixel"),
     Row("NonMaxSuppression", 10, None, "around:OptionalLimits"),
-    Row("Attention", 23, None, "around:LongInFloat32"),
+    Row("Attention", 23, None, "around:Attention"),
     Row("NegativeLogLikelihoodLoss", 12, None, "around:InFloat32"),
     Row("SoftmaxCrossEntropyLoss", 12, None, "around:InFloat32"),
     Row("If", 1, None, "control_flow:If"),
