@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest
 
 SUFFIX = ".yaml"
 
@@ -38,15 +38,3 @@ def find_spec(name: str) -> Path | None:
     wanted = name.removesuffix(SUFFIX).removeprefix("specs/")
     found = [known for known in spec_names() if wanted in (known, known.rpartition("/")[2])]
     return specs_folder() / f"{found[0]}{SUFFIX}" if found else None
-
-
-def spec_named(name: str) -> Path:
-    """Return the file of a spec.
-
-    Raises:
-        InvalidRequest: there is none of that name; the sentence suggests one.
-    """
-    if path := find_spec(name):
-        return path
-    short = [known.rpartition("/")[2] for known in spec_names()]
-    raise InvalidRequest(f"no spec is named '{name:.80}'{did_you_mean(name, short)}")

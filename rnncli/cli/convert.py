@@ -13,9 +13,10 @@ def convert(source: str, destination: str) -> None:
 
     Formats are told by extension, a folder is an ONNX test case (`rnncli formats` lists them).
     Every tensor keeps its name, dtype, shape and bits. Inputs and outputs of a test case become
-    test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME in a file, and back.
+    test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME in a file, and back; its model goes
+    from folder to folder only.
     """
-    from rnncli.formats import read_tensors, write_tensors
+    from rnncli import formats
     from rnncli.running.tasks import as_path
 
-    write_tensors(as_path(destination), read_tensors(source))
+    formats.convert(source, as_path(destination))

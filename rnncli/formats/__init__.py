@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +89,32 @@ def write_tensors(path: str | Path, tensors: Tensors) -> None:
     format_of(path).write(Path(path), tensors)
 
 
+def convert(source: str | Path, destination: str | Path) -> None:
+    """Write the tensors of one path to another, in the format of its extension.
+
+    Raises:
+        RnncliError: as `read_tensors` and `write_tensors`.
+
+    Warns:
+        RnncliWarning: an ONNX test case becomes a file, which has no place for its model.
+    """
+    from rnncli.formats.data_set import unflatten
+    from rnncli.formats.onnx_folder import model_in, write_test_case
+
+    tensors = read_tensors(source)
+    model = model_in(Path(source))
+    if model and _extension(destination) == FOLDER:
+        write_test_case(Path(destination), unflatten(tensors), model)
+        return
+    if model:
+        warnings.warn(
+            f"{destination}: holds tensors only; model.onnx of {source} is left behind",
+            RnncliWarning,
+            stacklevel=2,
+        )
+    write_tensors(destination, tensors)
+
+
 def read_tensor(source: str | Path) -> Array:
     """Read one tensor: ``x.npy``, ``x.pb``, ``file.npz::key``, or a file that holds just one.
 
@@ -143,27 +170,6 @@ def read_outputs(path: str | Path) -> Tensors:
     from rnncli.formats.data_set import DataSet, flatten
 
     return flatten([DataSet(outputs=data_set.outputs) for data_set in read_data_sets(path)])
-
-
-def write_results(
-    path: str | Path, results: DataSet, files: Mapping[str, bytes | Path] | None = None
-) -> None:
-    """Write what a run gave: a folder becomes an ONNX test case, any other format the outputs.
-
-    Args:
-        path: a file of any format, or a folder.
-        results: inputs and outputs of the run; a file has no place for the inputs.
-        files: what else an ONNX test case holds, ``model.onnx`` first of all.
-
-    Raises:
-        InvalidRequest: as `write_tensors`.
-    """
-    if _extension(path) == FOLDER:
-        from rnncli.formats.onnx_folder import write_test_case
-
-        write_test_case(Path(path), [results], files or {})
-    else:
-        write_tensors(path, results.outputs)
 
 
 def _extension(path: str | Path) -> str:

@@ -82,6 +82,11 @@ def write(path: Path, tensors: Tensors) -> None:
     write_test_case(path, unflatten(tensors), {})
 
 
+def model_in(path: Path) -> dict[str, Path]:
+    """Return a test case's model by file name, to be written beside its data sets elsewhere."""
+    return {MODEL: path / MODEL} if (path / MODEL).is_file() else {}
+
+
 def _read_data_set(folder: Path) -> DataSet:
     return DataSet(inputs=_read_role(folder, "input"), outputs=_read_role(folder, "output"))
 

@@ -19,7 +19,7 @@ from onnx.reference.ops import load_op
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
-from rnncli.graph.host_operators import host_operator, refusal
+from rnncli.graph.host_operators import host_operator
 from rnncli.graph.inputs import check_inputs
 from rnncli.graph.limits import refuse_giant
 from rnncli.graph.model import captured_names, display_name, subgraphs, walk
@@ -188,8 +188,6 @@ class Evaluator(ReferenceEvaluator):
         opset = self.opsets[node.domain]
         if row := operator_for(node.domain, node.op_type, opset):
             return partial(RecurrentNode, row=row, arithmetic=self._library.arithmetic)
-        if reason := refusal(node.domain, node.op_type, opset):
-            raise Unsupported(reason)
         check_against_schema(node, self.opsets)
         if host := host_operator(node.domain, node.op_type, opset):
             return host

@@ -1,7 +1,7 @@
 """The table of operators that onnx's reference evaluator gets wrong or slow, and of our own.
 
 Each row was seen to be needed against ONNX Runtime. Operators that are not listed are left to the
-reference, except those in `REFUSED`, which nobody here computes correctly.
+reference.
 """
 
 from __future__ import annotations
@@ -143,9 +143,6 @@ HOST_OPERATORS: Mapping[tuple[str, str], tuple[Row, ...]] = MappingProxyType(
 )
 """Rows by domain and operator, each for a range of opsets."""
 
-REFUSED: Mapping[tuple[str, str], tuple[range, str]] = MappingProxyType({})
-"""Operators nobody here computes correctly: the opsets, and why."""
-
 
 def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
     """Return the class that evaluates an operator at an opset, or None to leave it to onnx."""
@@ -159,10 +156,3 @@ def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
 @cache
 def _class(row: Row, version: int) -> type[OpRun]:
     return op_run(row, onnx.defs.get_schema(row.op_type, version, row.domain))
-
-
-def refusal(domain: str, op_type: str, opset: int) -> str | None:
-    """Return why an operator cannot be computed correctly at an opset, or None."""
-    domain = "" if domain == "ai.onnx" else domain
-    opsets, reason = REFUSED.get((domain, op_type), (range(0), ""))
-    return reason if opset in opsets else None

@@ -10,10 +10,10 @@ from rnncli import operators
 from rnncli.cases.config import Case
 from rnncli.errors import InvalidOperator, InvalidRequest
 from rnncli.formats import read_inputs, read_tensor
+from rnncli.graph.data_sets import load_data_set
 from rnncli.graph.evaluator import Evaluator, prepare
 from rnncli.graph.evaluator import run as run_graph
 from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
-from rnncli.graph.test_data import load_data_set
 from rnncli.running.request import Request, Run
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from rnncli.cases import library
-from rnncli.cases.library import find_spec, spec_named, spec_names, specs_folder
+from rnncli.cases.library import find_spec, spec_names, specs_folder
 from rnncli.errors import InvalidRequest
 
 
@@ -15,7 +15,7 @@ from rnncli.errors import InvalidRequest
 )
 def test_a_spec_is_found_by_any_of_its_names(name):
     """With or without folder and suffix."""
-    assert find_spec(name) == spec_named(name) == specs_folder() / "ops" / "lstm_14.yaml"
+    assert find_spec(name) == specs_folder() / "ops" / "lstm_14.yaml"
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,6 @@ def test_a_spec_is_found_by_any_of_its_names(name):
 def test_nothing_but_specs_is_found(name):
     """A name is looked up in a list; it is never a path."""
     assert find_spec(name) is None
-    with pytest.raises(InvalidRequest, match="no spec is named"):
-        spec_named(name)
-
-
-def test_a_misspelt_name_gets_a_suggestion():
-    """Of a spec that exists."""
-    with pytest.raises(InvalidRequest, match="did you mean 'lstm_14_peepholes'"):
-        spec_named("lstm14_peepholes")
 
 
 @pytest.mark.parametrize("specs", ["rnncli/specs", "specs"], ids=["wheel", "checkout"])

@@ -27,6 +27,15 @@ def test_conversion_there_and_back_keeps_every_bit(rnncli, tmp_path):
     assert list(read_tensors(tmp_path / "d.npz")) == list(TENSORS)
 
 
+def test_model_of_a_test_case_goes_along_or_is_missed_aloud(rnncli, tmp_path):
+    """Folder to folder keeps model.onnx; a file has no place for it, and the warning says so."""
+    rnncli("run", "gru_7", "-o", tmp_path / "case")
+
+    assert rnncli("convert", tmp_path / "case", tmp_path / "copy").err == ""
+    assert rnncli("run", tmp_path / "copy", "--max-ulp", 0).code == 0
+    assert "model.onnx of" in rnncli("convert", tmp_path / "case", tmp_path / "case.npz").err
+
+
 @pytest.mark.parametrize(("options", "code"), [((), 1), (("--equal-nan",), 0)])
 def test_nan_equals_nan_only_on_request(rnncli, tmp_path, options, code):
     """-0.0 equals 0.0 always, NaN equals NaN with --equal-nan."""

@@ -25,10 +25,10 @@ from rnncli.formats import (
     read_outputs,
     read_tensor,
     read_tensors,
-    write_results,
     write_tensors,
 )
 from rnncli.formats.data_set import DataSet, flatten, unflatten
+from rnncli.formats.onnx_folder import write_test_case
 from rnncli.formats.stored import NARROW
 from rnncli.numerics import DTYPES
 
@@ -582,18 +582,6 @@ def test_an_impossible_path_is_one_sentence(path):
         read_tensor(f"{path}::key")
 
 
-def test_results_in_a_folder_have_everything_and_in_a_file_the_outputs(tmp_path):
-    """A run leaves an ONNX test case in a folder, and the outputs under their names in a file."""
-    results = DataSet(inputs={"X": np.ones(2)}, outputs={"Y": np.zeros(3)})
-    write_results(tmp_path / "out.npz", results)
-    write_results(f"{tmp_path}/case/", results, {"model.onnx": b"model"})
-
-    assert ["Y"] == list(read_tensors(tmp_path / "out.npz"))
-    assert ["X"] == list(read_inputs(tmp_path / "case"))
-    assert ["Y"] == list(read_outputs(tmp_path / "case"))
-    assert b"model" == (tmp_path / "case/model.onnx").read_bytes()
-
-
 def test_inputs_of_a_plain_file_are_all_of_it(tmp_path):
     """A file without roles gives what it has, to either side."""
     write_tensors(tmp_path / "x.npz", {"X": np.ones(2), "W": np.ones(2)})
@@ -604,7 +592,7 @@ def test_inputs_of_a_plain_file_are_all_of_it(tmp_path):
 
 def test_a_case_without_inputs_has_none(tmp_path):
     """The outputs of a model without inputs are not taken for inputs."""
-    write_results(f"{tmp_path}/case/", DataSet(outputs={"Y": np.ones(1)}))
+    write_test_case(tmp_path / "case", [DataSet(outputs={"Y": np.ones(1)})], {})
 
     assert {} == read_inputs(tmp_path / "case")
 

@@ -12,7 +12,7 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import Unsupported
-from rnncli.graph.host_operators import HOST_OPERATORS, REFUSED, host_operator, refusal
+from rnncli.graph.host_operators import HOST_OPERATORS, host_operator
 
 ROWS = [row for rows in HOST_OPERATORS.values() for row in rows]
 NEWEST = onnx.defs.onnx_opset_version()
@@ -78,23 +78,6 @@ def test_other_operators_are_left_alone():
 def test_ai_onnx_is_the_default_domain():
     """The default domain has two names."""
     assert host_operator("ai.onnx", "Softmax", 13) is host_operator("", "Softmax", 13)
-
-
-def test_refusals(monkeypatch):
-    """A refused operator has a reason at its opsets and none elsewhere."""
-    table = {("", "Multinomial"): (range(7, 22), "it draws at random")}
-    monkeypatch.setattr("rnncli.graph.host_operators.REFUSED", table)
-
-    assert refusal("", "Multinomial", 7) == "it draws at random"
-    assert refusal("ai.onnx", "Multinomial", 21) == "it draws at random"
-    assert refusal("", "Multinomial", 22) is None
-    assert refusal("", "Softmax", 13) is None
-
-
-def test_what_is_refused_is_not_served():
-    """No operator is both refused and in the table."""
-    for (domain, op_type), (opsets, _) in REFUSED.items():
-        assert all(host_operator(domain, op_type, opset) is None for opset in opsets)
 
 
 def test_too_many_outputs():

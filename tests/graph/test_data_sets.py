@@ -6,8 +6,8 @@ import pytest
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.graph.data_sets import load_data_set
 from rnncli.graph.loading import load_model
-from rnncli.graph.test_data import data_sets
 
 TEXT = """<ir_version: 3, opset_import: ["" : 8]>
 g (float[1] w, float[1] a, float[1] b) => (float[1] c, float[1] d) <float[1] w = {3}> {
@@ -35,6 +35,11 @@ def folder(tmp_path):
         return load_model(tmp_path)
 
     return write
+
+
+def data_sets(model):
+    """Load every data set of a model."""
+    return [load_data_set(model, path) for path in model.data_sets]
 
 
 def values(tensors):
@@ -84,7 +89,7 @@ def test_one_tensor_too_many_is_an_error(folder):
     model = folder(set0={"input_2": tensor("", 1)})
 
     with pytest.raises(InvalidRequest, match=r"holds input_2\.pb, but the model has 2 inputs"):
-        list(data_sets(model))
+        data_sets(model)
 
 
 def test_a_damaged_tensor_is_named(folder, tmp_path):
@@ -93,4 +98,4 @@ def test_a_damaged_tensor_is_named(folder, tmp_path):
     (tmp_path / "test_data_set_0" / "input_0.pb").write_bytes(b"\xff\xff")
 
     with pytest.raises(UnreadableFile, match=r"input_0\.pb"):
-        list(data_sets(model))
+        data_sets(model)

@@ -9,7 +9,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.formats.pb import read_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rnncli.graph.model import Model
@@ -22,17 +22,6 @@ class DataSet(NamedTuple):
     folder: Path
     inputs: dict[str, Array]
     outputs: dict[str, Array]
-
-
-def data_sets(model: Model) -> Iterator[DataSet]:
-    """Yield a model's data sets in numeric order.
-
-    Raises:
-        UnreadableFile: a tensor is missing or damaged.
-        InvalidRequest: there are more tensors than the graph has inputs or outputs.
-    """
-    for folder in model.data_sets:
-        yield load_data_set(model, folder)
 
 
 def load_data_set(model: Model, folder: Path) -> DataSet:
