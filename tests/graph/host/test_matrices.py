@@ -35,7 +35,7 @@ def test_half_precision(evaluate, op_type, dtype):
     assert (y.dtype, y.astype(float).tolist()) == (dtype, [[4096]])
 
 
-@pytest.mark.parametrize(("transA", "transB"), itertools.product((0, 1), (0, 1)))
+@pytest.mark.parametrize(("transA", "transB"), list(itertools.product((0, 1), (0, 1))))
 @pytest.mark.parametrize("c", [(5,), (3, 1), (1,), (3, 5), (), None])
 @pytest.mark.parametrize("opset", [7, 9, 11, 13])
 def test_gemm(agrees, normal, *, opset, c, transA, transB):

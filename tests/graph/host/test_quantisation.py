@@ -37,7 +37,7 @@ def test_per_tensor(agrees, integers, normal, opset, dtype):
 
 @pytest.mark.parametrize(
     ("opset", "axis", "dtype"),
-    itertools.product([13, 18, 19, 21], [None, *AXES], [None, np.uint8, np.int8]),
+    list(itertools.product([13, 18, 19, 21], [None, *AXES], [None, np.uint8, np.int8])),
 )
 def test_per_axis(agrees, integers, normal, *, opset, axis, dtype):
     """One scale per index of an axis, which is 1 unless given."""
