@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from onnx import helper
+from onnx import AttributeProto, helper
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import InvalidOperator, Problem
@@ -61,11 +61,12 @@ class RecurrentNode(OpRun):
             attribute.name: helper.get_attribute_value(attribute)
             for attribute in onnx_node.attribute
         }
+        misfits = [*_attribute_misfits(onnx_node, row)]
         super().__init__(onnx_node, run_params)
         self._wanted = [
             output.name for output, name in zip(row.outputs, self.output, strict=False) if name
         ]
-        if found := [*self._node_problems()]:
+        if found := [*misfits, *self._node_problems()]:
             raise InvalidOperator(row.name, found)
 
     def _load_attributes(self) -> None:
@@ -97,3 +98,18 @@ class RecurrentNode(OpRun):
 
     def _run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
         return self.run(*inputs)
+
+
+def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:
+    """Yield attributes given twice, or as another type than ONNX's: the value 3 is no float 3.0."""
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        subject = ("attributes", attribute.name)
+        if attribute.name in seen:
+            yield Problem(subject, f"attribute '{attribute.name}' is given twice")
+        seen.add(attribute.name)
+        declared = row.attributes.get(attribute.name)
+        given = AttributeProto.AttributeType.Name(attribute.type).lower()
+        if declared and given != declared.type:
+            wanted = f"must be of type {declared.type}, got type {given}"
+            yield Problem(subject, f"attribute '{attribute.name}' {wanted}")
