@@ -368,22 +368,23 @@ def test_unknown_inputs_are_refused():
 
 
 def test_all_problems_are_told_at_once():
-    """One line each, of attributes, inputs, outputs and readings, in that order."""
+    """In one line, of attributes, inputs, outputs and readings, in that order."""
     attributes, inputs = valid_node("LSTM-14")
     inputs["P"] = inputs["P"][:, :5]
     inputs["B"] = inputs["B"].astype(np.float64)
 
-    lines = refusal(
+    sentence = refusal(
         "LSTM-14",
         {**attributes, "clip": -1, "activations": ["Tanh"]},
         inputs,
         outputs=["Z"],
         readings={"no": "no"},
-    ).splitlines()
+    )
 
-    subjects = ["clip", "activations", "B must", "P must", "output 'Z'", "reading 'no'"]
-    assert [subject for subject in subjects if any(subject in line for line in lines)] == subjects
-    assert len(lines) == len(subjects)
+    subjects = ["'clip'", "activations must", "B must", "P must", "output 'Z'", "reading 'no'"]
+    assert [sentence.count(subject) for subject in subjects] == [1] * len(subjects)
+    assert subjects == sorted(subjects, key=sentence.index)
+    assert "\n" not in sentence
 
 
 @pytest.mark.parametrize("operator", ALL)
