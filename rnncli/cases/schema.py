@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.config import DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
+from rnncli.cases.config_keys import DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
 from rnncli.cases.fills import FILLS, KINDS, Fill
 from rnncli.cases.frame import size_names
 from rnncli.cases.input_reader import FILE_KEYS, fills_for

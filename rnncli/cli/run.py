@@ -145,7 +145,7 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
 
 def _request(options: dict[str, Any]) -> Request:
     """Bundle what is asked of every target."""
-    from rnncli.judging.comparison import Tolerance
+    from rnncli.judging.tolerance import Tolerance
     from rnncli.running.request import Request
 
     names = ("atol", "rtol", "max_ulp", "equal_nan")

@@ -13,112 +13,23 @@ integers without rounding.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.formats.stored import texts_of
+from rnncli.judging.tolerance import EXACT, Limits, Tolerance
 from rnncli.numerics import DType, dtype_of, ulp_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.numerics import Array
 
 # Elements compared at a time, so that working memory does not grow with the tensors.
 BLOCK = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One kind of tolerance: a number for every output, and others for some."""
-
-    default: float = 0.0
-    by_output: Mapping[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, texts: Iterable[str]) -> Bound:
-        """Read ``1e-5`` (every output) and ``Y:1e-5`` (one; the name may contain colons).
-
-        Raises:
-            InvalidRequest: no number, negative, not finite, or the same output given twice.
-        """
-        bounds: dict[str | None, float] = {}
-        for text in texts:
-            name, separator, number = text.rpartition(":")
-            output = name if separator else None
-            if output in bounds:
-                raise InvalidRequest(f"tolerance '{text}': given twice for the same output")
-            bounds[output] = _parse_number(text, number)
-        default = bounds.pop(None, 0.0)
-        return cls(default, {name: bound for name, bound in bounds.items() if name is not None})
-
-    def of(self, output: str) -> float:
-        """Return the number for an output."""
-        return self.by_output.get(output, self.default)
-
-
-def _parse_number(text: str, number: str) -> float:
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise InvalidRequest(
-            f"tolerance '{text}': write a number >= 0, such as 1e-5, or OUTPUT:1e-5"
-        )
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """What is tolerated, output by output; see the module for how the three combine."""
-
-    atol: Bound = Bound()
-    rtol: Bound = Bound()
-    max_ulp: Bound = Bound()
-    equal_nan: bool = False
-
-    @classmethod
-    def parse(
-        cls,
-        *,
-        atol: Iterable[str] = (),
-        rtol: Iterable[str] = (),
-        max_ulp: Iterable[str] = (),
-        equal_nan: bool = False,
-    ) -> Tolerance:
-        """Read tolerances as the command line gives them.
-
-        Raises:
-            InvalidRequest: see `Bound.parse`.
-        """
-        return cls(Bound.parse(atol), Bound.parse(rtol), Bound.parse(max_ulp), equal_nan)
-
-    def of(self, output: str) -> Limits:
-        """Return the numbers that hold for one output."""
-        return Limits(
-            self.atol.of(output), self.rtol.of(output), self.max_ulp.of(output), self.equal_nan
-        )
-
-    @property
-    def outputs(self) -> set[str]:
-        """The outputs that a tolerance names."""
-        return {*self.atol.by_output, *self.rtol.by_output, *self.max_ulp.by_output}
-
-
-EXACT = Tolerance()
-
-
-class Limits(NamedTuple):
-    """The tolerance of one output."""
-
-    atol: float
-    rtol: float
-    max_ulp: float
-    equal_nan: bool
 
 
 Scalar: TypeAlias = "float | int | bool | complex | str"

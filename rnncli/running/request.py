@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.judging.comparison import OutputComparison, Tolerance
+    from rnncli.judging.comparison import OutputComparison
+    from rnncli.judging.tolerance import Tolerance
     from rnncli.numerics import Array
     from rnncli.running.summary import TensorSummary
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rnncli.cases import config
-from rnncli.cases.config import KEYS, findings, load_config, parse_config
+from rnncli.cases.config import findings, load_config, parse_config
+from rnncli.cases.config_keys import KEYS
 from rnncli.errors import ConfigError, UnreadableFile
 from rnncli.operators import OPERATORS, evaluate
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rnncli.cases import config
+from rnncli.cases import config_keys
 from rnncli.cases.config import describe, parse_config
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.errors import RnncliError
@@ -97,7 +97,7 @@ MUTATIONS = (flip, cut, drop, insert, replace_value, shuffle, splice)
 @pytest.fixture(autouse=True)
 def _small_machine(monkeypatch):
     """Sizes that a mutation made large stay cheap."""
-    monkeypatch.setattr(config, "memory", lambda: 1 << 28)
+    monkeypatch.setattr(config_keys, "memory", lambda: 1 << 28)
 
 
 @pytest.mark.parametrize("seed", range(700))

@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging import comparison
-from rnncli.judging.comparison import Bound, Tolerance, Worst, compare
+from rnncli.judging.comparison import Worst, compare
+from rnncli.judging.tolerance import Bound, Tolerance
 from rnncli.numerics import DTYPES
 
 FLOATS = [row for row in DTYPES.values() if row.is_float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.judging.comparison import EXACT
+from rnncli.judging.tolerance import EXACT
 from rnncli.running.request import Request
 from rnncli.running.target import load_target, short_names
 from rnncli.running.tasks import all_targets, as_path, plan
