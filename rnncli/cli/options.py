@@ -112,18 +112,25 @@ readings_option = click.option(
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --atol, --rtol, --max-ulp and --equal-nan; each tolerance may name one output."""
     options = (
-        click.option("--atol", "atol", multiple=True, metavar="[NAME:]NUMBER", help="Absolute."),
         click.option(
-            "--rtol", "rtol", multiple=True, metavar="[NAME:]NUMBER", help="Relative to B's value."
+            "--atol",
+            multiple=True,
+            metavar="[NAME:]NUMBER",
+            help="Absolute tolerance, of all outputs or of one.",
+        ),
+        click.option(
+            "--rtol",
+            multiple=True,
+            metavar="[NAME:]NUMBER",
+            help="Tolerance relative to the value that is wanted, added to the absolute one.",
         ),
         click.option(
             "--max-ulp",
-            "max_ulp",
             multiple=True,
             metavar="[NAME:]NUMBER",
-            help="In units in the last place; alone it is the only test, else it excuses too.",
+            help="Tolerance in units in the last place; an element within it agrees, too.",
         ),
-        click.option("--equal-nan", is_flag=True, help="NaN equals NaN."),
+        click.option("--equal-nan", is_flag=True, help="Let NaN equal NaN."),
     )
     for option in reversed(options):
         function = option(function)
