@@ -1,0 +1,130 @@
+"""From a node to the canonical recurrence and back, on data small enough to check by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from valid_nodes import valid_node
+
+from rnncli.operators import OPERATORS
+from rnncli.operators.binding import bind, unbind
+from rnncli.recurrence.recurrence import Direction, Result
+
+
+def bound(operator, readings=None, outputs=("Y",), direction="reverse", **changes):
+    """Return the recurrence of the valid node, with some attributes and inputs changed."""
+    row = OPERATORS[operator]
+    attributes, inputs = valid_node(operator, direction=direction)
+    for name, value in changes.items():
+        target = inputs if name in [tensor.name for tensor in row.inputs] else attributes
+        target[name] = value
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    return bind(row, attributes, inputs, outputs, {**row.readings, **(readings or {})}), inputs
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_canonical_shapes(operator):
+    """Whatever the dialect and its layout: X [T, N, I], W [D, G, H, I], biases [D, G, H], ..."""
+    recurrence, _ = bound(operator, direction="bidirectional")
+    G = len(recurrence.cell.gates)
+
+    assert recurrence.X.shape == (4, 3, 2)
+    assert recurrence.W.shape == (2, G, 5, 2)
+    assert recurrence.R.shape == (2, G, 5, 5)
+    assert recurrence.Wb.shape == (2, G, 5)
+    assert recurrence.lengths.tolist() == [4, 0, 2]
+    assert recurrence.lengths.dtype == np.int64
+    assert recurrence.directions == (Direction.FORWARD, Direction.REVERSE)
+    assert [state.shape for state in recurrence.initial] == [(2, 3, 5)] * recurrence.cell.states
+    assert recurrence.P is None or recurrence.P.shape == (2, 3, 5)
+    assert recurrence.clip == math.inf
+
+
+@pytest.mark.parametrize("operator", ["RNN-14", "GRU-14", "LSTM-14"])
+def test_gates_are_cut_in_the_specifications_order(operator):
+    """Gate k is rows kH to (k+1)H of W; B holds every Wb and then every Rb."""
+    recurrence, inputs = bound(operator)
+
+    for k in range(len(recurrence.cell.gates)):
+        rows = slice(5 * k, 5 * (k + 1))
+        assert np.array_equal(recurrence.W[0, k], inputs["W"][0, rows])
+        assert np.array_equal(recurrence.R[0, k], inputs["R"][0, rows])
+        assert np.array_equal(recurrence.Wb[0, k], inputs["B"][0, rows])
+        later = slice(rows.start + inputs["B"].shape[1] // 2, rows.stop + inputs["B"].shape[1] // 2)
+        assert np.array_equal(recurrence.Rb[0, k], inputs["B"][0, later])
+
+
+def test_a_summed_bias_is_the_input_bias():
+    """OpenVINO's B is the sum of both."""
+    recurrence, inputs = bound("RNNSequence-5")
+
+    assert np.array_equal(recurrence.Wb[:, 0], inputs["B"])
+    assert recurrence.Rb is None
+
+
+def test_batch_first_is_a_view():
+    """Layout 1 and OpenVINO: axes are renamed, nothing is copied."""
+    X = np.zeros((3, 4, 2), np.float32)
+    state = np.zeros((3, 1, 5), np.float32)
+    recurrence, inputs = bound("GRU-14", layout=1, X=X, initial_h=state)
+
+    assert recurrence.X.shape == (4, 3, 2)
+    assert np.shares_memory(recurrence.X, inputs["X"])
+    assert recurrence.initial[0].shape == (1, 3, 5)
+
+
+def test_the_literal_reading_transposes_R():
+    """The backends compute Ht-1*(R^T): as written in opset 1 that is with R^T for R."""
+    as_corrected, inputs = bound("RNN-1")
+    literal, _ = bound("RNN-1", {"recurrence": "literal"})
+
+    assert np.array_equal(as_corrected.R[0, 0], inputs["R"][0])
+    assert np.array_equal(literal.R[0, 0], inputs["R"][0].T)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "wanted"), [(None, None), ([4, 4, 4], None), ([4, 4, 3], [4, 4, 3])]
+)
+def test_full_lengths_are_no_lengths(lengths, wanted):
+    """All sequences as long as X is the same as no lengths."""
+    given = None if lengths is None else np.array(lengths, np.int32)
+    recurrence, _ = bound("RNN-14", sequence_lens=given)
+
+    assert (None if recurrence.lengths is None else recurrence.lengths.tolist()) == wanted
+
+
+def test_absent_inputs_stay_absent():
+    """No zeros are made up for them."""
+    recurrence, _ = bound("LSTM-14", B=None, P=None, initial_h=None, sequence_lens=None)
+
+    assert (recurrence.Wb, recurrence.Rb, recurrence.P, recurrence.lengths) == (None,) * 4
+    assert recurrence.initial[0] is None
+    assert recurrence.initial[1] is not None
+
+
+@pytest.mark.parametrize(("outputs", "wanted"), [(["Y"], True), (["Y_h"], False), ([], False)])
+def test_y_is_wanted_when_named(outputs, wanted):
+    """A backend need not keep every step when only the last is asked for."""
+    assert bound("RNN-14", outputs=outputs)[0].wants_Y is wanted
+
+
+@pytest.mark.parametrize(
+    ("operator", "layout", "wanted"),
+    [
+        ("LSTM-14", 0, {"Y": (4, 2, 3, 5), "Y_h": (2, 3, 5), "Y_c": (2, 3, 5)}),
+        ("LSTM-14", 1, {"Y": (3, 4, 2, 5), "Y_h": (3, 2, 5), "Y_c": (3, 2, 5)}),
+        ("GRU-7", None, {"Y": (4, 2, 3, 5), "Y_h": (2, 3, 5)}),
+        ("RNNSequence-5", None, {"Y": (3, 2, 4, 5), "Ho": (3, 2, 5)}),
+    ],
+)
+def test_outputs_come_back_in_the_operators_layout(operator, layout, wanted):
+    """[T, D, N, H] and [D, N, H] become what the specification says."""
+    states = OPERATORS[operator].cell.states
+    result = Result(np.zeros((4, 2, 3, 5)), tuple(np.full((2, 3, 5), k) for k in range(states)))
+    attributes = {"direction": "bidirectional", "hidden_size": 5}
+    attributes |= {} if layout is None else {"layout": layout}
+
+    found = unbind(OPERATORS[operator], attributes, list(wanted), result)
+
+    assert {name: values.shape for name, values in found.items()} == wanted
+    assert states == 1 or (found["Y_h"].max(), found["Y_c"].min()) == (0, 1)

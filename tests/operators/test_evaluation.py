@@ -1,0 +1,129 @@
+"""Evaluating one operator from Python: outputs, dtypes, refusals, NaN."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scalar_specification
+from valid_nodes import valid_node
+
+import rnncli
+from rnncli.backends.backend import Compute
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.operators import OPERATORS, evaluate
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_all_outputs_by_default(operator):
+    """In the specification's order, in the dtype of the inputs."""
+    attributes, inputs = valid_node(operator)
+    found = evaluate(operator, inputs, attributes=attributes)
+
+    assert list(found) == [output.name for output in OPERATORS[operator].outputs]
+    assert {values.dtype for values in found.values()} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("outputs", [[], ["Y_c"], ["Y_c", "Y"], ["Y_h", "Y_c", "Y"]])
+def test_only_the_outputs_asked_for(outputs):
+    """In the order asked for, with the values they have among all of them."""
+    attributes, inputs = valid_node("LSTM-22")
+    every = evaluate("LSTM-22", inputs, attributes=attributes)
+    some = evaluate("LSTM-22", inputs, attributes=attributes, outputs=outputs)
+
+    assert list(some) == outputs
+    assert all(np.array_equal(some[name], every[name]) for name in outputs)
+
+
+def test_the_library_call_takes_lists_and_keywords():
+    """`rnncli.evaluate` is the same thing, attributes as keywords."""
+    attributes, inputs = valid_node("GRU-14", np.float64)
+    lists = {name: values.tolist() for name, values in inputs.items()}
+    lists["sequence_lens"] = inputs["sequence_lens"]
+
+    assert np.array_equal(
+        rnncli.evaluate("GRU-14", lists, **attributes)["Y"],
+        evaluate("GRU-14", inputs, attributes=attributes)["Y"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "nunpy"}, "unknown backend 'nunpy'; did you mean 'numpy'?"),
+        ({"compute": "float16"}, "compute must be float64 or native, got 'float16'"),
+    ],
+)
+def test_unknown_requests_are_refused(options, message):
+    """With the choices, or the nearest."""
+    attributes, inputs = valid_node("RNN-14")
+
+    with pytest.raises(InvalidRequest) as caught:
+        evaluate("RNN-14", inputs, attributes=attributes, **options)
+    assert message in str(caught.value)
+
+
+def test_what_a_backend_cannot_do_is_said(monkeypatch):
+    """Never skipped: the operator, the backend, its reason; exit code 3."""
+    monkeypatch.setattr(NumPyBackend, "supports", lambda *_: "knows no peepholes")
+    attributes, inputs = valid_node("LSTM-14")
+
+    with pytest.raises(Unsupported) as caught:
+        evaluate("LSTM-14", inputs, attributes=attributes)
+    assert str(caught.value).startswith("LSTM-14: backend 'numpy' knows no peepholes;")
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("compute", Compute)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("operator", ["RNN-22", "GRU-22", "LSTM-22", "RNNSequence-5"])
+def test_every_dtype_in_either_arithmetic(operator, dtype, compute):
+    """The outputs have the inputs' dtype and agree with float64 to its precision."""
+    attributes, inputs = valid_node(operator, dtype)
+    found = evaluate(operator, inputs, attributes=attributes, compute=compute)
+    wanted = scalar_specification.evaluate(operator, inputs, attributes)
+
+    for name, values in found.items():
+        assert values.dtype == dtype
+        roundoff = float(ml_dtypes.finfo(dtype).eps)
+        assert np.abs(values.astype(np.float64) - wanted[name]).max() <= 4 * roundoff
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_nan_in_a_valid_step_reaches_the_output(operator):
+    """From that step on in the direction walked, and in that sequence only."""
+    attributes, inputs = valid_node(operator, direction="forward")
+    inputs["X"][0, 0, 0] = np.nan
+    found = evaluate(operator, inputs, attributes=attributes)
+    time_first = operator != "RNNSequence-5"
+    Y = found["Y"][:, 0] if time_first else found["Y"][:, 0].swapaxes(0, 1)
+
+    assert np.isnan(Y[:, 0]).all()
+    assert not np.isnan(Y[:, 1:]).any()
+
+
+@pytest.mark.parametrize("name", ["W", "R", "B", "P", "initial_h", "initial_c"])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_values_are_what_the_scalar_specification_has(name, special):
+    """NaN and infinity in any operand propagate as IEEE says, element by element."""
+    attributes, inputs = valid_node("LSTM-14", np.float64)
+    inputs[name][0, 1] = special
+    found = evaluate("LSTM-14", inputs, attributes=attributes)
+    wanted = scalar_specification.evaluate("LSTM-14", inputs, attributes)
+
+    for output, values in found.items():
+        assert np.allclose(values, wanted[output], 1e-12, 1e-13, equal_nan=True)
+
+
+@pytest.mark.parametrize("activation", OPERATORS["RNN-14"].activations)
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("clip", [None, 2.0])
+def test_special_pre_activations_are_what_the_scalar_specification_has(activation, special, clip):
+    """Every function of NaN and infinity, clipped or not; clipping keeps NaN."""
+    attributes = {"activations": [activation], "clip": clip}
+    inputs = {"X": [[[special]]], "W": [[[1.0]]], "R": [[[0.0]]]}
+    inputs = {name: np.array(values) for name, values in inputs.items()}
+    found = evaluate("RNN-14", inputs, attributes=attributes)
+    wanted = scalar_specification.evaluate("RNN-14", inputs, attributes)
+
+    assert np.allclose(found["Y"], wanted["Y"], 1e-15, equal_nan=True)
+    assert not np.isnan(special) or np.isnan(found["Y"]).all()
