@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
 
-# Time is cut into blocks whose projected gates hold about this many numbers: large enough for one
-# efficient matrix product, small enough to stay in cache and to bound memory for long sequences.
-BLOCK_NUMBERS = 1 << 20
+# Time is cut into blocks of about this many numbers, inputs or projected gates, but no fewer rows:
+# enough for an efficient matrix product, few enough to bound memory and to stay in cache.
+BLOCK_NUMBERS = 1 << 18
 BLOCK_ROWS = 256
 
 MATH = NumPyArithmetic()
@@ -68,9 +68,9 @@ def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
     return np.promote_types(recurrence.dtype.numpy, np.float32)
 
 
-def block_steps(T: int, N: int, gates: int) -> int:
-    """Return how many time steps one matrix product projects onto all gates."""
-    steps = max(BLOCK_NUMBERS // max(1, N * gates), BLOCK_ROWS // max(1, N), 1)
+def block_steps(T: int, N: int, width: int) -> int:
+    """Return how many time steps, of N rows of some width, one matrix product projects."""
+    steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
     return min(steps, max(1, T))
 
 
@@ -110,7 +110,7 @@ class Scan:
         self.working = working
         self.T, self.N, self.I = recurrence.X.shape
         _, self.G, self.H, _ = recurrence.W.shape
-        self.block_steps = block_steps(self.T, self.N, self.G * self.H)
+        self.block_steps = block_steps(self.T, self.N, max(self.G * self.H, self.I))
         self.batch = Batch.of(recurrence.lengths, self.T, self.N)
         self.W = self._widen(recurrence.W[d]).reshape(self.G * self.H, self.I)
         self.bias = self._input_bias()

@@ -1,0 +1,183 @@
+"""The reference backend beyond numbers: padding, memory, blocks, what it leaves alone."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from valid_nodes import valid_node
+
+from rnncli.backends import numpy_backend
+from rnncli.backends.numpy_backend import Batch
+from rnncli.operators import OPERATORS, evaluate
+
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+MODES = ("float64", "native")
+
+
+def lengths_of(operator):
+    """The input that holds the lengths, and X."""
+    rows = {row.role: row.name for row in OPERATORS[operator].inputs}
+    return rows["lengths"], rows["X"]
+
+
+def padding(operator, inputs):
+    """Index of X's padded steps, whatever the operator's layout."""
+    lengths, X = lengths_of(operator)
+    order = [dim.symbol for dim in OPERATORS[operator].inputs[0].shape()]
+    time, batch = order.index("seq_length"), order.index("batch_size")
+    steps = np.arange(inputs[X].shape[time])
+    padded = steps[:, None] >= inputs[lengths][None, :]
+    return padded if time < batch else padded.T
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf, 3e38])
+def test_padding_is_never_read(operator, direction, poison):
+    """NaN, infinity or a huge number past a sequence's length changes no bit of any output."""
+    attributes, inputs = valid_node(operator, direction=direction)
+    poisoned = inputs["X"].copy()
+    poisoned[padding(operator, inputs)] = poison
+
+    clean = evaluate(operator, inputs, attributes=attributes)
+    spoilt = evaluate(operator, {**inputs, "X": poisoned}, attributes=attributes)
+
+    for name, values in clean.items():
+        assert values.tobytes() == spoilt[name].tobytes()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("mode", MODES)
+def test_nan_in_a_valid_step_comes_out(operator, mode):
+    """From its step on, in the direction of time, in its own sequence only."""
+    attributes, inputs = valid_node(operator, direction="forward")
+    lengths, X = lengths_of(operator)
+    inputs[lengths][:] = inputs[X].shape[0 if OPERATORS[operator].dialect == "ONNX" else 1]
+    values = inputs[X] if OPERATORS[operator].dialect == "ONNX" else inputs[X].swapaxes(0, 1)
+    values[2, 1, 0] = np.nan
+
+    outputs = evaluate(operator, inputs, attributes=attributes, compute=mode)
+    Y = outputs["Y"]
+    Y = Y[:, 0] if OPERATORS[operator].dialect == "ONNX" else Y[:, 0].swapaxes(0, 1)
+
+    assert np.isnan(Y[2:, 1]).all()
+    assert not np.isnan(Y[:2]).any()
+    assert not np.isnan(Y[:, [0, 2]]).any()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_blocks_of_time_meet_without_a_seam(operator, direction, monkeypatch):
+    """One step at a time, three at a time, all at once: the same numbers."""
+    attributes, inputs = valid_node(operator, np.float64, direction)
+    whole = evaluate(operator, inputs, attributes=attributes)
+
+    monkeypatch.setattr(numpy_backend, "BLOCK_NUMBERS", 1)
+    for rows in (1, 9):
+        monkeypatch.setattr(numpy_backend, "BLOCK_ROWS", rows)
+        for name, values in evaluate(operator, inputs, attributes=attributes).items():
+            np.testing.assert_allclose(values, whole[name], rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("mode", MODES)
+def test_inputs_are_left_alone(operator, mode):
+    """Read-only, big-endian and strided inputs work, none is written to, no output aliases one."""
+    attributes, inputs = valid_node(operator)
+    wanted = evaluate(operator, inputs, attributes=attributes, compute=mode)
+    odd = {}
+    for name, values in inputs.items():
+        wide = np.zeros((*values.shape, 2), values.dtype.newbyteorder(">"))
+        wide[..., 0] = values
+        odd[name] = wide[..., 0]
+        odd[name].flags.writeable = False
+
+    found = evaluate(operator, odd, attributes=attributes, compute=mode)
+
+    for name, values in found.items():
+        assert values.dtype.isnative
+        np.testing.assert_array_equal(values, wanted[name])
+        assert not any(np.shares_memory(values, given) for given in odd.values())
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_evaluation_repeats_to_the_bit(operator):
+    """No state is left behind: twice the same call gives twice the same bytes."""
+    attributes, inputs = valid_node(operator, direction="bidirectional")
+    first, second = (evaluate(operator, inputs, attributes=attributes) for _ in range(2))
+
+    assert {name: values.tobytes() for name, values in first.items()} == {
+        name: values.tobytes() for name, values in second.items()
+    }
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("ragged", [False, True], ids=["full", "ragged"])
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_is_bounded(kind, ragged, mode):
+    """At most inputs, outputs, projected gates and some weights, however long the sequence."""
+    T, N, I, H = 3000, 4, 64, 32  # noqa: E741 -- the specification's letter
+    gates = len(OPERATORS[f"{kind}-14"].gates)
+    generator = np.random.default_rng(0)
+    inputs = {
+        "X": generator.normal(size=(T, N, I)).astype(np.float32),
+        "W": generator.normal(size=(1, gates * H, I)).astype(np.float32) / 8,
+        "R": generator.normal(size=(1, gates * H, H)).astype(np.float32) / 8,
+    }
+    if ragged:
+        inputs["sequence_lens"] = np.array([7, T, 1, T // 2], np.int32)
+    evaluate(f"{kind}-14", inputs, compute=mode)  # so that nothing is imported below
+
+    tracemalloc.start()
+    outputs = evaluate(f"{kind}-14", inputs, compute=mode)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    size = {"float64": 8, "native": 4}[mode]
+    weights = (inputs["W"].size + inputs["R"].size) * size
+    projected = T * N * gates * H * size
+    allowed = sum(values.nbytes for values in (*inputs.values(), *outputs.values()))
+    assert peak < allowed + projected + 3 * weights
+
+
+def test_many_ragged_sequences_need_no_loop_over_the_batch():
+    """A step is one call of the cell for all live sequences, whatever their lengths."""
+    operator = OPERATORS["RNN-14"]
+    N, T = 500, 6
+    lengths = np.random.default_rng(1).integers(0, T + 1, N).astype(np.int32)
+    inputs = {
+        "X": np.ones((T, N, 1)),
+        "W": np.ones((1, 1, 1)),
+        "R": np.ones((1, 1, 1)),
+        "sequence_lens": lengths,
+    }
+    batches = []
+    step = operator.cell.step
+
+    def counted(p, x, states):
+        batches.append(x.shape[1])
+        return step(p, x, states)
+
+    evaluate(replace(operator, cell=replace(operator.cell, step=counted)), inputs)
+
+    assert batches == [int((lengths > t).sum()) for t in range(T)]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "order", "active"),
+    [
+        (None, None, [3, 3, 3]),
+        ([3, 2, 0], None, [2, 2, 1]),
+        ([0, 3, 3], [1, 2, 0], [2, 2, 2]),
+        ([0, 0, 0], None, [0, 0, 0]),
+    ],
+)
+def test_batch_is_longest_first(lengths, order, active):
+    """Live sequences are a prefix at every step; equal lengths keep their order."""
+    batch = Batch.of(None if lengths is None else np.array(lengths), 3, 3)
+
+    assert (None if batch.order is None else batch.order.tolist()) == order
+    assert batch.active == active

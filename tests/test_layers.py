@@ -1,0 +1,97 @@
+"""Imports go down only, and the leaves of a package do not know its table."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import rnncli
+
+PACKAGE = Path(rnncli.__file__).parent
+
+# From the bottom up; what stands on one line does not import each other.
+LAYERS = (
+    ("errors",),
+    ("numerics", "randomness"),
+    ("recurrence", "formats"),
+    ("backends",),
+    ("operators",),
+    ("graph", "cases"),
+    ("judging",),
+    ("running",),
+    ("reports",),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+# What stands above the layers: the public API and the entry points of programs.
+TOP = {"__init__", "__main__", "onnx_backend"}
+
+# Tables, and the modules of their package that may import them.
+TABLES = {
+    "rnncli.backends.table": {"backends/__init__.py"},
+    "rnncli.operators.table": {
+        "operators/__init__.py",
+        "operators/evaluation.py",  # takes operators by name
+        "operators/attributes.py",  # says which versions have an attribute
+        "operators/checking.py",  # says which versions have a dtype
+    },
+    "rnncli.graph.host_operators": {"graph/evaluator.py"},
+}
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def imports(module: str) -> set[str]:
+    """Every module of ours that a module names in an import, at any depth in its functions."""
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative import"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in found if name.startswith("rnncli.")}
+
+
+def layer(name: str) -> str:
+    """The package or module right below rnncli."""
+    return name.split(".")[1]
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.split("/")[0][:-3] not in TOP])
+def test_imports_go_down_only(module):
+    """A module imports its own package and what lies below it, nothing beside or above."""
+    own = module.split("/")[0].removesuffix(".py")
+    others = {layer(name) for name in imports(module)} - {own, "__version__"}
+
+    assert {name for name in others if RANK[name] >= RANK[own]} == set()
+
+
+def test_every_package_has_its_layer():
+    """A new package must be given a place."""
+    found = {module.split("/")[0].removesuffix(".py") for module in MODULES}
+
+    assert found - TOP == set(RANK)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_leaves_do_not_import_their_table(table):
+    """A row is written without knowing the others."""
+    package = table.split(".")[1]
+    importers = {m for m in MODULES if m.startswith(f"{package}/") and table in imports(m)}
+
+    assert importers == TABLES[table]
+
+
+def test_no_module_is_named_like_a_dependency():
+    """`import numpy` never means a file of ours."""
+    dependencies = {
+        *("click", "numpy", "onnx", "h5py", "rich", "yaml", "numba", "flint", "ml_dtypes"),
+        *("dask", "distributed", "onnxruntime", "openvino", "jinja2", "matplotlib", "google"),
+    }
+
+    assert {Path(module).stem for module in MODULES} & dependencies == set()
