@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -37,17 +38,6 @@ MANY = ["npz", "h5", "/"]
 PATHS = {name: "tensors/" if name == "/" else f"tensors.{name}" for name in FORMATS}
 NAMELESS = {"npy"}
 NUMPY_ONLY = {"npy"}
-
-
-def examples(count):
-    """So many examples, the same ones on every run."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

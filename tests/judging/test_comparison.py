@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -18,17 +19,6 @@ from rnncli.numerics import DTYPES
 
 FLOATS = [row for row in DTYPES.values() if row.is_float]
 INTEGERS = [row for row in DTYPES.values() if not row.is_float and row.numpy.kind in "iuV"]
-
-
-def examples(count):
-    """So many examples, the same ones on every run."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def one(got, wanted, dtype=np.float32, **tolerance):

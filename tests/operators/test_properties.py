@@ -14,7 +14,8 @@ import onnxruntime
 import openvino
 import pytest
 import scalar_specification
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import given
 from nodes import Limits, nodes
 from openvino import opset5
 
@@ -26,17 +27,6 @@ from rnncli.operators import OPERATORS, evaluate
 # to 12 terms of at most about 50, each rounded at 2**-53, and cancellation leaves that much however
 # small the sum. The worst example reaches a fiftieth of this.
 RELATIVE, ABSOLUTE = 1e-12, 1e-13
-
-
-def examples(count):
-    """Ask for that many; the same ones on every run, so that running again repeats a failure."""
-    return settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def ours(node, **options):
