@@ -148,16 +148,12 @@ def ulp_distance(a: Array, b: Array) -> Array:
     """Count the floating-point numbers between a and b, elementwise, as float64.
 
     Both zeros are one number. Infinity is one step above the largest finite number. Where exactly
-    one is NaN the distance is infinite, where both are, zero. Integers: the absolute difference.
+    one is NaN the distance is infinite, where both are, zero.
 
     Args:
-        a: an array of any real dtype.
+        a: an array of any floating-point dtype.
         b: an array of the same dtype and shape.
     """
-    row = dtype_of(a)
-    if not row.is_float:
-        high, low = np.maximum(a, b), np.minimum(a, b)
-        return np.asarray(high.astype(np.float64) - low.astype(np.float64))
     steps_a, steps_b = _steps(a), _steps(b)
     # In uint64 the difference of two int64 values is exact, however far apart they are.
     distance = np.where(

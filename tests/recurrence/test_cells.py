@@ -1,0 +1,116 @@
+"""The cells on numbers small enough to check by hand, and their equations as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rnncli.recurrence.cells import CELLS, Parameters
+
+ONE = np.ones((1, 1))
+
+EQUATIONS = {
+    "RNN": ["Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi)"],
+    "GRU": [
+        "zt = f(Xt*(Wz^T) + Ht-1*(Rz^T) + Wbz + Rbz)",
+        "rt = f(Xt*(Wr^T) + Ht-1*(Rr^T) + Wbr + Rbr)",
+        "ht = g(Xt*(Wh^T) + (rt (.) Ht-1)*(Rh^T) + Rbh + Wbh)",
+        "ht = g(Xt*(Wh^T) + (rt (.) (Ht-1*(Rh^T) + Rbh)) + Wbh)",
+        "Ht = (1 - zt) (.) ht + zt (.) Ht-1",
+    ],
+    "LSTM": [
+        "it = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Pi (.) Ct-1 + Wbi + Rbi)",
+        "ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf + Rbf)",
+        "ct = g(Xt*(Wc^T) + Ht-1*(Rc^T) + Wbc + Rbc)",
+        "Ct = ft (.) Ct-1 + it (.) ct",
+        "ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)",
+        "Ht = ot (.) h(Ct)",
+    ],
+}
+
+
+def gates(*values):
+    """Pre-activations of one unit of one sequence, [gates, 1, 1]."""
+    return np.array(values, float).reshape(-1, 1, 1)
+
+
+def parameters(weights, **more):
+    """Identity functions, and recurrent weights of one unit, one number a gate."""
+    weights = np.array(weights, float)
+    functions = {"f": lambda x: x, "g": lambda x: x, "h": lambda x: x}
+
+    def R(state, gates=slice(None)):
+        return state[None] * weights[gates, None, None]
+
+    return Parameters(R=R, **{**functions, **more})
+
+
+def step(kind, p, x, *states):
+    """Take one step; the new states as numbers."""
+    new = CELLS[kind].step(p, x, tuple(state * ONE for state in states))
+    return [state.item() for state in new]
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_equations_are_the_specifications_lines(kind):
+    """Each line of the text, and only those; what follows a line is said of when it holds."""
+    lines = CELLS[kind].equations.splitlines()
+
+    assert len(lines) == len(EQUATIONS[kind])
+    for line, wanted in zip(lines, EQUATIONS[kind], strict=True):
+        assert line.startswith(wanted)
+
+
+def test_rnn_by_hand():
+    """Ht = f(3 + 2*5)."""
+    assert step("RNN", parameters([2]), gates(3), 5) == [13]
+    assert step("RNN", parameters([2], f=np.negative), gates(3), 5) == [-13]
+
+
+def test_gru_by_hand():
+    """With H 2: z = 1 + 2*3, r = 4 + 2*5, h = 6 + (14*2)*7, Ht = (1-7)*202 + 7*2."""
+    assert step("GRU", parameters([3, 5, 7]), gates(1, 4, 6), 2) == [-6 * 202 + 14]
+
+
+def test_gru_resets_after_the_linear_transformation():
+    """The recurrent bias is reset as well: h = 6 + 14*(2*7 + 9)."""
+    p = parameters([3, 5, 7], linear_before_reset=True, Rbh=9)
+
+    assert step("GRU", p, gates(1, 4, 6), 2) == [-6 * (6 + 14 * 23) + 14]
+
+
+def test_lstm_by_hand():
+    """With H 1, C 2, gates i, o, f, c: C = 4*2 + 2*5, H = 3*C."""
+    assert step("LSTM", parameters([1, 2, 3, 4]), gates(1, 1, 1, 1), 1, 2) == [3 * 18, 18]
+
+
+def test_lstm_peepholes_see_the_right_cell_state():
+    """Ct-1 for i and f, Ct for o."""
+    p = parameters([0, 0, 0, 0], P=np.array([[10.0], [100.0], [1000.0]]))
+    # i = 1 + 10*2, f = 1 + 1000*2, C = 2001*2 + 21*1, o = 1 + 100*C, H = o*C
+    C = 2001 * 2 + 21
+
+    assert step("LSTM", p, gates(1, 1, 1, 1), 0, 2) == [(1 + 100 * C) * C, C]
+
+
+def test_lstm_input_forget_couples_the_gates():
+    """Then f = 1 - i; what the forget gate would have been does not matter."""
+    p = parameters([0, 0, 0, 0], input_forget=True)
+
+    assert step("LSTM", p, gates(0.25, 1, np.nan, 8), 0, 4) == [0.75 * 4 + 2, 0.75 * 4 + 2]
+
+
+def test_absent_peepholes_add_nothing():
+    """Not even 0 times an infinite cell, which would be NaN."""
+    assert step("LSTM", parameters([0] * 4), gates(1, 1, 1, 1), 0, np.inf) == [np.inf, np.inf]
+
+
+def test_each_activation_is_where_it_belongs():
+    """The gates use f, the cell or hidden gate g, the output h."""
+    calls = {
+        name: (lambda x, n=name: np.full_like(x, {"f": 2, "g": 3, "h": 5}[n])) for name in "fgh"
+    }
+
+    assert step("RNN", parameters([0], **calls), gates(0), 0) == [2]
+    assert step("GRU", parameters([0] * 3, **calls), gates(0, 0, 0), 7) == [-1 * 3 + 2 * 7]
+    assert step("LSTM", parameters([0] * 4, **calls), gates(0, 0, 0, 0), 0, 7) == [2 * 5, 2 * 7 + 6]
