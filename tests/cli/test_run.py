@@ -152,6 +152,33 @@ def test_archive_in_model_zoo_form(rnncli, config, tmp_path):
     assert [row["output"] for row in outcome.rows] == ["Y", "Y_h", "Y_c"]
 
 
+@pytest.mark.parametrize("name", ["m.onnx", "m.textproto", "m.json", "m.onnxtxt"])
+def test_model_of_any_form_is_written_as_test_case(rnncli, tmp_path, name):
+    """The folder holds a model.onnx that gives the outputs beside it."""
+    form = {"onnx": "protobuf"}.get(name[2:], name[2:])
+    onnx.save(onnx.load(LSTM), tmp_path / name, format=form)
+
+    assert rnncli("run", tmp_path / name, "--dim", "batch=2,seq=3", "-o", tmp_path / "c").code == 0
+    assert rnncli("run", tmp_path / "c", "--max-ulp", 0).code == 0
+
+
+def test_external_data_goes_along(rnncli, tmp_path):
+    """A model that keeps its weights in another file is copied with that file."""
+    onnx.save(
+        onnx.load(LSTM),
+        tmp_path / "m.onnx",
+        save_as_external_data=True,
+        location="weights.bin",
+        size_threshold=64,
+    )
+
+    assert (
+        rnncli("run", tmp_path / "m.onnx", "--dim", "batch=2,seq=3", "-o", tmp_path / "c").code == 0
+    )
+    assert (tmp_path / "c" / "weights.bin").is_file()
+    assert rnncli("run", tmp_path / "c", "--max-ulp", 0).code == 0
+
+
 def test_config_on_standard_input(spawned):
     """`-` reads YAML, and errors name <stdin> with line and column."""
     assert spawned("run", "-", stdin=CONFIG).code == 0
