@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from valid_nodes import valid_node
 
-from rnncli.backends import numpy_backend
-from rnncli.backends.numpy_backend import Batch
+from rnncli.backends import scan
+from rnncli.backends.scan import Batch
 from rnncli.operators import OPERATORS, evaluate
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -75,9 +75,9 @@ def test_blocks_of_time_meet_without_a_seam(operator, direction, monkeypatch):
     attributes, inputs = valid_node(operator, np.float64, direction)
     whole = evaluate(operator, inputs, attributes=attributes)
 
-    monkeypatch.setattr(numpy_backend, "BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(scan, "BLOCK_NUMBERS", 1)
     for rows in (1, 9):
-        monkeypatch.setattr(numpy_backend, "BLOCK_ROWS", rows)
+        monkeypatch.setattr(scan, "BLOCK_ROWS", rows)
         for name, values in evaluate(operator, inputs, attributes=attributes).items():
             np.testing.assert_allclose(values, whole[name], rtol=1e-13, atol=1e-15)
 
