@@ -2,12 +2,15 @@
 
 Deliberately naive: Python floats, nested lists, loops over directions, sequences, steps and units.
 It shares no line with the package. Where a text is contested it follows specs/semantics.md; its
-functions take the same readings.
+functions take the same readings. Inside `digits(60)` the numbers are mpmath's instead.
 """
 
 import math
 import struct
+from contextlib import contextmanager
+from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 
 GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc", "RNNSequence": "i"}
@@ -19,6 +22,35 @@ FUNCTIONS = {
 }
 
 
+FLOATS = SimpleNamespace(expm1=math.expm1, exp=math.exp, log1p=math.log1p, number=float)
+DIGITS = SimpleNamespace(expm1=mpmath.expm1, exp=mpmath.exp, log1p=mpmath.log1p, number=mpmath.mpf)
+real = FLOATS
+
+
+@contextmanager
+def digits(count):
+    """Compute with so many decimal digits; results are object arrays of mpmath numbers."""
+    global real  # noqa: PLW0603 -- one number system at a time, as in a text
+    real = DIGITS
+    try:
+        with mpmath.workdps(count):
+            yield
+    finally:
+        real = FLOATS
+
+
+def lists(values):
+    """Return nested lists of the current numbers."""
+    if isinstance(values, list):
+        return [lists(value) for value in values]
+    return real.number(values)
+
+
+def zeros(*shape):
+    """Return an array of zeros that holds the current numbers."""
+    return np.zeros(shape) if real is FLOATS else np.full(shape, mpmath.mpf(0), object)
+
+
 def single(value):
     """Hold a float attribute as a model file does, in single precision."""
     return struct.unpack("f", struct.pack("f", value))[0]
@@ -26,13 +58,13 @@ def single(value):
 
 def tanh(x):
     """(1 - e^{-2x})/(1 + e^{-2x}), on |x| so that nothing cancels or overflows."""
-    e = math.expm1(-2 * abs(x))
-    return math.copysign(-e / (2 + e), x)
+    e = real.expm1(-2 * abs(x))
+    return -e / (2 + e) if x >= 0 else e / (2 + e)
 
 
 def sigmoid(x):
     """1/(1 + e^{-x}), multiplied through by e^x where x < 0."""
-    e = math.exp(-abs(x))
+    e = real.exp(-abs(x))
     return e / (1 + e) if x < 0 else 1 / (1 + e)
 
 
@@ -46,9 +78,9 @@ ACTIVATIONS = {
     "thresholdedrelu": lambda x, alpha, _: x if x >= alpha else 0.0,
     "scaledtanh": lambda x, alpha, beta: alpha * tanh(beta * x),
     "hardsigmoid": lambda x, alpha, beta: min(max(alpha * x + beta, 0.0), 1.0),
-    "elu": lambda x, alpha, _: x if x >= 0 else alpha * math.expm1(x),
+    "elu": lambda x, alpha, _: x if x >= 0 else alpha * real.expm1(x),
     "softsign": lambda x, _, __: x / (1 + abs(x)),
-    "softplus": lambda x, _, __: max(x, 0.0) + math.log1p(math.exp(-abs(x))),
+    "softplus": lambda x, _, __: max(x, 0.0) + real.log1p(real.exp(-abs(x))),
 }
 # Alpha, or alpha and beta; a function not listed takes neither.
 DEFAULTS = {
@@ -63,7 +95,7 @@ DEFAULTS = {
 
 def activation(name, x, parameters, readings):
     """Evaluate one activation function; NaN comes out where NaN goes in."""
-    if math.isnan(x):
+    if x != x:  # noqa: PLR0124 -- NaN of either kind of number
         return x
     if name == "thresholdedrelu" and readings.get("threshold-tie") == "gt":
         return x if x > parameters[0] else 0.0
@@ -132,7 +164,7 @@ class Direction:
                 self.Rb = cut(inputs["B"][d], gates, first=len(gates))
         self.P = cut(inputs["P"][d], "iof") if "P" in inputs else None
         clip = attributes.get("clip")
-        self.clip = math.inf if clip is None else single(clip)
+        self.clip = math.inf if clip is None else real.number(single(clip))
         self.input_forget = attributes.get("input_forget", 0) != 0
         self.linear_before_reset = attributes.get("linear_before_reset", 0) != 0
         self.functions, self.readings = [], {}
@@ -213,7 +245,7 @@ class Direction:
 
 
 def evaluate(operator, inputs, attributes=None, readings=None):
-    """Evaluate every output of an operator; arrays in any dtype go in, float64 comes out.
+    """Evaluate every output; arrays in any dtype go in, float64 (or see `digits`) comes out.
 
     Args:
         operator: `LSTM-14`.
@@ -229,17 +261,18 @@ def evaluate(operator, inputs, attributes=None, readings=None):
     arrays = {name: np.asarray(value).astype(np.float64) for name, value in inputs.items()}
     X = arrays["X"].swapaxes(0, 1) if batch_first else arrays["X"]
     T, N, _ = X.shape
-    X = X.tolist()
+    X = lists(X.tolist())
     D, _, H = arrays["R"].shape
     initial = {}
     for name in ("initial_h", "initial_c"):
         values = arrays.get(name, np.zeros((N, D, H) if batch_first else (D, N, H)))
-        initial[name] = (values.swapaxes(0, 1) if batch_first else values).tolist()
+        ordered = values.swapaxes(0, 1) if batch_first else values
+        initial[name] = lists(ordered.tolist())
     lengths = inputs.get("sequence_lens", inputs.get("sequence_lengths"))
     lengths = [T] * N if lengths is None else [int(length) for length in lengths]
-    nested = {name: arrays[name].tolist() for name in ("W", "R", "B", "P") if name in arrays}
+    nested = {name: lists(arrays[name].tolist()) for name in "WRBP" if name in arrays}
 
-    Y, Y_h, Y_c = np.zeros((T, D, N, H)), np.zeros((D, N, H)), np.zeros((D, N, H))
+    Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)
     functions = bound_activations(kind, attributes, D, readings)
     for d in range(D):
         cell = Direction(kind, d, nested, attributes)

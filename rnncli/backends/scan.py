@@ -182,6 +182,7 @@ class Scan:
             f=functions["f"],
             g=functions.get("g", functions["f"]),
             h=functions.get("h", functions["f"]),
+            blend=self.engine.math.blend,
             P=None if recurrence.P is None else self.engine.widen(recurrence.P[self.d]),
             Rbh=self.engine.widen(recurrence.Rb[self.d][2]) if reset_bias else 0,  # type: ignore[index]
             input_forget=recurrence.input_forget,

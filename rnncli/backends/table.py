@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 GROUP = "rnncli.backends"
 BUILT_IN: Mapping[str, str] = {
     "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
+    "certified": "rnncli.backends.certified_backend:CertifiedBackend",
 }
+# What a built-in row needs beyond the package itself.
+EXTRAS: Mapping[str, str] = {"certified": "certified"}
 
 
 def _rows() -> dict[str, str]:
@@ -46,7 +49,9 @@ def backend_named(name: str) -> Backend:
     try:
         return cast("Backend", getattr(import_module(module), attribute)())
     except ImportError as error:
-        raise Unsupported(f"backend '{name}' does not import: {error}") from error
+        extra = EXTRAS.get(name)
+        hint = f"; install it with: pip install 'rnncli[{extra}]'" if extra else ""
+        raise Unsupported(f"backend '{name}' does not import: {error}{hint}") from error
 
 
 def describe_backends() -> list[dict[str, str]]:

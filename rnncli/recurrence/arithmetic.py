@@ -43,6 +43,9 @@ class Arithmetic(Protocol):
     def nonnegative_else(self, x: Value, otherwise: Value, /) -> Value:
         """X where x >= 0, else `otherwise`."""
 
+    def blend(self, z: Value, h: Value, H: Value, /) -> Value:
+        """(1 - z) (.) h + z (.) H."""
+
 
 class NumPyArithmetic:
     """The operations over NumPy arrays, in the arrays' own precision."""
@@ -75,3 +78,8 @@ class NumPyArithmetic:
     def nonnegative_else(x: Value, otherwise: Value, /) -> Value:
         """Where x is NaN, `otherwise` was computed from it and is NaN too."""
         return np.where(x >= 0, x, otherwise)
+
+    @staticmethod
+    def blend(z: Value, h: Value, H: Value, /) -> Value:
+        """As the specification writes it, infinities included."""
+        return (1 - z) * h + z * H

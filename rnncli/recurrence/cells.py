@@ -28,6 +28,7 @@ class Parameters:
         f: the gates' activation, after clipping.
         g: the cell's (LSTM) or hidden gate's (GRU) activation, after clipping.
         h: the LSTM's hidden activation, after clipping where the reading clip-scope says so.
+        blend: (z, h, H) -> (1 - z) (.) h + z (.) H, in the form that suits the arithmetic.
         P: peephole weights [3, H], gates i, o, f; or None.
         Rbh: recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`.
         input_forget: the LSTM's forget gate is 1 - it.
@@ -38,6 +39,7 @@ class Parameters:
     f: Callable[[Value], Value]
     g: Callable[[Value], Value]
     h: Callable[[Value], Value]
+    blend: Callable[[Value, Value, Value], Value]
     P: Value | None = None
     Rbh: Value = 0
     input_forget: bool = False
@@ -71,7 +73,7 @@ def gru_step(p: Parameters, x: Value, states: States) -> States:
     else:
         z, r = p.f(x[:2] + p.R(H, slice(0, 2)))
         h = p.g(x[2] + p.R(r * H, slice(2, 3))[0])
-    return ((1 - z) * h + z * H,)
+    return (p.blend(z, h, H),)
 
 
 def lstm_step(p: Parameters, x: Value, states: States) -> States:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rnncli.recurrence.arithmetic import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS, Parameters
 
 ONE = np.ones((1, 1))
@@ -38,6 +39,7 @@ def parameters(weights, **more):
     """Identity functions, and recurrent weights of one unit, one number a gate."""
     weights = np.array(weights, float)
     functions = {"f": lambda x: x, "g": lambda x: x, "h": lambda x: x}
+    functions["blend"] = NumPyArithmetic.blend
 
     def R(state, gates=slice(None)):
         return state[None] * weights[gates, None, None]

@@ -1,0 +1,274 @@
+"""The certified backend: the cells' equations over balls, each output proved correctly rounded.
+
+A ball is a number and a radius that the real value is certain to lie within (python-flint's arb).
+The recurrence runs on balls of some precision; an element is accepted when both ends of its ball
+round to the same value of the output's dtype, which is then the correctly rounded real value of the
+specification's formula for the inputs as stored (Ziv's strategy). Otherwise everything is repeated
+with more bits: balls grow exponentially with the length of a sequence, so bits grow linearly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import flint
+import ml_dtypes
+import numpy as np
+from flint import arb, arb_mat
+
+from rnncli.backends.backend import Compute
+from rnncli.backends.scan import scan_all
+from rnncli.errors import Unsupported
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array, DType
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+GUARD_BITS = 40
+MOST_BITS = 1 << 16
+
+
+class CertifiedBackend:
+    """Evaluates whatever has finite inputs; slowly."""
+
+    name = "certified"
+    summary = "proves each output correctly rounded, by ball arithmetic; slow"
+
+    def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
+        """Return why the real-number formula has no value to prove, or None."""
+        if compute is Compute.NATIVE:
+            return "computes exactly, never natively; leave --compute out"
+        tensors = (
+            *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
+            *(*recurrence.initial, without_padding(recurrence).X),
+        )
+        numbers = [values for values in tensors if values is not None]
+        parameters = [
+            value for row in recurrence.activations for a in row for value in (a.alpha, a.beta)
+        ]
+        finite = all(np.isfinite(values).all() for values in numbers)
+        if finite and all(value is None or math.isfinite(value) for value in parameters):
+            return None
+        return "proves values of real-number formulas, and an input is NaN or infinite"
+
+    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+        """Repeat with more bits until every element is resolved.
+
+        Raises:
+            Unsupported: an element is not resolved with the most bits.
+        """
+        del compute
+        recurrence = without_padding(recurrence)
+        bits = recurrence.dtype.precision + GUARD_BITS
+        while bits <= MOST_BITS:
+            try:
+                with flint.ctx.workprec(bits):
+                    return scan_all(recurrence, BallEngine(bits, recurrence))
+            except Unresolved as unresolved:
+                bits = max(int(1.6 * bits) + 64, min(unresolved.bits, 8 * bits))
+        raise Unsupported(
+            f"backend '{self.name}': an element is still unresolved with {MOST_BITS} bits: it lies"
+            f" on a tie of {recurrence.dtype}, or the recurrence amplifies errors without end"
+        )
+
+
+def without_padding(recurrence: Recurrence) -> Recurrence:
+    """Replace the steps that are never read by zeros, whatever they held."""
+    if recurrence.lengths is None:
+        return recurrence
+    live = np.arange(len(recurrence.X))[:, None] < recurrence.lengths
+    return replace(
+        recurrence, X=np.where(live[:, :, None], recurrence.X, recurrence.X.dtype.type(0))
+    )
+
+
+class Unresolved(Exception):  # noqa: N818 -- not a failure: a request for more bits
+    """An element's ball holds a rounding boundary; `bits` should be enough."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+
+class BallEngine:
+    """Object arrays of balls, at the precision that is current in flint's context.
+
+    Args:
+        bits: that precision.
+        recurrence: tells how many elements there will be to round.
+    """
+
+    dtype = np.dtype(object)
+
+    def __init__(self, bits: int, recurrence: Recurrence) -> None:
+        self.math = BallArithmetic()
+        self.bits = bits
+        D, _, H, _ = recurrence.W.shape
+        T, N, _ = recurrence.X.shape
+        self.steps = D * N * H * (T * recurrence.wants_Y + recurrence.cell.states)
+        self.rounded = 0
+
+    def widen(self, values: Array) -> Array:
+        """Return exact balls."""
+        return np.asarray(_TO_BALL(values.astype(np.float64)), object)
+
+    def matrix(self, weights: Array) -> arb_mat:
+        """Return the transposed weights as flint multiplies them."""
+        rows, columns = weights.shape
+        return arb_mat(columns, rows, weights.T.ravel().tolist())
+
+    def multiply(self, values: Array, matrix: arb_mat, out: Array) -> None:
+        """Multiply; every radius holds all rounding errors."""
+        if values.size == 0:
+            out[...] = arb(0)
+            return
+        rows, columns = values.shape
+        product = arb_mat(rows, columns, values.ravel().tolist()) * matrix
+        out.reshape(-1)[:] = product.entries()
+
+    def round(self, values: Array, dtype: DType) -> Array:
+        """Round each ball to the one value it proves.
+
+        Raises:
+            Unresolved: a ball proves none.
+        """
+        target = Target.of(dtype)
+        found = np.empty(values.size)
+        for k, ball in enumerate(values.ravel().tolist()):
+            low, high = ends(arb(ball), target)
+            if not low == high:  # NaN included
+                raise Unresolved(self._enough(arb(ball), self.rounded + k + 1, dtype))
+            found[k] = low
+        self.rounded += values.size
+        return found.reshape(values.shape).astype(dtype.numpy)
+
+    def _enough(self, ball: arb, rounded: int, dtype: DType) -> int:
+        """Guess the bits that resolve everything: the loss so far, continued to the end."""
+        if not ball.is_finite():
+            return 0
+        lost = self.bits - min(ball.rel_accuracy_bits(), self.bits)
+        return int(dtype.precision + GUARD_BITS + 1.1 * lost * self.steps / rounded)
+
+
+_TO_BALL = np.frompyfunc(arb, 1, 1)
+
+
+class Target(NamedTuple):
+    """A floating-point format: n * 2**exponent with |n| <= 2**precision.
+
+    Attributes:
+        precision: bits of n.
+        smallest: the least exponent, that of subnormal numbers.
+        overflow: values from 2**overflow on are infinite.
+    """
+
+    precision: int
+    smallest: int
+    overflow: int
+
+    @classmethod
+    def of(cls, dtype: DType) -> Target:
+        """Return the format of a dtype."""
+        info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+        return cls(dtype.precision, int(info.minexp) - int(info.nmant), int(info.maxexp))
+
+
+def ends(ball: arb, target: Target) -> tuple[float, float]:
+    """Round both ends of a ball, which are exact; NaN where it has none. Zero is +0."""
+    if not ball.is_finite():
+        return math.nan, math.nan
+    middle, exponent = map(int, ball.mid().man_exp())
+    radius, radius_exponent = map(int, ball.rad().man_exp())
+    if not radius:
+        value = nearest(middle, exponent, target)
+        return value, value
+    common = min(exponent, radius_exponent) if middle else radius_exponent
+    middle <<= exponent - common if middle else 0
+    radius <<= radius_exponent - common
+    return nearest(middle - radius, common, target), nearest(middle + radius, common, target)
+
+
+def nearest(significand: int, exponent: int, target: Target) -> float:
+    """Round significand * 2**exponent to nearest even, exactly, on integers."""
+    magnitude = abs(significand)
+    quantum = max(magnitude.bit_length() + exponent - target.precision, target.smallest)
+    shift = quantum - exponent
+    if shift <= 0:
+        magnitude <<= -shift
+    else:
+        magnitude, rest = divmod(magnitude, 1 << shift)
+        half = 1 << (shift - 1)
+        magnitude += rest > half or (rest == half and magnitude & 1)
+    if not magnitude:
+        return 0.0
+    overflows = magnitude.bit_length() + quantum > target.overflow
+    value = math.inf if overflows else math.ldexp(magnitude, quantum)
+    return value if significand > 0 else -value
+
+
+@dataclass(frozen=True, slots=True)
+class BallArithmetic:
+    """The operations over object arrays of balls.
+
+    Comparisons of overlapping balls are all false, so nothing here is NumPy's `maximum` or `where`:
+    a ball that straddles a kink or an edge becomes the union of both branches, valid and wider.
+    """
+
+    def tanh(self, x: Value, /) -> Value:
+        """Call the balls' own."""
+        return np.tanh(x)
+
+    def sigmoid(self, x: Value, /) -> Value:
+        """1/(1 + e^-x), x once."""
+        return 1 / (1 + np.exp(-x))
+
+    def softplus(self, x: Value, /) -> Value:
+        """log(1 + e^x); balls do not overflow."""
+        return np.log1p(np.exp(x))
+
+    def expm1(self, x: Value, /) -> Value:
+        """Call the balls' own."""
+        return np.expm1(x)
+
+    def maximum(self, x: Value, bound: float, /) -> Value:
+        """The larger of x and a number."""
+        exact = arb(bound)
+        return _each(lambda ball: ball.max(exact), x)
+
+    def minimum(self, x: Value, bound: float, /) -> Value:
+        """The smaller of x and a number."""
+        exact = arb(bound)
+        return _each(lambda ball: ball.min(exact), x)
+
+    def absolute(self, x: Value, /) -> Value:
+        """|x|."""
+        return np.abs(x)
+
+    def zero_below(self, x: Value, bound: float, *, inclusive: bool) -> Value:
+        """0 where x < bound (inclusive: x <= bound), else x."""
+        edge, zero = arb(bound), arb(0)
+
+        def cut(ball: arb) -> arb:
+            below, above = (ball <= edge, ball > edge) if inclusive else (ball < edge, ball >= edge)
+            return zero if below else ball if above else ball.union(zero)
+
+        return _each(cut, x)
+
+    def nonnegative_else(self, x: Value, otherwise: Value, /) -> Value:
+        """X where x >= 0, else `otherwise`."""
+
+        def choose(ball: arb, other: arb) -> arb:
+            return ball if ball >= 0 else other if ball < 0 else ball.union(other)
+
+        return _each(choose, x, otherwise)
+
+    def blend(self, z: Value, h: Value, H: Value, /) -> Value:
+        """(1 - z) (.) h + z (.) H with z once: half the growth of the radius."""
+        return h + z * (H - h)
+
+
+def _each(function: Any, *values: Value) -> Value:
+    """Apply a function of balls to each element."""
+    return np.frompyfunc(function, len(values), 1)(*values)
