@@ -87,11 +87,11 @@ def _run_model(model: Model, request: Request) -> Iterator[Run]:
 def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
     """Run on the given inputs, those missing generated."""
     given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
-    made = generate_inputs(
+    inputs = generate_inputs(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
-    with explain_generated(model, made):
-        return _timed(model, evaluator, "", {**given, **made}, None)
+    with explain_generated(model, inputs.keys() - given.keys()):
+        return _timed(model, evaluator, "", inputs, None)
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:

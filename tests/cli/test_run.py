@@ -97,6 +97,21 @@ def test_symbolic_dimensions_come_from_options(rnncli):
     assert "--dim seq=N" in assumed.err
 
 
+def test_failure_on_generated_inputs_says_what_to_try(rnncli, tmp_path):
+    """Silero's STFT needs more than one sample; inputs that were given are not spoken of."""
+    model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
+    outcome = rnncli("run", model)
+    assert outcome.code == 2
+    assert "inputs were made for input float32 [batch, sequence], state" in outcome.err
+    assert "try --dim batch=N or --dim sequence=N or --shape input=batch,sequence" in outcome.err
+
+    np.save(tmp_path / "state.npy", np.zeros((1, 1, 128), np.float32))
+    outcome = rnncli("run", model, "--dim", "sequence=576", "-i", f"state={tmp_path / 'state.npy'}")
+    assert outcome.code == 2
+    assert "input 'state' must be float32 [2, batch, 128], got float32 [1, 1, 128]" in outcome.err
+    assert "--shape state" not in outcome.err
+
+
 def test_generated_inputs_depend_on_the_seed_alone(rnncli, tmp_path):
     """The same seed gives the same file, byte for byte; another seed another one."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
