@@ -66,6 +66,7 @@ def ours(model):
     return prepare(model).run
 
 
+@pytest.mark.filterwarnings("ignore")  # of onnx, making its cases
 def test_onnx_own_runner_passes_all_recurrent_cases():
     """`BackendTest` runs against the module: all 18 recurrent cases pass, every output compared."""
     tests = BackendTest(rnncli.onnx_backend, __name__)
