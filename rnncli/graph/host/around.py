@@ -5,6 +5,7 @@ Each class here is put before onnx's implementation of a version; `super()` is t
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from rnncli.graph.host.normalisation import softmax
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
+    from onnx import NodeProto
+
     from rnncli.numerics import Array
 
 _FEW = 256
@@ -45,6 +48,32 @@ class Attention(InFloat32):
         if keys > _FEW:
             return super()._run(*inputs, **attributes)
         return tuple(super(InFloat32, self)._run(*inputs, **attributes))  # type: ignore[misc]
+
+
+class Seeded:
+    """Draws the same numbers whenever a model runs, also where a node names no seed.
+
+    Each draw of a node, as in the steps of a Loop, has a seed of its own.
+    """
+
+    onnx_node: NodeProto
+    draws = 0
+
+    def _get_state(self, seed: float | None) -> np.random.RandomState:
+        return np.random.RandomState(self._seed(seed))
+
+    def _seed(self, given: float | None) -> int:
+        if given is not None and not np.isnan(given):
+            return int(given)
+        self.draws += 1
+        return zlib.crc32(f"{self.onnx_node.output[0]}:{self.draws}".encode())
+
+
+class SeededDropout(Seeded):
+    """Dropout while training, the same elements whenever a model runs."""
+
+    def _run(self, *inputs: Any, seed: int | None = None) -> tuple[Any, ...]:
+        return tuple(super()._run(*inputs, seed=self._seed(seed)))  # type: ignore[misc]
 
 
 class Softmax:

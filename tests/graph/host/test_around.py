@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
+
+from rnncli.graph.evaluator import evaluate_model
+from rnncli.graph.loading import model_from
 
 
 @pytest.mark.parametrize("opset", [10, 16])
@@ -72,3 +78,48 @@ def test_losses(evaluate, agrees, normal, dtype, reduction):
         assert y.dtype == dtype
         tolerance = max(float(ml_dtypes.finfo(dtype).eps), 1e-5)
         np.testing.assert_allclose(y.astype(float), exact, rtol=tolerance, atol=tolerance / 10)
+
+
+DRAWS = {
+    "RandomNormal": ((), {"shape": [50]}),
+    "RandomNormalLike": ((np.zeros(50, np.float32),), {}),
+    "RandomUniform": ((), {"shape": [50]}),
+    "RandomUniformLike": ((np.zeros(50, np.float32),), {}),
+    "Bernoulli": ((np.full(50, 0.5, np.float32),), {}),
+    "Dropout": ((np.ones(50, np.float32), np.float32(0.5), np.array(True)), {}),
+}
+
+
+@pytest.mark.parametrize("op_type", DRAWS)
+def test_random_numbers_are_the_same_in_every_run(evaluate, op_type):
+    """A node without a seed draws what it drew before; with a seed, what that seed gives."""
+    inputs, attributes = DRAWS[op_type]
+    seed = 3 if op_type == "Dropout" else 3.0
+
+    first, again = (evaluate(op_type, 17, *inputs, **attributes)[0] for _ in range(2))
+    seeded, reseeded = (
+        evaluate(op_type, 17, *inputs, **attributes, seed=seed)[0] for _ in range(2)
+    )
+
+    assert len(set(first.tolist())) > 1
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(seeded, reseeded)
+    assert not np.array_equal(first, seeded)
+
+
+def test_steps_of_a_loop_draw_different_numbers():
+    """The noise of one step is not that of the next."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g () => (float[n, 4] noise) {
+            steps = Constant <value = int64 {3}> ()
+            yes = Constant <value = bool {1}> ()
+            noise = Loop (steps, yes) <body = b (int64 i, bool c) => (bool go, float[4] x) {
+                go = Identity (c)
+                x = RandomNormal <shape: ints = [4]> ()
+            }>
+        }"""
+    )
+    first, again = (evaluate_model(model_from(copy.deepcopy(model)), {})["noise"] for _ in range(2))
+
+    assert len(np.unique(first)) == 12
+    np.testing.assert_array_equal(first, again)
