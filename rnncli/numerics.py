@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -124,13 +125,21 @@ def dtype_numbered(onnx_number: int) -> DType:
 def round_to(values: Array, dtype: DType) -> Array:
     """Round float64 (or float32) values once, to nearest even, to a floating-point type.
 
-    NumPy's own casts to float16 and float32 round once; ml_dtypes' cast to bfloat16 goes through
-    float32 and rounds twice, so bfloat16 is rounded here on the float64 value itself.
+    NumPy's own casts to float16 and float32 round once; those of ml_dtypes go through float32 and
+    round twice, so its types are rounded here on the float64 value itself. What is too large is
+    for the cast to say: infinity, NaN or the largest number. float8e8m0, all powers of two, has
+    neither zero nor a significand to round: it is whatever its cast makes of it.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        if dtype.name == "bfloat16" and values.dtype == np.float64:
-            values = _nearest(values, precision=8, smallest_exponent=-133)
+        if values.dtype == np.float64 and not dtype.native_to_numpy and dtype.precision > 1:
+            values = _nearest(values, dtype.precision, _smallest_exponent(dtype))
         return values.astype(dtype.numpy)
+
+
+def _smallest_exponent(dtype: DType) -> int:
+    """Return the exponent of the smallest subnormal number, a power of two."""
+    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    return math.frexp(float(info.smallest_subnormal))[1] - 1
 
 
 def _nearest(values: Array, precision: int, smallest_exponent: int) -> Array:
@@ -151,7 +160,7 @@ def ulp_distance(a: Array, b: Array) -> Array:
     one is NaN the distance is infinite, where both are, zero.
 
     Args:
-        a: an array of any floating-point dtype.
+        a: an array of any floating-point dtype, in any byte order.
         b: an array of the same dtype and shape.
     """
     steps_a, steps_b = _steps(a), _steps(b)
@@ -172,7 +181,8 @@ def _steps(values: Array) -> Array:
     size = values.dtype.itemsize
     if size == 1:
         return _ranks(values.dtype)[values.view(np.uint8)]
-    bits = np.atleast_1d(np.ascontiguousarray(values)).view(f"i{size}").astype(np.int64)
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    bits = np.atleast_1d(np.ascontiguousarray(native)).view(f"i{size}").astype(np.int64)
     magnitude = bits & ((1 << (8 * size - 1)) - 1)
     return np.where(bits < 0, -magnitude, magnitude).reshape(values.shape)
 

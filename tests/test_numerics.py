@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import (
     DTYPES,
+    DType,
     dtype_named,
     dtype_numbered,
     dtype_of,
@@ -120,6 +122,54 @@ def test_bfloat16_is_not_rounded_twice():
     assert np.array([value]).astype(ml_dtypes.bfloat16).astype(np.float64).tolist() == [1.0]
 
 
+# float8e8m0 has no significand to round.
+NARROW = [row for row in FLOATS if row.numpy.itemsize <= 2 and row.name != "float8e8m0"]
+
+
+def finite_values(row: DType) -> list[tuple[float, int]]:
+    """All finite values of at most two bytes that are not negative, ascending, with their bits."""
+    size = row.numpy.itemsize
+    bits = np.arange(1 << (8 * size), dtype=f"u{size}")
+    values = bits.view(row.numpy).astype(np.float64).tolist()
+    found = {v + 0.0: b for v, b in zip(values, bits.tolist(), strict=True) if 0 <= v < math.inf}
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize("row", NARROW, ids=str)
+def test_every_gap_is_rounded_to_its_nearer_end(row):
+    """Between any two neighbours: the middle goes to the even one, a hair off it to the nearer."""
+    with np.errstate(invalid="ignore"):
+        values = finite_values(row)
+    ends = list(pairwise(values))
+    middles = [(low + high) / 2 for (low, _), (high, _) in ends]
+    even = [low if low_bits % 2 == 0 else high for (low, low_bits), (high, _) in ends]
+    wanted = {
+        float: even,
+        _down: [low for (low, _), _ in ends],
+        _up: [high for _, (high, _) in ends],
+    }
+
+    assert len(ends) >= 7
+    for nudge, side in wanted.items():
+        assert rounded([nudge(middle) for middle in middles], row.name) == side
+        assert rounded([-nudge(middle) for middle in middles], row.name) == [-v for v in side]
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_float32_is_rounded_as_its_float64_is(dtype):
+    """Any bit pattern of float32, infinities, NaN and subnormals among them."""
+    bits = np.random.default_rng(0).integers(0, 2**32, 50_000, dtype=np.uint32)
+    values = bits.view(np.float32)
+    with np.errstate(invalid="ignore"):
+        wanted = [nearest(value, *FORMATS[dtype]) for value in values.astype(float).tolist()]
+
+    found = round_to(values, DTYPES[dtype])
+
+    assert found.dtype == DTYPES[dtype].numpy
+    with np.errstate(invalid="ignore"):
+        assert all(map(same, found.astype(np.float64).tolist(), wanted))
+
+
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("source", [np.float64, np.float32])
 def test_shape_and_dtype_are_kept(dtype, source):
@@ -167,9 +217,57 @@ def test_ulp_distance_counts_values_between(dtype):
         agrees()
 
 
+@pytest.mark.parametrize("row", [row for row in FLOATS if row.numpy.itemsize == 1], ids=str)
+def test_ulp_distance_of_all_pairs_of_bytes(row):
+    """From a to b: how many distinct values lie in (a, b]; NaN is infinitely far from any."""
+    with np.errstate(invalid="ignore"):
+        a, b = np.meshgrid(*2 * [np.arange(256, dtype=np.uint8).view(row.numpy)])
+        wide = a[0].astype(np.float64).tolist()
+        distances = ulp_distance(a, b).tolist()
+    place = {value: k for k, value in enumerate(sorted({v for v in wide if not math.isnan(v)}))}
+
+    for x, line in zip(wide, distances, strict=True):
+        if math.isnan(x):
+            assert line == [0.0 if math.isnan(y) else math.inf for y in wide]
+        else:
+            assert line == [math.inf if math.isnan(y) else abs(place[x] - place[y]) for y in wide]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_ulp_distance_sees_through_byte_order(dtype):
+    """Big-endian values are as far apart as the same values in the machine's order."""
+    low, high = np.array([-1.0, 0.0, 1.5], dtype), np.array([1.0, np.inf, 1.75], dtype)
+    foreign = low.dtype.newbyteorder()
+
+    distances = ulp_distance(low.astype(foreign), high.astype(foreign))
+
+    assert distances.tolist() == ulp_distance(low, high).tolist()
+
+
+@pytest.mark.parametrize(("a", "b", "distance"), [(0.0, -0.0, 0), (1.0, 1 + 2**-52, 1)])
+def test_ulp_distance_of_scalars(a, b, distance):
+    """Arrays without dimensions give one without; and an empty one gives an empty one."""
+    found = ulp_distance(np.array(a), np.array(b))
+
+    assert found.shape == ()
+    assert found == distance
+    assert ulp_distance(np.zeros((0, 2)), np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_ulp_distance_spans_the_whole_of_float64():
+    """From -inf to inf: past 2**63, where the difference of two int64 would wrap."""
+    assert ulp_distance(np.array(-np.inf), np.array(np.inf)) == float(2 * (0x7FF << 52))
+
+
+# Where we spell a type as NumPy does.
+SPELLED = {"FLOAT": "float32", "DOUBLE": "float64"}
+
+
 @pytest.mark.parametrize("row", DTYPES.values(), ids=str)
 def test_rows_are_those_of_onnx(row):
     """Number, name and NumPy type agree with ONNX's own; precision with the type's eps."""
+    name = onnx.TensorProto.DataType.Name(row.onnx)
+    assert SPELLED.get(name, name.lower()) == row.name
     assert onnx.helper.tensor_dtype_to_np_dtype(row.onnx) == row.numpy
     assert dtype_numbered(row.onnx) is row
     assert dtype_named(row.name) is row

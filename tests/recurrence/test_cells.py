@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import onnx
 import pytest
 
 from rnncli.recurrence.arithmetic import NumPyArithmetic
@@ -54,6 +57,15 @@ def step(kind, p, x, *states):
 
 
 @pytest.mark.parametrize("kind", CELLS)
+def test_lines_stand_in_onnx(kind):
+    """ONNX's own text of the operator lists these equations, in this order, and no others."""
+    _, _, text = onnx.defs.get_schema(kind, 14).doc.partition("Equations (Default:")
+    lines = [line[2:] for line in text.splitlines() if line.startswith("* ")]
+
+    assert [line.partition(" #")[0].strip() for line in lines] == EQUATIONS[kind]
+
+
+@pytest.mark.parametrize("kind", CELLS)
 def test_equations_are_the_specifications_lines(kind):
     """Each line of the text, and only those; what follows a line is said of when it holds."""
     lines = CELLS[kind].equations.splitlines()
@@ -81,6 +93,30 @@ def test_gru_resets_after_the_linear_transformation():
     assert step("GRU", p, gates(1, 4, 6), 2) == [-6 * (6 + 14 * 23) + 14]
 
 
+def crossed(p):
+    """Two units; recurrent weights that swap them in the hidden gate, and are 0 in the others."""
+    R = np.array([np.zeros((2, 2)), np.zeros((2, 2)), [[0, 1], [1, 0]]])
+    return replace(p, R=lambda state, gates=slice(None): state @ R[gates].swapaxes(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("after", "bias", "hidden"),
+    [
+        (False, 0, [3 + 5 * 2, 4 + 3 * 1]),  # reset, then swapped: (3*1, 5*2) is (10, 3)
+        (True, 0, [3 + 3 * 2, 4 + 5 * 1]),  # swapped to (2, 1), then reset, bias or no bias
+        (True, np.array([10, 20]), [3 + 3 * 12, 4 + 5 * 21]),
+    ],
+)
+def test_gru_order_of_reset_and_linear_transformation(after, bias, hidden):
+    """With H (1, 2), r (3, 5) and z 0, Ht is h, whose own pre-activation is (3, 4)."""
+    p = crossed(parameters([0], linear_before_reset=after, Rbh=bias))
+    x = np.array([[[0, 0]], [[3, 5]], [[3, 4]]], float)
+
+    (H,) = CELLS["GRU"].step(p, x, (np.array([[1.0, 2.0]]),))
+
+    assert H.tolist() == [hidden]
+
+
 def test_lstm_by_hand():
     """With H 1, C 2, gates i, o, f, c: C = 4*2 + 2*5, H = 3*C."""
     assert step("LSTM", parameters([1, 2, 3, 4]), gates(1, 1, 1, 1), 1, 2) == [3 * 18, 18]
@@ -102,9 +138,22 @@ def test_lstm_input_forget_couples_the_gates():
     assert step("LSTM", p, gates(0.25, 1, np.nan, 8), 0, 4) == [0.75 * 4 + 2, 0.75 * 4 + 2]
 
 
+def test_lstm_input_forget_keeps_the_other_peepholes():
+    """Then i = 1 + 10*2, o = 1 + 100*C, f = 1 - i; its own peephole is not looked at."""
+    P = np.array([[10.0], [100.0], [np.nan]])
+    p = parameters([0, 0, 0, 0], P=P, input_forget=True)
+    C = (1 - 21) * 2 + 21 * 8
+
+    assert step("LSTM", p, gates(1, 1, np.nan, 8), 0, 2) == [(1 + 100 * C) * C, C]
+
+
 def test_absent_peepholes_add_nothing():
     """Not even 0 times an infinite cell, which would be NaN."""
     assert step("LSTM", parameters([0] * 4), gates(1, 1, 1, 1), 0, np.inf) == [np.inf, np.inf]
+
+    present = parameters([0] * 4, P=np.zeros((3, 1)))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(step("LSTM", present, gates(1, 1, 1, 1), 0, np.inf)).all()
 
 
 def test_each_activation_is_where_it_belongs():
