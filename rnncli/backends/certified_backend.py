@@ -63,12 +63,16 @@ class CertifiedBackend:
         del compute
         recurrence = without_padding(recurrence)
         bits = recurrence.dtype.precision + GUARD_BITS
+        passes = 1
         while bits <= MOST_BITS:
             try:
                 with flint.ctx.workprec(bits):
-                    return scan_all(recurrence, BallEngine(bits, recurrence))
+                    result = scan_all(recurrence, BallEngine(bits, recurrence))
             except Unresolved as unresolved:
                 bits = max(int(1.6 * bits) + 64, min(unresolved.bits, 8 * bits))
+                passes += 1
+            else:
+                return replace(result, bits=bits, passes=passes)
         raise Unsupported(
             f"backend '{self.name}': an element is still unresolved with {MOST_BITS} bits: it lies"
             f" on a tie of {recurrence.dtype}, or the recurrence amplifies errors without end"

@@ -76,10 +76,15 @@ def serialize(name: str, values: Array) -> bytes:
             f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
             "write .npz or .h5"
         )
-    return bytes(_tensor_of(name, values).SerializeToString(deterministic=True))
+    return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
 
 
-def _tensor_of(name: str, values: Array) -> onnx.TensorProto:
+def tensor_of(name: str, values: Array) -> onnx.TensorProto:
+    """Return the message that holds a tensor.
+
+    Raises:
+        InvalidRequest: no tensor can hold the values.
+    """
     row = dtype_of(values)
     if row.name == "string":
         texts = [text_bytes(text) for text in texts_of(values)]

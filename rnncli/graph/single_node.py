@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onnx import ModelProto, ValueInfoProto, helper
+from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
 
-from rnncli.numerics import dtype_of
+from rnncli.formats.pb import tensor_of
+from rnncli.numerics import DType, dtype_of
+from rnncli.operators.attributes import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
+    from rnncli.operators import Attribute, Operator
+
+# Before it, an initializer had to be a graph input as well, one that need not be fed.
+FREE_INITIALIZERS = 4
+
+_NUMBERS: Mapping[str, int] = {
+    "int": AttributeProto.INT,
+    "float": AttributeProto.FLOAT,
+    "string": AttributeProto.STRING,
+    "floats": AttributeProto.FLOATS,
+    "strings": AttributeProto.STRINGS,
+}
 
 
 def single_node_model(
     operator: Operator,
     attributes: Mapping[str, Any],
     inputs: Mapping[str, Array],
-    outputs: Mapping[str, Array],
+    outputs: Mapping[str, Array | DType],
+    initializers: Collection[str] = (),
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
@@ -29,7 +43,8 @@ def single_node_model(
         operator: the row.
         attributes: written on the node; None counts as absent.
         inputs: arrays by name; absent ones become "" or are left out at the end.
-        outputs: likewise.
+        outputs: likewise; an element type where no shape is known.
+        initializers: the inputs whose values the model itself holds.
     """
     node = helper.make_node(
         operator.type,
@@ -37,19 +52,33 @@ def single_node_model(
         _positions([row.name for row in operator.outputs], outputs),
         name=operator.type,
         domain=operator.domain,
-        **{name: value for name, value in attributes.items() if value is not None},
     )
-    graph = helper.make_graph([node], operator.name, _infos(inputs), _infos(outputs))
+    node.attribute.extend(
+        _attribute(operator.attributes.get(name), name, value)
+        for name, value in sorted(attributes.items())
+        if value is not None
+    )
+    fed = {name: values for name, values in inputs.items() if name not in initializers}
+    held = [tensor_of(name, values) for name, values in inputs.items() if name in initializers]
+    graph = helper.make_graph([node], operator.name, _infos(fed), _infos(outputs), held)
     opsets = [helper.make_opsetid(operator.domain, operator.version)]
+    oldest = helper.find_min_ir_version_for(opsets, ignore_unknown=True)
     return helper.make_model(
         graph,
         opset_imports=opsets,
-        ir_version=helper.find_min_ir_version_for(opsets, ignore_unknown=True),
+        ir_version=max(oldest, FREE_INITIALIZERS) if held else oldest,
         producer_name="rnncli",
     )
 
 
-def _positions(names: list[str], present: Mapping[str, Array]) -> list[str]:
+def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
+    """Return an attribute in the type its row says, where the value can be that."""
+    if row is None or not TYPES[row.type][1](value):
+        return helper.make_attribute(name, value)
+    return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=_NUMBERS[row.type])
+
+
+def _positions(names: list[str], present: Collection[str]) -> list[str]:
     """Write "" for what is absent, nothing for what is absent at the end."""
     listed = [name if name in present else "" for name in names]
     while listed and not listed[-1]:
@@ -57,8 +86,10 @@ def _positions(names: list[str], present: Mapping[str, Array]) -> list[str]:
     return listed
 
 
-def _infos(tensors: Mapping[str, Array]) -> list[ValueInfoProto]:
+def _infos(tensors: Mapping[str, Array | DType]) -> list[ValueInfoProto]:
     return [
-        helper.make_tensor_value_info(name, dtype_of(values).onnx, values.shape)
+        helper.make_tensor_value_info(name, values.onnx, None)
+        if isinstance(values, DType)
+        else helper.make_tensor_value_info(name, dtype_of(values).onnx, values.shape)
         for name, values in tensors.items()
     ]

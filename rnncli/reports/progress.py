@@ -14,20 +14,35 @@ if TYPE_CHECKING:
 
 
 class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10) as progress`
-    """Counts finished targets; silent in a pipe and for a single target."""
+    """Counts what is finished, with rate and time left; silent in a pipe and for a single one."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, unit: str = "targets") -> None:
         self.total = total
+        self.unit = unit
         self.bar: Progress | None = None
 
     def __enter__(self) -> Self:
         if self.total > 1 and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import Progress
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
-            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn(self.unit),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
             self.bar.start()
-            self.task = self.bar.add_task("running", total=self.total)
+            self.task = self.bar.add_task(self.unit, total=self.total, rate="")
         return self
 
     def __exit__(
@@ -48,7 +63,9 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         if self.bar:
             self.bar.start()
 
-    def advance(self) -> None:
-        """Count one more."""
+    def advance(self, count: int = 1) -> None:
+        """Count more."""
         if self.bar:
-            self.bar.advance(self.task)
+            self.bar.advance(self.task, count)
+            speed = self.bar.tasks[0].speed
+            self.bar.update(self.task, rate=f"{speed:.3g}/s" if speed else "")

@@ -11,7 +11,7 @@ from rnncli.reports.comparisons import difference
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from rnncli.running.request import RunReport, TargetReport
     from rnncli.running.summary import TensorSummary
@@ -22,6 +22,11 @@ COLUMNS = (
 )
 # The exit code of a batch is that of its worst target, worst first.
 SEVERITY = (70, 2, 3, 1)
+
+
+def worst_code(codes: Collection[int]) -> int:
+    """Return the worst of some exit codes; 0 of none."""
+    return next((code for code in (*SEVERITY, *codes) if code in codes), 0)
 
 
 class RunPrinter:
@@ -75,7 +80,7 @@ class RunPrinter:
     @property
     def exit_code(self) -> int:
         """The worst of what was shown."""
-        return next((code for code in (*SEVERITY, *self.codes) if code in self.codes), 0)
+        return worst_code(self.codes)
 
 
 def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
 import traceback
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.errors import InvalidRequest, RnncliWarning, explain
+from rnncli.errors import RnncliWarning, explain
+from rnncli.executors.processes import in_processes
+from rnncli.executors.table import in_order
 from rnncli.judging.comparison import compare
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
@@ -24,12 +19,6 @@ from rnncli.running.target import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-# What decides how many threads a BLAS starts; read when it is loaded.
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-TERMINATED = 143
 
 
 class Task(NamedTuple):
@@ -42,51 +31,12 @@ class Task(NamedTuple):
 
 
 def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
-    """Run tasks in up to `jobs` processes; yield their reports in the order of the tasks."""
-    if jobs == 1 or len(tasks) == 1:
-        yield from map(run_task, tasks)
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with _one_blas_thread():
-        pool = ProcessPoolExecutor(min(jobs, len(tasks)), spawn, _end_cleanly_when_told)
-        try:
-            yield from pool.map(_run_in_worker, tasks)
-        except BrokenProcessPool as error:
-            raise InvalidRequest(
-                "a worker process was killed, perhaps for memory; try fewer with -j"
-            ) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in multiprocessing.active_children():
-                worker.terminate()
+    """Run tasks in up to `jobs` processes; yield their reports in the order of the tasks.
 
-
-def _end_cleanly_when_told() -> None:
-    """Leave Ctrl-C to the parent, and unwind on SIGTERM, so that no temporary file stays."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-
-
-def _run_in_worker(task: Task) -> TargetReport:
-    try:
-        return run_task(task)
-    except SystemExit:
-        os._exit(TERMINATED)  # the pool would catch it and go on with the next task
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Let processes started inside use one BLAS thread each: N processes fill N cores."""
-    before = {name: os.environ.get(name) for name in BLAS_THREADS}
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    Raises:
+        InvalidRequest: a worker process was killed.
+    """
+    yield from in_order(in_processes(run_task, tasks, jobs=jobs))
 
 
 def run_task(task: Task) -> TargetReport:

@@ -1,0 +1,116 @@
+"""`rnncli generate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import SUITE, json_option, selection_option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.generating.generation import Plan
+
+
+@click.command()
+@click.argument("suite", type=SUITE)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The folder of the pack: new, empty, or a pack of the same suite, which is brought up to"
+    " date.",
+)
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["onnx", "npz", "h5"]),
+    default="onnx",
+    show_default=True,
+    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
+)
+@click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Write nothing; list what is missing, stale, altered or extra, and exit 1 if anything is.",
+)
+@selection_option
+@click.option("--seed", type=click.IntRange(0), help="Instead of the suite's.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Workers at the same time, with one BLAS thread each.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["processes", "dask"]),
+    default="processes",
+    show_default=True,
+    help="processes on this machine, or a Dask cluster (extra `dask`).",
+)
+@click.option(
+    "--scheduler",
+    default="",
+    metavar="ADDRESS",
+    help="Of the Dask cluster; without it one of -j workers is started here.",
+)
+@json_option
+@click.pass_context
+def generate(ctx: click.Context, suite: str, /, **options: Any) -> None:
+    """Write the conformance vectors of a suite as a pack.
+
+    SUITE is a YAML file, or the name of a suite that ships with rnncli (`rnncli list` names them).
+    A pack is a folder: for each case test_ID/ with model.onnx, inputs, expected outputs and the
+    tolerance of each element; manifest.json says what each case is for; SHA256SUMS checks it all.
+    The same suite gives the same bytes on every machine, whatever -j and --executor say.
+
+    An interrupted run leaves what it has done; the same command goes on from there.
+
+    \b
+    rnncli generate core -o vectors/core
+    rnncli generate specs/suites/core.yaml -o vectors/core --check
+    rnncli generate three-way -o pack --format h5 -j 8
+    """
+    from pathlib import Path
+
+    from rnncli.cases.suite import load_suite
+    from rnncli.generating.generation import Plan
+
+    folder = Path(options.pop("output"))
+    as_json, only_check = options.pop("as_json"), options.pop("only_check")
+    plan = Plan(suite=load_suite(suite, seed=options.pop("seed")), **options)
+    action = _check if only_check else _write
+    ctx.exit(action(ctx, plan, folder, as_json=as_json))
+
+
+def _write(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> int:
+    from rnncli.generating.generation import generate as write_pack
+    from rnncli.reports.generation import show_failures, show_pack
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(len(plan.entries()), "cases") as progress:
+        report = write_pack(plan, folder, progress.advance)
+    for message in report.warnings:
+        click.echo(f"warning: {message}", err=True)
+    if report.manifest:
+        show_pack(folder, report.manifest, reused=report.reused, as_json=as_json)
+    return show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))
+
+
+def _check(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> int:
+    from rnncli.generating.checking import check
+    from rnncli.reports.generation import show_failures, show_findings
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(len(plan.entries()), "cases") as progress:
+        report = check(plan, folder, progress.advance)
+    code = show_findings(folder, report.findings, report.cases, as_json=as_json)
+    failed = show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))
+    return failed or code

@@ -1,0 +1,80 @@
+"""A Dask cluster: the one whose scheduler is named, or one of worker processes started here."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from distributed import Client, LocalCluster, as_completed
+from distributed.scheduler import KilledWorker
+
+from rnncli.errors import InvalidRequest
+from rnncli.executors.processes import one_blas_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.executors.table import Outcome, Task
+
+SECONDS_TO_CONNECT = 10
+
+
+def on_cluster(
+    function: Callable[[Task], Outcome], tasks: Sequence[Task], *, jobs: int, scheduler: str
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield (index, outcome) of each task as it is done.
+
+    What a lost worker was doing is done again by others; a task that loses several is refused.
+
+    Raises:
+        InvalidRequest: no scheduler answers at the address, or a task keeps killing its workers.
+    """
+    with _client(jobs, scheduler) as client:
+        # Pure or not, equal tasks of this run never coincide: keys hold the position.
+        futures = {
+            client.submit(function, task, key=f"rnncli-{id(tasks)}-{k}", retries=0): k
+            for k, task in enumerate(tasks)
+        }
+        try:
+            for future in as_completed(list(futures)):
+                yield futures.pop(future), future.result()
+        except KilledWorker as error:
+            raise InvalidRequest(
+                f"a task lost worker after worker, perhaps for memory: {error}"
+            ) from error
+        finally:
+            client.cancel(list(futures))
+
+
+@contextmanager
+def _client(jobs: int, scheduler: str) -> Iterator[Any]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its talk is not for our users
+    if scheduler:
+        with _connected(scheduler) as client:
+            yield client
+        return
+    with (
+        one_blas_thread(),
+        LocalCluster(
+            n_workers=jobs,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    try:
+        client = Client(scheduler, timeout=SECONDS_TO_CONNECT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InvalidRequest(
+            f"--scheduler {scheduler}: no Dask scheduler answers: {error}"
+        ) from error
+    with client:
+        yield client

@@ -1,0 +1,1 @@
+"""From a suite to a pack: vectors made, written, resumed and checked."""

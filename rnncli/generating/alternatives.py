@@ -1,0 +1,56 @@
+"""The other answers of a case: those of readings that could change its result."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from rnncli.recurrence.readings import READINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rnncli.cases.case import Case
+    from rnncli.recurrence.recurrence import Recurrence
+
+Test: TypeAlias = "Callable[[Case, Recurrence], bool]"
+
+
+def _has_parameters(case: Case, _: Recurrence) -> bool:
+    rows = case.operator.attributes.values()
+    names = [r.name for r in rows if (r.role or r.name) in ("activation_alpha", "activation_beta")]
+    return any(case.attributes.get(name) for name in names)
+
+
+def _has_empty_sequence(_: Case, recurrence: Recurrence) -> bool:
+    lengths = recurrence.lengths
+    return len(recurrence.X) == 0 or (lengths is not None and bool((lengths == 0).any()))
+
+
+def _has_threshold(_: Case, recurrence: Recurrence) -> bool:
+    names = {activation.name for row in recurrence.activations for activation in row}
+    return "ThresholdedRelu" in names
+
+
+# When a reading may matter at all; one that is not here always may.
+MAY_MATTER: Mapping[str, Test] = {
+    "alpha-order": _has_parameters,
+    "clip-scope": lambda _, recurrence: math.isfinite(recurrence.clip),
+    "zero-length": _has_empty_sequence,
+    "threshold-tie": _has_threshold,
+}
+
+
+def other_readings(case: Case, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
+
+    Args:
+        case: with its readings resolved.
+        recurrence: the case under those.
+    """
+    for name, chosen in case.readings.items():
+        test = MAY_MATTER.get(name)
+        if test is None or test(case, recurrence):
+            for choice in READINGS[name].choices:
+                if choice != chosen:
+                    yield f"{name}={choice}", {**case.readings, name: choice}

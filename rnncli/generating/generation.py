@@ -1,0 +1,236 @@
+"""Making a pack: begun, resumed, finished and checked."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.backends import backend_named
+from rnncli.errors import InvalidRequest
+from rnncli.executors.table import EXECUTORS, executor_named
+from rnncli.generating.batch import Batch, Delivery, Made, Source, work, write_files
+from rnncli.generating.journal import JOURNAL, Journal, premises
+from rnncli.generating.making import BACKENDS
+from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
+from rnncli.profiles import PROFILES
+from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest, sums_text
+from rnncli.vectors.pack import ONNX, file_of
+from rnncli.vectors.single_file import write_single_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite import Entry, Suite
+
+LARGEST_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be made, and how.
+
+    Attributes:
+        suite: where the cases come from.
+        selection: which of them, see `Suite.select`; "" for all.
+        layout: a folder for each case ("onnx"), or one file ("npz", "h5").
+        jobs: how many workers.
+        executor: a row of `EXECUTORS`.
+        scheduler: the address of a Dask cluster; "" starts one.
+    """
+
+    suite: Suite
+    selection: str = ""
+    layout: str = ONNX
+    jobs: int = 1
+    executor: str = "processes"
+    scheduler: str = ""
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the cases.
+
+        Raises:
+            NothingSelected: there are none.
+        """
+        return self.suite.select(self.selection)
+
+
+@dataclass(slots=True)
+class Generation:
+    """What came of a plan.
+
+    Attributes:
+        manifest: of the pack; None when cases failed.
+        failed: the cases that could not be made.
+        reused: how many an earlier run had left whole.
+        warnings: what the user should know.
+    """
+
+    manifest: Manifest | None = None
+    failed: list[Made] = field(default_factory=list)
+    reused: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generation:
+    """Write a pack, or finish one that was interrupted.
+
+    Args:
+        plan: what is to be made.
+        folder: where; new, empty, or a pack of the same suite, which is brought up to date.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        InvalidRequest: the folder holds something else, or the disk refuses.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite asks for goldens that need an extra.
+    """
+    entries = plan.entries()
+    require_backends(entries)
+    owned = owned_cases(folder, plan.suite.name)
+    root = folder if plan.layout == ONNX else folder / SPOOL
+    _make_folder(root)
+    journal = Journal(root)
+    held = premises(plan.suite)
+    records = {i: r for i, r in journal.whole(held).items() if i in {e.id for e in entries}}
+    owned |= journal.owned | {entry.id for entry in entries}
+    with _naming(folder):
+        journal.begin(held, owned, records.values())
+        (folder / MANIFEST).unlink(missing_ok=True)  # a manifest means a whole pack
+    report = Generation(reused=len(records))
+    done(len(records))
+    ids = [entry.id for entry in entries if entry.id not in records]
+    for made in make_all(plan, ids, root, Delivery.WRITE):
+        for each in made:
+            if each.record is None:
+                report.failed.append(each)
+            else:
+                records[each.id] = dict(each.record)
+        with _naming(folder):
+            journal.add(each.record for each in made if each.record is not None)
+        done(len(made))
+    if not report.failed:
+        _finish(plan, folder, [records[entry.id] for entry in entries], owned, report)
+        journal.remove()
+        if root != folder:
+            shutil.rmtree(root, ignore_errors=True)
+    return report
+
+
+def require_backends(entries: Sequence[Entry]) -> None:
+    """Refuse at once what could only fail later: a golden whose extra is not installed.
+
+    Raises:
+        Unsupported: with the line that installs it.
+    """
+    for kind in dict.fromkeys(entry.golden for entry in entries if not entry.breakage):
+        backend_named(BACKENDS[kind])
+
+
+def make_all(
+    plan: Plan, ids: Sequence[str], root: Path, delivery: Delivery
+) -> Iterator[list[Made]]:
+    """Make the vectors of some cases; yield batches of them as they are done.
+
+    Raises:
+        InvalidRequest: the disk refuses, or a worker was killed.
+    """
+    if not ids:
+        return
+    away = not EXECUTORS[plan.executor].shares_files and delivery is Delivery.WRITE
+    size = max(1, min(LARGEST_BATCH, len(ids) // (8 * plan.jobs)))
+    source = Source.of(plan.suite)
+    there = str(root.absolute())
+    batches = [
+        Batch(source, tuple(ids[k : k + size]), Delivery.RETURN if away else delivery, there)
+        for k in range(0, len(ids), size)
+    ]
+    run = executor_named(plan.executor)
+    for _, made in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        if away:
+            for each in made:
+                write_files(root, each.files)
+        yield made
+
+
+def _finish(
+    plan: Plan,
+    folder: Path,
+    records: Sequence[Mapping[str, Any]],
+    owned: set[str],
+    report: Generation,
+) -> None:
+    """Write what stands beside the cases, remove what no longer belongs, the manifest last."""
+    with _naming(folder):
+        report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
+        texts = pack_texts(report.manifest)
+        keep = {*report.manifest.sums(), *texts, JOURNAL}
+        for path in remove_stale(folder, keep, owned):
+            report.warnings.append(f"{folder / path}: not part of the pack; left alone")
+        for name, text in texts.items():
+            _replace(folder / name, text)
+
+
+def pack_manifest(
+    plan: Plan, records: Sequence[Mapping[str, Any]], folder: Path, spool: Path
+) -> Manifest:
+    """Return the manifest; of a layout of one file, write that file first.
+
+    Args:
+        plan: what was made.
+        records: of all cases, in order.
+        folder: of the pack.
+        spool: where the cases' own files are, in a layout of one file.
+    """
+    header = {
+        "format": FORMAT,
+        "suite": plan.suite.name,
+        "summary": plan.suite.summary,
+        "seed": plan.suite.seed,
+        "selection": plan.selection,
+        "layout": plan.layout,
+        "profiles": {
+            name: asdict(PROFILES[name]) for name in sorted({r["profile"] for r in records})
+        },
+        "notes": dict(plan.suite.notes),
+    }
+    if plan.layout == ONNX:
+        return Manifest(header, tuple(records))
+    name = file_of(plan.layout)
+    checksum = write_single_file(folder / name, spool, records)
+    return Manifest(header, tuple({**record, "files": {}} for record in records), {name: checksum})
+
+
+def pack_texts(manifest: Manifest) -> dict[str, str]:
+    """Return the files that stand beside the cases, the manifest last."""
+    text = manifest.text()
+    return {SUMS: sums_text(manifest.sums()), MANIFEST: text}
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    from rnncli.formats.atomic import atomic_file
+
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
+def _make_folder(root: Path) -> None:
+    with _naming(root):
+        root.mkdir(parents=True, exist_ok=True)
+
+
+class _naming:  # noqa: N801 -- used like a function: `with _naming(folder):`
+    """Turn what the operating system says into one sentence that names the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename or self.folder
+            raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error

@@ -1,0 +1,137 @@
+"""The journal of a pack in the making: which cases are whole, so that a second run goes on.
+
+One line for each case once all its files are written. A line cut off by a kill is no line; a case
+counts only if its files still have the checksums its line says, and only if suite, code and inputs
+are what they were: the first line says what those are.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rnncli
+from rnncli.cases.yaml_reader import parse_yaml
+from rnncli.errors import UnreadableFile
+from rnncli.vectors.manifest import differences, sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.cases.suite import Suite
+    from rnncli.cases.yaml_reader import Node
+
+JOURNAL = ".rnncli-journal"
+
+
+def premises(suite: Suite) -> dict[str, Any]:
+    """Return what the vectors of a suite depend on: its text, files it names, and our code."""
+    root = parse_yaml(suite.source, suite.file)
+    text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
+    return {
+        "suite": sha256(text),
+        "seed": suite.seed,
+        "files": {name: _sum_of(suite.folder / name) for name in sorted(set(_files(root)))},
+        "code": _code(),
+    }
+
+
+def _files(node: Node) -> Iterable[str]:
+    """Yield every file that a suite names, wherever it does."""
+    children = node.value
+    if isinstance(children, dict):
+        for key, child in children.items():
+            if key == "file" and isinstance(child.value, str):
+                yield child.value
+            yield from _files(child)
+    elif isinstance(children, tuple):
+        for child in children:
+            yield from _files(child)
+
+
+def _sum_of(path: Path) -> str:
+    try:
+        return sha256(path.read_bytes())
+    except OSError:
+        return "missing"
+
+
+@cache
+def _code() -> str:
+    """One number for the code that makes vectors, and for what it computes with."""
+    import numpy as np
+    import onnx
+
+    package = Path(rnncli.__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))
+    return sha256(sources + f"{np.__version__} {onnx.__version__}".encode())
+
+
+class Journal:
+    """The journal of one pack.
+
+    Attributes:
+        path: of its file.
+        owned: ids of all cases an earlier run may have begun to write.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / JOURNAL
+        self.owned: set[str] = set()
+        self._lines: list[dict[str, Any]] = []
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            lines = self.path.read_bytes().split(b"\n")[:-1]  # what follows the last \n was cut off
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise UnreadableFile(f"{self.path}: {error.strerror}") from error
+        try:
+            self._lines = [json.loads(line) for line in lines]
+        except ValueError:
+            self._lines = []
+        for line in self._lines[:1]:
+            self.owned = set(line["owned"])
+
+    def whole(self, premises: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return the records of the cases that need not be made again."""
+        header, *records = self._lines or [{}]
+        if header.get("premises") != premises:
+            return {}
+        root = self.path.parent
+        return {
+            record["id"]: record
+            for record in records
+            if not any(differences(record["files"], root))
+        }
+
+    def begin(
+        self,
+        premises: Mapping[str, Any],
+        owned: Iterable[str],
+        records: Iterable[Mapping[str, Any]],
+    ) -> None:
+        """Start anew with the records that are whole."""
+        header = {"premises": premises, "owned": sorted(owned)}
+        text = "".join(_line(each) for each in (header, *records))
+        temporary = self.path.with_name(f"{JOURNAL}.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.path)
+
+    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Note cases whose files are all written."""
+        text = "".join(_line(record) for record in records)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def remove(self) -> None:
+        """The pack is whole."""
+        self.path.unlink(missing_ok=True)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"

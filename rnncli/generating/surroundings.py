@@ -1,0 +1,101 @@
+"""What else lies in the folder of a pack: an earlier pack's files, strangers, leftovers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest
+from rnncli.generating.journal import JOURNAL
+from rnncli.vectors.case_folder import folder_of
+from rnncli.vectors.manifest import FORMAT, MANIFEST
+from rnncli.vectors.pack import file_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+SPOOL = ".rnncli-partial"
+# The paths that cases have, below their folder.
+_OURS = re.compile(
+    r"model\.onnx|(test_data_set_0|readings/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
+)
+
+
+def owned_cases(folder: Path, suite: str) -> set[str]:
+    """Return the ids of the cases of the pack that is there; none when the folder is new or empty.
+
+    Raises:
+        InvalidRequest: the folder holds something other than a pack of this suite.
+    """
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise InvalidRequest(f"cannot write {folder}: it is a file, not a folder")
+    if (folder / MANIFEST).is_file():
+        return _cases_of(folder, suite)
+    begun = (folder / JOURNAL).exists() or (folder / SPOOL).is_dir()
+    if not begun and any(folder.iterdir()):
+        raise InvalidRequest(
+            f"cannot write {folder}: the folder holds other files; choose a new or empty one"
+        )
+    return set()
+
+
+def _cases_of(folder: Path, suite: str) -> set[str]:
+    """Read an earlier manifest, even one whose digest is wrong: it only says what is ours."""
+    try:
+        record: Any = json.loads((folder / MANIFEST).read_bytes())
+        ours, name = record["format"] == FORMAT, record["suite"]
+        owned = {str(case["id"]) for case in record["cases"]}
+    except (OSError, ValueError, TypeError, KeyError):
+        ours, name, owned = False, "", set()
+    if not ours:
+        raise InvalidRequest(
+            f"cannot write {folder}: its {MANIFEST} is no manifest of a pack; choose another folder"
+        )
+    if name != suite:
+        raise InvalidRequest(
+            f"cannot write {folder}: it holds the pack of suite '{name}', not of '{suite}'"
+        )
+    return owned
+
+
+def files_in(folder: Path) -> Iterator[str]:
+    """Yield the path of every file below a folder, sorted, with forward slashes."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            yield Path(place, name).relative_to(folder).as_posix()
+
+
+def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
+    """Remove files of cases that are ours and no longer wanted; return what is not ours.
+
+    Args:
+        folder: of the pack.
+        keep: the paths of its files.
+        owned: ids of the cases that this or an earlier run wrote.
+    """
+    folders = {folder_of(case_id) for case_id in owned}
+    singles = {file_of("npz"), file_of("h5")}
+    strangers = []
+    for path in list(files_in(folder)):
+        top, _, rest = path.partition("/")
+        if path in keep or top == SPOOL:
+            continue
+        if path in singles or (top in folders and _OURS.fullmatch(rest)):
+            (folder / path).unlink()
+            _remove_empty(folder, Path(path).parent)
+        else:
+            strangers.append(path)
+    return strangers
+
+
+def _remove_empty(folder: Path, below: Path) -> None:
+    """Remove folders that have become empty, from the innermost."""
+    while below != Path() and not any((folder / below).iterdir()):
+        (folder / below).rmdir()
+        below = below.parent

@@ -1,0 +1,59 @@
+"""What `rnncli generate` shows: the pack, what is wrong with it, and the cases that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rnncli.reports.runs import worst_code
+from rnncli.reports.tables import print_json_line, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rnncli.generating.batch import Made
+    from rnncli.vectors.manifest import Manifest
+
+
+def show_pack(folder: Path, manifest: Manifest, *, reused: int, as_json: bool) -> None:
+    """Print what was written: one line, or one object."""
+    record = {
+        "pack": str(folder),
+        "suite": manifest.header["suite"],
+        "layout": manifest.header["layout"],
+        "cases": len(manifest.cases),
+        "reused": reused,
+        "files": len(manifest.sums()),
+        "digest": manifest.digest,
+    }
+    if as_json:
+        print_json_line(record)
+    else:
+        print_table(tuple(record), [tuple(record.values())])
+
+
+def show_findings(
+    folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
+) -> int:
+    """Print what is wrong, a line each; return the exit code."""
+    if as_json:
+        for path, word in findings:
+            print_json_line({"path": path, "finding": word})
+    elif findings:
+        print_table(("finding", "path"), [(word, path) for path, word in findings])
+    sentence = f"{len(findings)} files are not as the suite has them" if findings else "clean"
+    click.echo(f"{folder}: {cases} cases, {sentence}", err=True)
+    return 1 if findings else 0
+
+
+def show_failures(failed: Sequence[Made], *, traceback: bool) -> int:
+    """Print why cases could not be made; return the exit code."""
+    for made in failed:
+        click.echo(made.error, err=True)
+        if traceback and made.traceback:
+            click.echo(made.traceback, err=True)
+    if failed:
+        click.echo(f"{len(failed)} cases could not be made; the others are kept", err=True)
+    return worst_code({made.exit_code for made in failed})

@@ -1,0 +1,264 @@
+"""`manifest.json`: what a pack holds, why, and the checksum of every file.
+
+No dates and no names of machines: the same suite gives the same bytes everywhere. Each case is one
+line, so that a manifest can be searched, compared and read with a line's worth of tools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.errors import UnreadableFile
+from rnncli.formats.reading import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+MANIFEST = "manifest.json"
+SUMS = "SHA256SUMS"
+FORMAT = "rnncli-pack-1"
+
+
+class Field(NamedTuple):
+    """One entry of the manifest: what it says, and its JSON Schema."""
+
+    summary: str
+    schema: Mapping[str, Any]
+
+
+_TEXT = {"type": "string"}
+_WHOLE = {"type": "integer", "minimum": 0}
+_TEXTS = {"type": "array", "items": _TEXT}
+_SUMS = {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}
+_FILES = Field("SHA-256 of every file, by path within the pack", _SUMS)
+
+CASE_FIELDS: Mapping[str, Field] = {
+    "id": Field("unique in the pack; the folder is test_ID", _TEXT),
+    "summary": Field("what the case shows; may be empty", _TEXT),
+    "operator": Field("operator and version, such as LSTM-14", _TEXT),
+    "domain": Field("of the node; empty for ONNX's own operators", _TEXT),
+    "opset": Field("version of that domain which the model imports", _WHOLE),
+    "attributes": Field("as written on the node", {"type": "object"}),
+    "sizes": Field(
+        "seq_length, batch_size, input_size, hidden_size",
+        {"type": "object", "additionalProperties": _WHOLE},
+    ),
+    "dtype": Field("element type of every floating-point tensor", _TEXT),
+    "seed": Field("of the suite; with the id and the input's name it gives every input", _WHOLE),
+    "inputs": Field("every input that is present, in the node's order", _TEXTS),
+    "outputs": Field("every output that is asked for, in the node's order", _TEXTS),
+    "weights": Field(
+        "where W, R, B and P are: graph inputs, or held by the model",
+        {"enum": ["inputs", "initializers"]},
+    ),
+    "flags": Field("why the case exists; each is explained in `notes`", _TEXTS),
+    "tags": Field(
+        "reading:NAME: its result depends on that reading; non-portable: NaN in a valid step",
+        _TEXTS,
+    ),
+    "readings": Field(
+        "how contested points of the specification were read",
+        {"type": "object", "additionalProperties": _TEXT},
+    ),
+    "alternatives": Field("READING=CHOICE of each other answer that is stored", _TEXTS),
+    "requirements": Field("what an implementation must know to run it", {"type": "object"}),
+    "expect": Field(
+        "result: it must run and match; rejection: it is invalid and must be refused",
+        {"enum": ["result", "rejection"]},
+    ),
+    "reason": Field("why it must be refused; empty where it must run", _TEXT),
+    "golden": Field(
+        "certified: proved correctly rounded, with balls of so many bits in so many passes;"
+        " float64: computed in float64 and rounded once; none: it must be refused",
+        {
+            "type": "object",
+            "properties": {
+                "kind": {"enum": ["certified", "float64", "none"]},
+                "bits": _WHOLE,
+                "passes": _WHOLE,
+            },
+            "required": ["kind"],
+            "additionalProperties": False,
+        },
+    ),
+    "profile": Field("of the tolerances; see `profiles`", _TEXT),
+    "tolerance": Field(
+        "for each output the rtol and atol that accept all its tolerances accept",
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"rtol": {"type": "number"}, "atol": {"type": "number"}},
+                "required": ["rtol", "atol"],
+                "additionalProperties": False,
+            },
+        },
+    ),
+    "files": _FILES,
+}
+PACK_FIELDS: Mapping[str, Field] = {
+    "format": Field("of this manifest", {"const": FORMAT}),
+    "suite": Field("its name", _TEXT),
+    "summary": Field("what the suite is for", _TEXT),
+    "seed": Field("of the suite", _WHOLE),
+    "selection": Field("the -k expression that chose the cases; empty for all", _TEXT),
+    "layout": Field(
+        "onnx: a folder for each case; npz, h5: one file", {"enum": ["onnx", "npz", "h5"]}
+    ),
+    "profiles": Field("the error model behind the tolerances, by name", {"type": "object"}),
+    "notes": Field(
+        "flag -> which bug its cases find", {"type": "object", "additionalProperties": _TEXT}
+    ),
+    "cases": Field("one object a case", {"type": "array"}),
+    "files": _FILES,
+    "digest": Field(
+        "SHA-256 of this file without the digest and the comma before it",
+        {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a pack holds.
+
+    Attributes:
+        header: the entries of `PACK_FIELDS` that are not below.
+        cases: one record each, see `CASE_FIELDS`.
+        files: SHA-256 of the files that belong to no single case, by path.
+    """
+
+    header: Mapping[str, Any]
+    cases: tuple[Mapping[str, Any], ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """One number for the whole pack: it covers every case's record and every file."""
+        return sha256(self._text().encode())
+
+    def text(self) -> str:
+        """Return the file's content."""
+        return self._text(f',\n"digest": {_json(self.digest)}')
+
+    def sums(self) -> dict[str, str]:
+        """Return the SHA-256 of every file by its path in the pack, the manifest aside."""
+        found = dict(self.files)
+        for case in self.cases:
+            found |= case["files"]
+        return found
+
+    def _text(self, digest: str = "") -> str:
+        lines = [
+            f"{_json(name)}: {_json(self.header[name])}"
+            for name in PACK_FIELDS
+            if name in self.header
+        ]
+        cases = ",\n".join(_json(case) for case in self.cases)
+        lines += [f'"cases": [\n{cases}\n]', f'"files": {_json(self.files)}']
+        return "{\n" + ",\n".join(lines) + digest + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def sha256(content: bytes) -> str:
+    """Return the checksum as hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sums_text(sums: Mapping[str, str]) -> str:
+    """Return checksums as `sha256sum --check` reads them."""
+    return "".join(f"{checksum}  {path}\n" for path, checksum in sorted(sums.items()))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a pack.
+
+    Raises:
+        UnreadableFile: it is missing or damaged, or was changed since it was written.
+    """
+    path = folder / MANIFEST
+    with reading(path):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        _check(record, PACK_FIELDS, "the manifest")
+        if record["format"] != FORMAT:
+            raise UnreadableFile(f"is of format {record['format']!r}; this rnncli reads {FORMAT!r}")
+        for case in record["cases"]:
+            _check(case, CASE_FIELDS, "a case")
+        header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
+        manifest = Manifest(header, tuple(record["cases"]), record["files"])
+        for listed in manifest.sums():
+            _check_path(listed)
+        if manifest.digest != record["digest"]:
+            raise UnreadableFile("was changed: its digest is not that of its content")
+    return manifest
+
+
+_PYTHON: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "array": list,
+    "object": dict,
+}
+
+
+def _check(record: Any, fields: Mapping[str, Field], what: str) -> None:
+    """Refuse a record that lacks an entry, or holds one of another type."""
+    if not isinstance(record, dict):
+        raise UnreadableFile(f"{what} is not an object")
+    for name, row in fields.items():
+        wanted = _PYTHON.get(row.schema.get("type", ""), object)
+        if not isinstance(record.get(name), wanted) or name not in record:
+            raise UnreadableFile(f"{what} has no '{name}' as it should: {row.summary}")
+
+
+def _check_path(path: str) -> None:
+    """Refuse a path that leads out of the pack."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+        raise UnreadableFile(f"lists {path!r}, which is no path within the pack")
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a manifest, draft 2020-12."""
+    case = _object(CASE_FIELDS)
+    schema = _object({**PACK_FIELDS, "cases": Field("", {"type": "array", "items": case})})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rnncli pack manifest",
+        "description": "manifest.json of a pack of conformance vectors.",
+        **schema,
+    }
+
+
+def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            name: {"description": row.summary, **row.schema} for name, row in fields.items()
+        },
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def differences(sums: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (path, what is wrong) for every file that is missing, or not what its checksum says."""
+    for path, checksum in sums.items():
+        try:
+            content = (folder / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            yield path, "missing"
+            continue
+        except OSError as error:
+            yield path, f"unreadable: {error.strerror}"
+            continue
+        if sha256(content) != checksum:
+            yield path, "altered"

@@ -1,0 +1,135 @@
+"""A pack on disk, read back: its manifest and its vectors, in any of the layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
+from rnncli.formats import read_tensors
+from rnncli.vectors.case_folder import folder_of, read_vector
+from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
+from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.formats.format import Tensors
+
+ONNX = "onnx"
+
+
+def is_pack(path: str | Path) -> bool:
+    """Whether a path is a folder with a manifest."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def file_of(layout: str) -> str:
+    """Return the name of the one file of tensors, in a layout that has one."""
+    return f"vectors.{layout}"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack, its vectors read when asked for.
+
+    Attributes:
+        folder: where it is.
+        manifest: what it says of itself.
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def layout(self) -> str:
+        """`onnx`, `npz` or `h5`."""
+        return str(self.manifest.header["layout"])
+
+    def vectors(self) -> Iterator[Vector]:
+        """Read the vectors one after the other.
+
+        Raises:
+            UnreadableFile: one is missing or damaged.
+        """
+        yield from map(self.read, self.manifest.cases)
+
+    def case(self, case_id: str) -> Mapping[str, Any]:
+        """Return a case's record.
+
+        Raises:
+            InvalidRequest: there is none of that id.
+        """
+        known = {record["id"]: record for record in self.manifest.cases}
+        if case_id not in known:
+            raise InvalidRequest(
+                f"{self.folder}: no case '{case_id}'{did_you_mean(case_id, known)}"
+            )
+        return known[case_id]
+
+    def read(self, record: Mapping[str, Any]) -> Vector:
+        """Read one vector.
+
+        Raises:
+            UnreadableFile: it is missing or damaged.
+        """
+        if self.layout == ONNX:
+            return read_vector(self.folder / folder_of(record["id"]), record)
+        return _vector(record, self._groups.get(record["id"], {}))
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield (path, what is wrong) of every file that is not what its checksum says."""
+        return differences(self.manifest.sums(), self.folder)
+
+    @cached_property
+    def _groups(self) -> dict[str, Tensors]:
+        """The tensors of each case, in a layout of one file."""
+        groups: dict[str, Tensors] = {}
+        for name, values in read_tensors(self.folder / file_of(self.layout)).items():
+            case, _, rest = name.partition("/")
+            groups.setdefault(case, {})[rest] = values
+        return groups
+
+
+def open_pack(path: str | Path) -> Pack:
+    """Open a pack.
+
+    Raises:
+        UnreadableFile: it has no manifest, or a damaged one.
+    """
+    folder = Path(path)
+    return Pack(folder, read_manifest(folder))
+
+
+def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
+    """Put a vector together from tensors named as `Vector.tensors` names them."""
+    found = Vector(
+        id=record["id"],
+        model=b"",
+        inputs=_below(f"{INPUTS}/", tensors),
+        initializers=(),
+        answers=_answers("", tensors),
+        alternatives={
+            name: _answers(f"{READINGS}/{name}/", tensors) for name in record["alternatives"]
+        },
+        record=record,
+    )
+    if list(found.inputs) != record["inputs"]:
+        raise UnreadableFile(f"{record['id']}: holds inputs {', '.join(found.inputs) or 'none'}")
+    return found
+
+
+def _answers(prefix: str, tensors: Tensors) -> Answers:
+    return Answers(
+        _below(f"{prefix}{OUTPUTS}/", tensors), _below(f"{prefix}{TOLERANCES}/", tensors)
+    )
+
+
+def _below(prefix: str, tensors: Tensors) -> Tensors:
+    return {
+        name.removeprefix(prefix): values
+        for name, values in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,75 @@
+"""All vectors of a pack in one file, a group for each case: ``ID/inputs/X``, ``ID/outputs/Y``."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from rnncli.formats import write_tensors
+from rnncli.vectors.case_folder import folder_of, read_vector
+from rnncli.vectors.manifest import sha256
+from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+
+
+def write_single_file(path: Path, folders: Path, records: Sequence[Mapping[str, Any]]) -> str:
+    """Gather the cases of a folder in one file, one case in memory at a time.
+
+    Args:
+        path: the file; its extension says the format.
+        folders: where the folder of each case is.
+        records: what the manifest says of them, in order.
+
+    Returns:
+        The file's SHA-256.
+
+    Raises:
+        InvalidRequest: the disk refuses.
+        UnreadableFile: a case is damaged.
+    """
+    write_tensors(path, cast("Tensors", _Gathered(folders, records)))
+    return sha256(path.read_bytes())
+
+
+class _Gathered(Mapping[str, "Array"]):
+    """Every tensor of many cases by name; its items are read as they are walked through."""
+
+    def __init__(self, folders: Path, records: Sequence[Mapping[str, Any]]) -> None:
+        self.folders = folders
+        self.records = records
+
+    def __getitem__(self, name: str) -> Array:
+        return dict(self.items())[name]
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[str]:
+        for record in self.records:
+            for name in _names(record):
+                yield f"{record['id']}/{name}"
+
+    def items(self) -> ItemsView[str, Array]:
+        """Read one case after the other."""
+        return cast("ItemsView[str, Array]", self._read())
+
+    def _read(self) -> Iterator[tuple[str, Array]]:
+        for record in self.records:
+            vector = read_vector(self.folders / folder_of(record["id"]), record)
+            for name, values in vector.tensors():
+                yield f"{record['id']}/{name}", values
+
+
+def _names(record: Mapping[str, Any]) -> Iterator[str]:
+    for name in record["inputs"]:
+        yield f"{INPUTS}/{name}"
+    answered = record["outputs"] if record["expect"] == "result" else ()
+    for prefix in ("", *(f"{READINGS}/{each}/" for each in record["alternatives"])):
+        for role in (OUTPUTS, TOLERANCES):
+            for name in answered:
+                yield f"{prefix}{role}/{name}"
