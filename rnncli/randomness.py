@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +22,8 @@ _UNIFORM_BITS = 53
 _BELL_TERMS = 12
 _BELL_BITS = 32
 _BLOCK = 1 << 16
+_WORD = (1 << 64) - 1
+_THREAD = threading.local()
 
 
 def seed_key(suite_seed: int, case_id: str, name: str) -> int:
@@ -36,9 +39,24 @@ def seed_key(suite_seed: int, case_id: str, name: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
+def _generator(key: int) -> np.random.Philox:
+    """Return Philox at the start of a key's words: one for each thread, set anew for each key.
+
+    Making one costs ten times as much as small tensors take words from it.
+    """
+    generator = getattr(_THREAD, "generator", None)
+    if generator is None:
+        generator = _THREAD.generator = np.random.Philox(key=0)
+        _THREAD.start = generator.state
+    start = _THREAD.start
+    start["state"]["key"] = np.array([key & _WORD, key >> 64], np.uint64)
+    generator.state = start
+    return cast("np.random.Philox", generator)
+
+
 def uniform_integers(key: int, count: int, bits: int) -> NDArray[np.uint64]:
     """Return `count` independent integers, uniform over ``0 <= n < 2**bits``, bits in 1..64."""
-    words = np.random.Philox(key=key).random_raw(count)
+    words = _generator(key).random_raw(count)
     return np.asarray(words >> np.uint64(64 - bits), dtype=np.uint64)
 
 
@@ -60,7 +78,7 @@ def bell(key: int, shape: Sequence[int]) -> NDArray[np.float64]:
     """
     count = math.prod(shape)
     values = np.empty(count)
-    generator = np.random.Philox(key=key)
+    generator = _generator(key)
     for start in range(0, count, _BLOCK):  # twelve words for each value: a block at a time
         block = values[start : start + _BLOCK]
         words = generator.random_raw(len(block) * _BELL_TERMS).reshape(-1, _BELL_TERMS)
