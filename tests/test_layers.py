@@ -14,13 +14,15 @@ PACKAGE = Path(rnncli.__file__).parent
 # From the bottom up; what stands on one line does not import each other.
 LAYERS = (
     ("errors",),
-    ("numerics", "randomness"),
+    ("numerics", "randomness", "executors"),
+    ("profiles",),
     ("recurrence", "formats"),
     ("backends",),
     ("operators",),
     ("graph", "cases"),
+    ("vectors",),
     ("judging",),
-    ("running",),
+    ("running", "generating"),
     ("reports",),
     ("cli",),
 )

@@ -8,15 +8,40 @@ import click
 @click.command()
 @click.argument("source", metavar="A", type=click.Path())
 @click.argument("destination", metavar="B", type=click.Path())
-def convert(source: str, destination: str) -> None:
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["onnx", "npz", "h5"]),
+    help="Of a pack: a folder for each case (onnx), or one file.",
+)
+def convert(source: str, destination: str, layout: str | None) -> None:
     """Convert tensors from one file format to another.
 
     Formats are told by extension, a folder is an ONNX test case (`rnncli formats` lists them).
     Every tensor keeps its name, dtype, shape and bits. Inputs and outputs of a test case become
     test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME in a file, and back; its model goes
     from folder to folder only.
-    """
-    from rnncli import formats
-    from rnncli.running.tasks import as_path
 
+    A pack of conformance vectors is a folder with a manifest; B is a folder then, too, and --format
+    says what is in it.
+
+    \b
+    rnncli convert out.npz out.h5
+    rnncli convert vectors/core core_npz --format npz
+    """
+    from pathlib import Path
+
+    from rnncli import formats
+    from rnncli.errors import InvalidRequest
+    from rnncli.running.tasks import as_path
+    from rnncli.vectors.conversion import convert_pack
+    from rnncli.vectors.pack import is_pack, open_pack
+
+    if is_pack(source):
+        if layout is None:
+            raise InvalidRequest(f"{source}: is a pack; say --format onnx, npz or h5")
+        convert_pack(open_pack(source), Path(destination), layout)
+        return
+    if layout is not None:
+        raise InvalidRequest(f"{source}: is no pack; the extension of {destination} is its format")
     formats.convert(source, as_path(destination))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from rnncli.cli.options import TARGET, json_option
@@ -12,18 +14,25 @@ from rnncli.reports.tables import print_json_line
 @click.argument("target", type=TARGET)
 @json_option
 def inspect(target: str, as_json: bool) -> None:
-    """Show a config with every default filled in, or a model's recurrent nodes.
+    """Show a config with every default filled in, a model's recurrent nodes, or a pack.
 
     A config is printed as YAML that gives the same case. Of a model: its inputs and outputs, then
     each recurrent node with its place, attributes (defaults included) and the shapes of its inputs.
+    Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
+    not what its checksum says; its digest stands for all of it.
     """
-    from rnncli.reports.inspection import as_text, model_record
-    from rnncli.running.target import Case, describe, load_target
+    from rnncli.reports.inspection import as_text
 
+    record = _record(target)
+    print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
+
+
+def _record(target: str) -> dict[str, Any]:
+    from rnncli.reports.inspection import model_record, pack_record
+    from rnncli.running.target import Case, describe, load_target
+    from rnncli.vectors.pack import is_pack, open_pack
+
+    if is_pack(target):
+        return pack_record(open_pack(target))
     loaded = load_target(target)
-    if isinstance(loaded, Case):
-        record = describe(loaded)
-        print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
-    else:
-        record = model_record(loaded)
-        print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
+    return describe(loaded) if isinstance(loaded, Case) else model_record(loaded)

@@ -1,8 +1,7 @@
-"""What a worker does: make the vectors of some entries, and write, compare or return their files."""
+"""What a worker does: make vectors, then write, compare or return their files."""
 
 from __future__ import annotations
 
-import os
 import traceback
 import warnings
 from dataclasses import dataclass, field
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.suite import Suite, parse_suite
-from rnncli.errors import InvalidRequest, RnncliWarning, explain
+from rnncli.errors import RnncliWarning, explain
 from rnncli.generating.making import make_vector
 from rnncli.vectors.case_folder import files_of, folder_of
+from rnncli.vectors.files import compare_files, write_files
 from rnncli.vectors.manifest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rnncli.cases.suite import Entry
 
@@ -119,50 +119,3 @@ def _make(batch: Batch, entry: Entry) -> Made:
         return Made(entry.id, record, files)
     write_files(Path(batch.root), files)
     return Made(entry.id, record)
-
-
-def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield (path, "missing" or "differs") of each file that is not on the disk as it should be."""
-    for path, content in files.items():
-        found = _content(f"{root}/{path}")
-        if found != content:
-            yield path, "missing" if found is None else "differs"
-
-
-def write_files(root: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of one case; those that are whole already are left alone.
-
-    Raises:
-        InvalidRequest: the disk refuses.
-    """
-    try:
-        for folder in dict.fromkeys(path.rpartition("/")[0] for path in files):
-            os.makedirs(f"{root}/{folder}", exist_ok=True)  # noqa: PTH103 -- Path costs as much again
-        for path, content in files.items():
-            _write(f"{root}/{path}", content)
-    except OSError as error:
-        named = error.filename or root
-        raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error
-
-
-def _write(path: str, content: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(path, flags | os.O_EXCL, 0o666)
-    except FileExistsError:
-        if _content(path) == content:
-            return
-        descriptor = os.open(path, flags | os.O_TRUNC, 0o666)
-    try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-    finally:
-        os.close(descriptor)
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.generating.batch import Delivery, Made
-from rnncli.generating.generation import Plan, make_all, pack_manifest, pack_texts, require_backends
+from rnncli.generating.generation import Plan, make_all, pack_manifest, require_backends
 from rnncli.generating.surroundings import files_in
 from rnncli.vectors.manifest import read_manifest, sha256
 from rnncli.vectors.pack import ONNX, file_of
@@ -87,11 +87,11 @@ def _findings(
         differing = _compared(folder, spool, file_of(plan.layout))
     before = _sums_before(folder)
     found = [(path, _word(folder, path, word, before)) for path, word in differing]
-    for name, text in pack_texts(manifest).items():
+    for name, text in manifest.texts().items():
         content = _content(folder / name)
         if content != text.encode():
             found.append((name, "missing" if content is None else "stale or altered"))
-    extra = [path for path in files_in(folder) if path not in {*wanted, *pack_texts(manifest)}]
+    extra = [path for path in files_in(folder) if path not in {*wanted, *manifest.texts()}]
     return sorted(found + [(path, "extra") for path in extra])
 
 

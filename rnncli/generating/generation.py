@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidRequest
 from rnncli.executors.table import EXECUTORS, executor_named
-from rnncli.generating.batch import Batch, Delivery, Made, Source, work, write_files
+from rnncli.generating.batch import Batch, Delivery, Made, Source, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
 from rnncli.generating.making import BACKENDS
 from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
 from rnncli.profiles import PROFILES
-from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest, sums_text
-from rnncli.vectors.pack import ONNX, file_of
+from rnncli.vectors.files import write_files
+from rnncli.vectors.manifest import FORMAT, MANIFEST, Manifest
+from rnncli.vectors.pack import ONNX, Pack, file_of
 from rnncli.vectors.single_file import write_single_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rnncli.cases.suite import Entry, Suite
 
@@ -164,7 +165,7 @@ def _finish(
     """Write what stands beside the cases, remove what no longer belongs, the manifest last."""
     with _naming(folder):
         report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
-        texts = pack_texts(report.manifest)
+        texts = report.manifest.texts()
         keep = {*report.manifest.sums(), *texts, JOURNAL}
         for path in remove_stale(folder, keep, owned):
             report.warnings.append(f"{folder / path}: not part of the pack; left alone")
@@ -198,14 +199,9 @@ def pack_manifest(
     if plan.layout == ONNX:
         return Manifest(header, tuple(records))
     name = file_of(plan.layout)
-    checksum = write_single_file(folder / name, spool, records)
+    there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
+    checksum = write_single_file(folder / name, there)
     return Manifest(header, tuple({**record, "files": {}} for record in records), {name: checksum})
-
-
-def pack_texts(manifest: Manifest) -> dict[str, str]:
-    """Return the files that stand beside the cases, the manifest last."""
-    text = manifest.text()
-    return {SUMS: sums_text(manifest.sums()), MANIFEST: text}
 
 
 def _replace(path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from rnncli.judging.derivation import derive
 from rnncli.operators import problems
 from rnncli.operators.binding import bind, unbind
 from rnncli.profiles import PROFILES
+from rnncli.vectors.conversion import held_inputs
 from rnncli.vectors.vector import Answers, Vector
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 # Which backend computes the golden that a suite asks for.
 BACKENDS = {"certified": "certified", "float64": "numpy"}
-# The inputs that are a layer's parameters, by role.
-WEIGHTS = ("W", "R", "B", "P")
 
 
 def make_vector(entry: Entry) -> Vector:
@@ -64,7 +63,7 @@ def _result(entry: Entry, case: Case) -> Vector:
         found = _answers(entry, case, other, _golden(other, entry.golden))
         if not _same(found.outputs, answers.outputs):
             alternatives[name] = found
-    held = _held(entry, case)
+    held = held_inputs(case.operator, entry.weights, case.inputs)
     model = single_node_model(case.operator, case.attributes, case.inputs, answers.outputs, held)
     serialized = model.SerializeToString(deterministic=True)
     onnx.checker.check_model(serialized, full_check=True)
@@ -75,7 +74,9 @@ def _result(entry: Entry, case: Case) -> Vector:
         initializers=held,
         answers=answers,
         alternatives=alternatives,
-        record=record_of(entry, case, golden, answers, alternatives, _is_portable(recurrence)),
+        record=record_of(
+            entry, case, golden, answers, alternatives, is_portable=_is_portable(recurrence)
+        ),
     )
 
 
@@ -85,7 +86,7 @@ def _rejection(entry: Entry, case: Case) -> Vector:
     found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
     if not found:
         raise InvalidRequest("the case must be refused, but breaks no rule of the specification")
-    held = tuple(name for name in _held(entry, case) if name in inputs)
+    held = held_inputs(case.operator, entry.weights, inputs)
     outputs = dict.fromkeys(case.outputs, case.dtype)
     model = single_node_model(case.operator, attributes, inputs, outputs, held)
     return Vector(
@@ -140,14 +141,6 @@ def _answers(entry: Entry, case: Case, recurrence: Recurrence, golden: Result) -
 
 def _same(a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
     return all(a[name].tobytes() == b[name].tobytes() for name in a)
-
-
-def _held(entry: Entry, case: Case) -> tuple[str, ...]:
-    """Return the names of the inputs that the model itself holds."""
-    if entry.weights == "inputs":
-        return ()
-    rows = case.operator.inputs
-    return tuple(row.name for row in rows if row.role in WEIGHTS and row.name in case.inputs)
 
 
 def _is_portable(recurrence: Recurrence) -> bool:

@@ -26,6 +26,7 @@ def record_of(
     golden: Result,
     answers: Answers,
     alternatives: Mapping[str, Answers],
+    *,
     is_portable: bool,
 ) -> dict[str, Any]:
     """Return the record of a case that must run; see `vectors.manifest.CASE_FIELDS`."""

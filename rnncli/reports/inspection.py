@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -10,10 +11,11 @@ from rnncli.graph.inputs import describe as describe_value
 from rnncli.graph.nodes import recurrent_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rnncli.graph.model import Model
     from rnncli.graph.nodes import RecurrentNode
+    from rnncli.vectors.pack import Pack
 
 
 class _Dumper(yaml.SafeDumper):
@@ -60,3 +62,34 @@ def _node_record(node: RecurrentNode) -> dict[str, Any]:
         "inputs": {name: None if s is None else list(s) for name, s in node.inputs.items()},
         "outputs": list(node.outputs),
     }
+
+
+def pack_record(pack: Pack) -> dict[str, Any]:
+    """Return what a pack is for, what its cases need, and what is wrong with its files."""
+    manifest = pack.manifest
+    cases = manifest.cases
+    needs = [case["requirements"] for case in cases]
+    return {
+        "pack": str(pack.folder),
+        **{name: manifest.header[name] for name in ("suite", "summary", "seed", "layout")},
+        "selection": manifest.header["selection"],
+        "cases": len(cases),
+        "operators": _counts(case["operator"] for case in cases),
+        "dtypes": _counts(case["dtype"] for case in cases),
+        "weights": _counts(case["weights"] for case in cases),
+        "golden": _counts(case["golden"]["kind"] for case in cases),
+        "profiles": _counts(case["profile"] for case in cases),
+        "must be refused": sum(case["expect"] == "rejection" for case in cases),
+        "activations": _counts(name for need in needs for name in need["activations"]),
+        "largest size": max((need["largest_size"] for need in needs), default=0),
+        "flags": _counts(flag for case in cases for flag in case["flags"]),
+        "tags": _counts(tag for case in cases for tag in case["tags"]),
+        "notes": manifest.header["notes"],
+        "files": len(manifest.sums()),
+        "digest": manifest.digest,
+        "damaged": dict(pack.problems()),
+    }
+
+
+def _counts(words: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))

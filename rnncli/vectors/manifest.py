@@ -142,9 +142,13 @@ class Manifest:
         """One number for the whole pack: it covers every case's record and every file."""
         return sha256(self._text().encode())
 
-    def text(self) -> str:
-        """Return the file's content."""
-        return self._text(f',\n"digest": {_json(self.digest)}')
+    def texts(self) -> dict[str, str]:
+        """Return the files that stand beside the cases by name: the manifest, last, and the sums.
+
+        The sums are as `sha256sum --check` reads them.
+        """
+        sums = "".join(f"{checksum}  {path}\n" for path, checksum in sorted(self.sums().items()))
+        return {SUMS: sums, MANIFEST: self._text(f',\n"digest": {_json(self.digest)}')}
 
     def sums(self) -> dict[str, str]:
         """Return the SHA-256 of every file by its path in the pack, the manifest aside."""
@@ -171,11 +175,6 @@ def _json(value: Any) -> str:
 def sha256(content: bytes) -> str:
     """Return the checksum as hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
-
-
-def sums_text(sums: Mapping[str, str]) -> str:
-    """Return checksums as `sha256sum --check` reads them."""
-    return "".join(f"{checksum}  {path}\n" for path, checksum in sorted(sums.items()))
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.formats import write_tensors
-from rnncli.vectors.case_folder import folder_of, read_vector
 from rnncli.vectors.manifest import sha256
 from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
 
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.vectors.pack import Pack
 
 
-def write_single_file(path: Path, folders: Path, records: Sequence[Mapping[str, Any]]) -> str:
-    """Gather the cases of a folder in one file, one case in memory at a time.
+def write_single_file(path: Path, pack: Pack) -> str:
+    """Gather the cases of a pack in one file, one case in memory at a time.
 
     Args:
         path: the file; its extension says the format.
-        folders: where the folder of each case is.
-        records: what the manifest says of them, in order.
+        pack: where they come from.
 
     Returns:
         The file's SHA-256.
@@ -32,16 +31,15 @@ def write_single_file(path: Path, folders: Path, records: Sequence[Mapping[str, 
         InvalidRequest: the disk refuses.
         UnreadableFile: a case is damaged.
     """
-    write_tensors(path, cast("Tensors", _Gathered(folders, records)))
+    write_tensors(path, cast("Tensors", _Gathered(pack)))
     return sha256(path.read_bytes())
 
 
 class _Gathered(Mapping[str, "Array"]):
     """Every tensor of many cases by name; its items are read as they are walked through."""
 
-    def __init__(self, folders: Path, records: Sequence[Mapping[str, Any]]) -> None:
-        self.folders = folders
-        self.records = records
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
 
     def __getitem__(self, name: str) -> Array:
         return dict(self.items())[name]
@@ -50,7 +48,7 @@ class _Gathered(Mapping[str, "Array"]):
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[str]:
-        for record in self.records:
+        for record in self.pack.manifest.cases:
             for name in _names(record):
                 yield f"{record['id']}/{name}"
 
@@ -59,10 +57,9 @@ class _Gathered(Mapping[str, "Array"]):
         return cast("ItemsView[str, Array]", self._read())
 
     def _read(self) -> Iterator[tuple[str, Array]]:
-        for record in self.records:
-            vector = read_vector(self.folders / folder_of(record["id"]), record)
+        for vector in self.pack.vectors():
             for name, values in vector.tensors():
-                yield f"{record['id']}/{name}", values
+                yield f"{vector.id}/{name}", values
 
 
 def _names(record: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from rnncli.formats.format import Tensors
 
+# The inputs that are a layer's parameters, by role.
+WEIGHTS = ("W", "R", "B", "P")
+
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
 
 

@@ -1,0 +1,104 @@
+"""From one layout of a pack to another; nothing but where the tensors stand changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest
+from rnncli.formats.atomic import atomic_folder
+from rnncli.graph.single_node import single_node_model
+from rnncli.numerics import DType, dtype_named
+from rnncli.operators import operator_named
+from rnncli.vectors.case_folder import files_of, folder_of
+from rnncli.vectors.files import write_files
+from rnncli.vectors.manifest import Manifest, sha256
+from rnncli.vectors.pack import ONNX, file_of
+from rnncli.vectors.single_file import write_single_file
+from rnncli.vectors.vector import WEIGHTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Operator
+    from rnncli.vectors.pack import Pack
+    from rnncli.vectors.vector import Vector
+
+
+def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
+    """Write a pack in another layout.
+
+    Args:
+        pack: to be read; every file must be what its checksum says.
+        folder: new or empty; it appears whole or not at all.
+        layout: "onnx", "npz" or "h5".
+
+    Returns:
+        The new manifest. It is the one that `generate` writes in that layout.
+
+    Raises:
+        InvalidRequest: a file is missing or altered, the folder is not empty, the disk refuses.
+    """
+    wrong = [f"{path} is {word}" for path, word in pack.problems()]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise InvalidRequest(f"{pack.folder}: {wrong[0]}{more}; only whole packs are converted")
+    with atomic_folder(folder, lambda _: False) as temporary:
+        header = {**pack.manifest.header, "layout": layout}
+        write = _write_folders if layout == ONNX else _write_single
+        manifest = write(pack, temporary, header)
+        for name, text in manifest.texts().items():
+            (temporary / name).write_bytes(text.encode())
+    return manifest
+
+
+def _write_single(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
+    name = file_of(header["layout"])
+    checksum = write_single_file(folder / name, pack)
+    records = tuple({**record, "files": {}} for record in pack.manifest.cases)
+    return Manifest(header, records, {name: checksum})
+
+
+def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
+    records = []
+    for vector in pack.vectors():
+        contents = files_of(vector if vector.model else _with_model(vector))
+        files = {f"{folder_of(vector.id)}/{path}": data for path, data in contents.items()}
+        write_files(folder, files)
+        sums = {path: sha256(data) for path, data in files.items()}
+        records.append({**vector.record, "files": sums})
+    return Manifest(header, tuple(records))
+
+
+def _with_model(vector: Vector) -> Vector:
+    """Build the model that a layout of one file leaves out."""
+    record = vector.record
+    operator = operator_named(record["operator"])
+    attributes = {name: _number(value) for name, value in record["attributes"].items()}
+    held = held_inputs(operator, record["weights"], vector.inputs)
+    outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
+    if record["expect"] == "rejection":
+        outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
+    model = single_node_model(operator, attributes, vector.inputs, outputs, held)
+    serialized = model.SerializeToString(deterministic=True)
+    return replace(vector, model=serialized, initializers=held)
+
+
+def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the inputs that the model itself holds.
+
+    Args:
+        operator: the row.
+        weights: "inputs" or "initializers".
+        present: the inputs there are, by name.
+    """
+    if weights == "inputs":
+        return ()
+    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)
+
+
+def _number(value: Any) -> Any:
+    """Read an attribute back: JSON has no infinity and no NaN, so they are text there."""
+    return float(value) if value in ("inf", "-inf", "nan") else value
