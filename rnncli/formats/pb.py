@@ -90,7 +90,10 @@ def tensor_of(name: str, values: Array) -> onnx.TensorProto:
         texts = [text_bytes(text) for text in texts_of(values)]
         return onnx.TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
     stored, _ = encode(values)
-    return numpy_helper.from_array(stored.view(row.numpy), name)
+    if row.name in NARROW:
+        return numpy_helper.from_array(stored.view(row.numpy), name)  # packs them
+    raw = stored.tobytes()
+    return onnx.TensorProto(name=name, data_type=row.onnx, dims=values.shape, raw_data=raw)
 
 
 def _parse(serialized: bytes) -> onnx.TensorProto:

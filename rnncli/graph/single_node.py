@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
@@ -88,8 +89,13 @@ def _positions(names: list[str], present: Collection[str]) -> list[str]:
 
 def _infos(tensors: Mapping[str, Array | DType]) -> list[ValueInfoProto]:
     return [
-        helper.make_tensor_value_info(name, values.onnx, None)
+        _info(name, values.onnx, None)
         if isinstance(values, DType)
-        else helper.make_tensor_value_info(name, dtype_of(values).onnx, values.shape)
+        else _info(name, dtype_of(values).onnx, values.shape)
         for name, values in tensors.items()
     ]
+
+
+@lru_cache(maxsize=4096)  # a suite has few names and shapes, and each graph copies its own
+def _info(name: str, element_type: int, shape: tuple[int, ...] | None) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, element_type, shape)
