@@ -12,6 +12,7 @@ from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
 from rnncli.cases.findings import Findings
 from rnncli.cases.frame import Frame, memory, size_names
 from rnncli.cases.input_reader import read_input
+from rnncli.cases.mappings import read_mapping
 from rnncli.cases.yaml_reader import Node, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.numerics import DType, dtype_named
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from rnncli.cases.yaml_reader import Key
     from rnncli.numerics import Array
     from rnncli.operators import Input, Operator
 
@@ -159,13 +159,7 @@ class ConfigKeys:
 
     def seed(self) -> int:
         """Return the seed, 0 where there is none."""
-        node = self._entry("seed")
-        if node.value is None:
-            return 0
-        if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
-            return int(node.value)  # type: ignore[arg-type]
-        self._find(node, f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}")
-        return 0
+        return read_seed(self._entry("seed"), self.findings)
 
     def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
         """Refuse sizes that this machine cannot hold, before anything is allocated."""
@@ -243,27 +237,28 @@ class ConfigKeys:
         """Return a mapping's entries; unknown keys are findings. A null is an empty mapping."""
         if node.value is None and node is not self.root:
             return {}
-        if not isinstance(node.value, dict):
-            whole = "a config" if node is self.root else f"'{what}s'"
-            self._find(node, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")
-            return {}
-        for key in node.value:
-            if known is not None and key not in known:
-                self.findings.add(key.place, _unknown(what, key, known))
-        return {str(key): value for key, value in node.value.items()}
+        whole = "a config" if node is self.root else f"'{what}s'"
+        entries = read_mapping(node, whole, what, known, self.findings)
+        return {str(key): value for key, value in entries.items()}
 
     def _find(self, node: Node, sentence: str) -> None:
         self.findings.add(node.place, sentence)
 
 
+def read_seed(node: Node, findings: Findings) -> int:
+    """Return a seed, 0 for a null."""
+    if node.value is None:
+        return 0
+    if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
+        return int(node.value)  # type: ignore[arg-type]
+    sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
+    findings.add(node.place, sentence)
+    return 0
+
+
 def _default(row: Input) -> Filling:
     name = DEFAULT_FILLS[row.role]
     return Filling(name, {p.name: p.default for p in FILLS[name].parameters})
-
-
-def _unknown(what: str, key: Key, known: Iterable[str]) -> str:
-    hint = did_you_mean(key, known) or f" (there are {', '.join(known)})"
-    return f"unknown {what} '{key:.40}'{hint}"
 
 
 def _is_integer(node: Node) -> bool:

@@ -29,6 +29,22 @@ def spec_names() -> list[str]:
     return [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
 
 
+def suite_names() -> list[str]:
+    """Return the names of the suites among the specs: ``core``."""
+    folder = "suites/"
+    return [name.removeprefix(folder) for name in spec_names() if name.startswith(folder)]
+
+
+def find_suite(name: str | Path) -> Path:
+    """Return the file of a suite: a path as it is, or the one that ships under that name.
+
+    Args:
+        name: a path, ``core`` or ``specs/suites/core.yaml``.
+    """
+    shipped = None if Path(name).exists() else find_spec(str(name))
+    return shipped or Path(name)
+
+
 def find_spec(name: str) -> Path | None:
     """Return the file of a spec, or None when there is none of that name.
 

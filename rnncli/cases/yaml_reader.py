@@ -96,14 +96,22 @@ def read_yaml(path: str | Path) -> Node:
         UnreadableFile: it cannot be read or is larger than 1 MiB.
         ConfigError: it is not one well-formed document; every finding has its place.
     """
+    return parse_yaml(read_source(path), str(path))
+
+
+def read_source(path: str | Path) -> bytes:
+    """Return the bytes of a YAML file; of one too large, enough for `parse_yaml` to refuse it.
+
+    Raises:
+        UnreadableFile: it cannot be read.
+    """
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+            return file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise UnreadableFile(f"{path}: {error.strerror or error}") from error
     except ValueError as error:  # a NUL in the path
         raise UnreadableFile(f"{str(path)!r}: {error}") from error
-    return parse_yaml(data, str(path))
 
 
 def parse_yaml(source: bytes | str, name: str) -> Node:

@@ -1,0 +1,208 @@
+"""Covering arrays: few rows in which every feasible pair, or triple, of levels occurs.
+
+A factor has a number of levels; a row gives each factor one of them. Conditions say which levels
+of a few factors go together. Ids of vectors depend on the rows, so the algorithm is our own, works
+on integers alone, and must never come to return other rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Row: TypeAlias = "tuple[int, ...]"
+
+
+class Condition(Protocol):
+    """Something that must hold among the levels of a few factors."""
+
+    @property
+    def scope(self) -> Row:
+        """The factors it looks at, at least one."""
+
+    def holds(self, levels: Mapping[int, int] | Row, /) -> bool:
+        """Whether levels keep it that name every factor of its scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Which levels of some factors go together: a condition that lists them.
+
+    Attributes:
+        scope: the factors, at least one.
+        allowed: the levels that may stand there, in that order.
+    """
+
+    scope: Row
+    allowed: frozenset[Row]
+
+    def holds(self, levels: Mapping[int, int] | Row) -> bool:
+        """Whether levels keep it that name every factor of its scope."""
+        return tuple([levels[factor] for factor in self.scope]) in self.allowed
+
+
+class Table:
+    """Factors, and the conditions on their levels.
+
+    Attributes:
+        counts: how many levels each factor has.
+        conditions: all must hold.
+    """
+
+    def __init__(self, counts: Sequence[int], conditions: Iterable[Condition] = ()) -> None:
+        self.counts = tuple(counts)
+        self.conditions = tuple(conditions)
+        self._touching: dict[int, list[Condition]] = {}
+        for condition in self.conditions:
+            for factor in condition.scope:
+                self._touching.setdefault(factor, []).append(condition)
+        # Those in most conditions first: a contradiction then shows before much is tried.
+        self._order = sorted(self._touching, key=lambda f: (-len(self._touching[f]), f))
+        self._known: dict[Row, bool] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every row that keeps the conditions, the last factor turning fastest."""
+        rows: Iterable[Row] = ((),)
+        for factor, count in enumerate(self.counts):
+            due = [c for c in self._touching.get(factor, ()) if max(c.scope) == factor]
+            rows = _longer(rows, count, due)
+        return iter(rows)
+
+    def extends(self, levels: Mapping[int, int]) -> bool:
+        """Whether a row that keeps the conditions has these levels, factor -> level."""
+        key = tuple([levels.get(factor, -1) for factor in self._order])
+        if key not in self._known:
+            chosen = {f: level for f, level in levels.items() if f in self._touching}
+            sound = all(c.holds(chosen) for c in self.conditions if chosen.keys() >= {*c.scope})
+            self._known[key] = sound and self._completes(chosen)
+        return self._known[key]
+
+    def _completes(self, chosen: dict[int, int]) -> bool:
+        """Try levels for the rest, one factor after the other."""
+        factor = next((f for f in self._order if f not in chosen), None)
+        if factor is None:
+            return True
+        known = {*chosen, factor}
+        due = [c for c in self._touching[factor] if known >= {*c.scope}]
+        tries = ({**chosen, factor: level} for level in range(self.counts[factor]))
+        return any(all(c.holds(t) for c in due) and self._completes(t) for t in tries)
+
+
+def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterator[Row]:
+    """Add one factor to every row, where the conditions that end with it hold."""
+    for row in rows:
+        for level in range(count):
+            longer = (*row, level)
+            if all(condition.holds(longer) for condition in due):
+                yield longer
+
+
+def count_tuples(counts: Sequence[int], strength: int) -> int:
+    """Return how many tuples of levels there are of so many different factors."""
+    # The coefficient of x^strength in the product of (1 + count*x).
+    coefficients = [1] + [0] * strength
+    for count in counts:
+        for k in range(strength, 0, -1):
+            coefficients[k] += count * coefficients[k - 1]
+    return coefficients[strength]
+
+
+def covering_array(table: Table, strength: int) -> list[Row]:
+    """Return rows in which every tuple of `strength` levels occurs that any row can have.
+
+    Greedy: each row begins with the first tuple not covered yet and is completed level by level,
+    in several orders of the factors; the one that covers most is taken.
+
+    Args:
+        table: factors and conditions; every row keeps them.
+        strength: 2 for pairs, 3 for triples; all factors where there are fewer.
+    """
+    goals = _Goals(table, min(strength, len(table.counts)))
+    rows: list[Row] = []
+    left = goals.everything
+    while left:
+        tries = [goals.row(left, start, rows) for start in range(max(len(table.counts), 1))]
+        rows.append(max(tries, key=lambda row: (left & goals.covered(row)).bit_count()))
+        left &= ~goals.covered(rows[-1])
+    return goals.without_redundant(rows)
+
+
+class _Goals:
+    """The tuples to cover, as sets of bits: bit k of an integer stands for tuple k."""
+
+    def __init__(self, table: Table, strength: int) -> None:
+        self.table = table
+        self.tuples = [dict(zip(f, levels, strict=True)) for f, levels in _tuples(table, strength)]
+        self.everything = (1 << len(self.tuples)) - 1
+        self.involving = [0] * len(table.counts)
+        with_level = [[0] * count for count in table.counts]
+        for k, levels in enumerate(self.tuples):
+            for factor, level in levels.items():
+                self.involving[factor] |= 1 << k
+                with_level[factor][level] |= 1 << k
+        # Tuples that a row with that level can still cover, or covers.
+        self.compatible = [
+            [self.everything & ~self.involving[f] | bits for bits in with_level[f]]
+            for f in range(len(table.counts))
+        ]
+
+    def covered(self, row: Row) -> int:
+        """Return the tuples that occur in a row."""
+        bits = self.everything
+        for factor, level in enumerate(row):
+            bits &= self.compatible[factor][level]
+        return bits
+
+    def row(self, left: int, start: int, rows: Sequence[Row]) -> Row:
+        """Complete the first tuple that is left, the factors in their order from `start` on."""
+        levels = dict(self.tuples[(left & -left).bit_length() - 1])
+        for factor, level in levels.items():
+            left &= self.compatible[factor][level]
+        count = len(self.table.counts)
+        open_factors = [f % count for f in range(start, start + count) if f % count not in levels]
+        while open_factors:
+            factor = open_factors.pop(0)
+            pending = reduce(or_, (self.involving[f] for f in open_factors), 0)
+            levels[factor] = self._best(factor, levels, left, pending, rows)
+            left &= self.compatible[factor][levels[factor]]
+        return tuple(levels[factor] for factor in range(count))
+
+    def _best(
+        self, factor: int, levels: Mapping[int, int], left: int, pending: int, rows: Sequence[Row]
+    ) -> int:
+        """Return the level that covers most now, may cover most later, was used least so far."""
+
+        def merit(level: int) -> tuple[int, int, int, int]:
+            bits = left & self.compatible[factor][level]
+            used = sum(row[factor] == level for row in rows)
+            return (bits & ~pending).bit_count(), bits.bit_count(), -used, -level
+
+        possible = [
+            level
+            for level in range(self.table.counts[factor])
+            if self.table.extends({**levels, factor: level})
+        ]
+        return max(possible, key=merit)
+
+    def without_redundant(self, rows: list[Row]) -> list[Row]:
+        """Leave out rows, last first, whose tuples all occur in others."""
+        kept = {row: self.covered(row) for row in rows}
+        for row in reversed(rows):
+            others = reduce(or_, (bits for other, bits in kept.items() if other != row), 0)
+            if kept[row] & ~others == 0:
+                del kept[row]
+        return list(kept)
+
+
+def _tuples(table: Table, strength: int) -> Iterator[tuple[Row, Row]]:
+    """Yield every feasible tuple: factors and their levels."""
+    for factors in itertools.combinations(range(len(table.counts)), strength):
+        for levels in itertools.product(*(range(table.counts[f]) for f in factors)):
+            if table.extends(dict(zip(factors, levels, strict=True))):
+                yield factors, levels

@@ -1,0 +1,180 @@
+"""Reads a case of a suite: its settings, its axes, its flags, and the rows they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rnncli.cases.axes import Axis, Factor, known_paths, read_axes
+from rnncli.cases.expansion import STRATEGIES, Expansion
+from rnncli.cases.mappings import read_mapping, unknown
+from rnncli.cases.settings import SECTIONS, flatten, is_known
+from rnncli.cases.suite_keys import CASE_KEYS, EXPANSION_KEYS, GOLDENS, WEIGHTS, Keys, read_flags
+from rnncli.cases.template import Template, versions_of
+from rnncli.cases.yaml_reader import Key, Node, shown
+from rnncli.operators import OPERATORS
+from rnncli.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from rnncli.cases.covering import Row
+    from rnncli.cases.findings import Findings
+    from rnncli.cases.settings import Path, Setting
+    from rnncli.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A case of a suite, and which of its combinations become cases.
+
+    Attributes:
+        template: the case.
+        rows: levels of its factors.
+        flags: of all of them.
+        axis_flags: label -> more flags of those that carry it.
+        golden: a row of `GOLDENS`.
+        profile: the name of a profile.
+    """
+
+    template: Template
+    rows: list[Row]
+    flags: tuple[Key, ...]
+    axis_flags: Mapping[str, tuple[Key, ...]]
+    golden: str
+    profile: str
+
+
+def merged(below: Mapping[Key, Node], above: Mapping[Key, Node]) -> dict[Key, Node]:
+    """Lay one case over another: sections name by name, other keys whole; a null section is empty.
+
+    Args:
+        below: the defaults.
+        above: what goes before them.
+    """
+    entries = dict(below)
+    for key, node in above.items():
+        under = entries.pop(key, None)  # the key of the upper one has the place that counts
+        if key in SECTIONS and under is not None and isinstance(under.value, dict):
+            if isinstance(node.value, dict):
+                node = Node({**under.value, **node.value}, node.place)  # noqa: PLW2901
+            elif node.value is None:
+                node = under  # noqa: PLW2901
+        entries[key] = node
+    return entries
+
+
+def read_plan(
+    name: Key,
+    node: Node,
+    defaults: Mapping[Key, Node],
+    suite: tuple[str, str],
+    findings: Findings,
+) -> Plan:
+    """Read one case.
+
+    Args:
+        name: its name.
+        node: what stands there.
+        defaults: laid under it.
+        suite: golden and profile, where the case has none of its own.
+        findings: gets what is wrong.
+    """
+    own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
+    keys = Keys(node, merged(defaults, own), findings)
+    golden, profile = suite
+    known = known_paths(_candidates(keys))
+    template = Template(
+        str(name), name.place, dict(_fixed(keys, known)), tuple(_factors(keys, known))
+    )
+    _check_weights(template, findings)
+    expansion = Expansion(
+        template,
+        STRATEGIES[keys.choice("strategy", STRATEGIES, "product")],
+        keys.items("exclude"),
+        keys.items("include"),
+        findings,
+    )
+    return Plan(
+        template=template,
+        rows=expansion.rows(),
+        flags=read_flags(keys.entry("flags"), findings),
+        axis_flags=_axis_flags(keys, template),
+        golden=keys.choice("golden", GOLDENS, golden),
+        profile=keys.choice("profile", PROFILES, profile),
+    )
+
+
+def _candidates(keys: Keys) -> list[Operator]:
+    """Return every version of the operators a case names, or all where it names none we know."""
+    nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
+    words = [word for node in nodes if node is not None for word in _words(node)]
+    rows = [row for word in words for row in versions_of(word.partition("-")[0])]
+    return rows or list(OPERATORS.values())
+
+
+def _words(node: Node) -> Iterator[str]:
+    """Yield the texts in a value."""
+    if isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node.value, tuple | dict):
+        children = node.value.values() if isinstance(node.value, dict) else node.value
+        for child in children:
+            yield from _words(child)
+
+
+def _fixed(keys: Keys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
+    """Yield the settings that stand outside the axes; names no version has are findings."""
+    entries = {k: n for k, n in keys.entries.items() if k not in EXPANSION_KEYS}
+    for path, setting in flatten(entries).items():
+        if len(path) == 1 and path[0] in SECTIONS:
+            if setting.node.value is not None:
+                keys.find(
+                    setting.node,
+                    f"'{path[0]}' must be a mapping, NAME: VALUE, got {shown(setting.node)}",
+                )
+        elif is_known(path, setting.key, known, keys.findings):
+            yield path, setting
+
+
+def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:
+    """Yield the factors: each axis of `matrix`, then those of `zip` as one."""
+    matrix = read_axes(keys.mapping("matrix", "axis"), known, keys.findings)
+    zipped = read_axes(keys.mapping("zip", "axis"), known, keys.findings)
+    _refuse_overlaps([*matrix, *zipped], keys.findings)
+    lengths = {axis.name: len(axis.levels) for axis in zipped}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+        keys.find(keys.entry("zip"), f"the axes of 'zip' must be equally long: {listed}")
+    yield from (Factor((axis,)) for axis in matrix)
+    if zipped:
+        yield Factor(zipped)
+
+
+def _refuse_overlaps(axes: list[Axis], findings: Findings) -> None:
+    """Find two axes that set the same thing: one of them would be ignored."""
+    setters: dict[Path, Axis] = {}
+    for axis in axes:
+        for path in {path: None for level in axis.levels for path in level.settings}:
+            first = setters.setdefault(path, axis)
+            if first is not axis:
+                sentence = f"axes '{first.name}' and '{axis.name}' both set '{path[-1]}'"
+                findings.add(axis.place, sentence)
+
+
+def _check_weights(template: Template, findings: Findings) -> None:
+    """Find words that say nothing about where weights stand."""
+    path = ("weights",)
+    levels = [settings for factor in template.levels for settings in factor]
+    for settings in (template.fixed, *levels):
+        node = settings[path].node if path in settings else None
+        if node is not None and node.value not in (None, *WEIGHTS):
+            findings.add(node.place, unknown("weights", shown(node).strip("'"), WEIGHTS))
+
+
+def _axis_flags(keys: Keys, template: Template) -> dict[str, tuple[Key, ...]]:
+    """Return the flags that labels bring."""
+    axes = [axis for factor in template.factors for axis in factor.axes]
+    labels = {level.label: None for axis in axes for level in axis.levels if level.label}
+    entries = keys.mapping("axis_flags", "label", labels)
+    return {str(label): read_flags(node, keys.findings) for label, node in entries.items()}

@@ -1,0 +1,88 @@
+"""`-k EXPR`: words with and, or, not and parentheses, as pytest has them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from rnncli.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+Test: TypeAlias = "Callable[[str], bool]"
+
+# How tightly each binds, and how many operands it takes.
+_OPERATORS: Mapping[str, tuple[int, int]] = {"or": (1, 2), "and": (2, 2), "not": (3, 1)}
+_TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
+
+
+class Selection:
+    """An expression, ready to be asked about many cases.
+
+    Args:
+        expression: `LSTM and not (float16 or bfloat16)`; nothing selects everything.
+
+    Raises:
+        InvalidRequest: it is not an expression; the sentence says where.
+    """
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self._steps = list(_postfix(expression))
+
+    def __call__(self, test: Test) -> bool:
+        """Whether a case is selected.
+
+        Args:
+            test: whether a word, in lower case, is true of the case.
+        """
+        stack: list[bool] = []
+        for kind, word in self._steps:
+            if kind == "word":
+                stack.append(test(word))
+            elif kind == "not":
+                stack.append(not stack.pop())
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append(left and right if kind == "and" else left or right)
+        return stack.pop() if stack else True
+
+
+def _postfix(expression: str) -> Iterator[tuple[str, str]]:
+    """Yield words and operators, each operator after its operands (Dijkstra's shunting yard)."""
+    waiting: list[str] = []
+    operand_due = bool(expression.strip())
+    for match in _TOKEN.finditer(expression):
+        token = match[1]
+        kind = token.lower()
+        if (kind in {"and", "or", ")"}) == operand_due:
+            wanted = "a word" if operand_due else "and, or or the end"
+            raise InvalidRequest(_wrong(expression, match.start(1), f"{wanted} is due"))
+        if kind == ")":
+            yield from _popped(waiting, 0)
+            if not waiting:
+                raise InvalidRequest(_wrong(expression, match.start(1), "nothing to close"))
+            waiting.pop()
+        elif kind == "(" or kind in _OPERATORS:
+            if kind in {"and", "or"}:
+                yield from _popped(waiting, _OPERATORS[kind][0])
+            waiting.append(kind)
+            operand_due = True
+        else:
+            yield "word", kind
+            operand_due = False
+    if operand_due or "(" in waiting:
+        missing = "a word" if operand_due else "a closing parenthesis"
+        raise InvalidRequest(_wrong(expression, len(expression), f"{missing} is missing"))
+    yield from _popped(waiting, 0)
+
+
+def _popped(waiting: list[str], least: int) -> Iterator[tuple[str, str]]:
+    """Yield the operators that wait and bind at least as tightly, down to a parenthesis."""
+    while waiting and waiting[-1] != "(" and _OPERATORS[waiting[-1]][0] >= least:
+        yield waiting.pop(), ""
+
+
+def _wrong(expression: str, position: int, sentence: str) -> str:
+    return f"cannot select by '{expression}': {sentence} at character {position + 1}"

@@ -1,0 +1,366 @@
+"""Suites: many cases from a few lines of YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rnncli.cases.axes import LABEL, LABEL_WANTED
+from rnncli.cases.breakage import read_breakage
+from rnncli.cases.config import read_case
+from rnncli.cases.config_keys import DEFAULT_DTYPE, read_seed
+from rnncli.cases.expansion import MOST_CASES
+from rnncli.cases.findings import Findings
+from rnncli.cases.library import find_suite
+from rnncli.cases.mappings import read_mapping
+from rnncli.cases.plan import read_plan
+from rnncli.cases.selection import Selection
+from rnncli.cases.settings import Setting, assemble
+from rnncli.cases.suite_keys import (
+    CASE_KEYS,
+    DEFAULT_GOLDEN,
+    DEFAULT_PROFILE,
+    DEFAULT_WEIGHTS,
+    GOLDENS,
+    SUITE_KEYS,
+    Keys,
+)
+from rnncli.cases.yaml_reader import Node, parse_yaml, read_source, shown
+from rnncli.errors import (
+    ConfigError,
+    InvalidOperator,
+    InvalidRequest,
+    NothingSelected,
+    did_you_mean,
+)
+from rnncli.operators import problems
+from rnncli.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rnncli.cases.breakage import Breakage
+    from rnncli.cases.case import Case
+    from rnncli.cases.covering import Row
+    from rnncli.cases.plan import Plan
+    from rnncli.cases.template import Template
+    from rnncli.cases.yaml_reader import Key
+    from rnncli.errors import Place
+    from rnncli.operators import Operator
+
+LONGEST_ID = 120
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One case of a suite, known by its labels; read when it is asked for.
+
+    Attributes:
+        id: ``lstm_14_peepholes_reverse_float16``; a part of every input's seed.
+        operator: the row.
+        dtype: the name of the element type of its floating-point tensors.
+        flags: what it can find, keys of the suite's notes.
+        labels: of each axis; "" for a value without one.
+        weights: where W, R, B and P stand in a model: a row of `WEIGHTS`.
+        golden: how expected values are made: a row of `GOLDENS`.
+        profile: the name of the profile of its tolerances.
+        breakage: what makes it invalid, where it must be rejected.
+    """
+
+    id: str
+    operator: Operator
+    dtype: str
+    flags: tuple[str, ...]
+    labels: Mapping[str, str]
+    weights: str
+    golden: str
+    profile: str
+    breakage: Breakage | None
+    _template: Template = field(repr=False)
+    _row: Row = field(repr=False)
+    _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
+
+    def is_called(self, word: str) -> bool:
+        """Whether a word in lower case is a part of the id, or a flag."""
+        return word in self.id or any(word == flag.lower() for flag in self.flags)
+
+    @property
+    def place(self) -> Place:
+        """Where the suite says what the case is."""
+        return self._template.place
+
+    def case(self) -> Case:
+        """Read the case; one that must be rejected is still the valid one.
+
+        Raises:
+            ConfigError: it is wrong; every finding has its place.
+        """
+        template = self._template
+        settings = template.settings(self._row)
+        op = settings["op",]
+        named = Node(self.operator.name, op.node.place)
+        for name in ("opset", "weights", "breaks"):
+            settings.pop((name,), None)
+        settings["op",] = Setting(op.key, named)
+        seed, folder = self._origin
+        return read_case(assemble(settings, template.place), self.id, folder, seed=seed)
+
+    def refusal(self) -> InvalidOperator | None:
+        """Return the error that the broken case ends with; None when nothing is wrong with it.
+
+        Raises:
+            ConfigError: the case is wrong even before it is broken.
+        """
+        case = self.case()
+        attributes, inputs = case.attributes, case.inputs
+        if self.breakage is not None:
+            attributes, inputs = self.breakage.apply(attributes, inputs)
+        found = [*problems(self.operator, attributes, inputs, case.outputs, case.readings)]
+        return InvalidOperator(f"{self.id} ({self.operator})", found) if found else None
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """Cases that belong together.
+
+    Attributes:
+        name: of the suite.
+        summary: one sentence: what it is for.
+        seed: all random inputs depend on it.
+        golden: how expected values are made, where a case does not say.
+        profile: the name of a profile, where a case does not say.
+        notes: flag -> which bug it finds.
+        entries: in the order of the file.
+        source: the YAML.
+        file: what messages call it.
+        folder: where the files it names lie.
+    """
+
+    name: str
+    summary: str
+    seed: int
+    golden: str
+    profile: str
+    notes: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    source: bytes | str
+    file: str
+    folder: Path
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Entry]:
+        """The entries by id."""
+        return {entry.id: entry for entry in self.entries}
+
+    def entry(self, case_id: str) -> Entry:
+        """Return one case.
+
+        Raises:
+            InvalidRequest: there is none of that id.
+        """
+        if case_id in self.by_id:
+            return self.by_id[case_id]
+        hint = did_you_mean(case_id, self.by_id)
+        raise InvalidRequest(f"{self.file}: no case '{case_id:.200}'{hint}")
+
+    def select(self, expression: str) -> tuple[Entry, ...]:
+        """Return the cases an expression selects.
+
+        Args:
+            expression: words with and, or, not and parentheses; a word is a part of an id, or a
+                flag. Nothing selects all.
+
+        Raises:
+            InvalidRequest: it is not an expression.
+            NothingSelected: no case is selected.
+        """
+        selection = Selection(expression)
+        chosen = tuple(entry for entry in self.entries if selection(entry.is_called))
+        if not chosen:
+            why = f"'{expression}' selects" if expression.strip() else "there is"
+            raise NothingSelected(f"{self.file}: {why} no case of {len(self.entries)}")
+        return chosen
+
+
+def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:
+    """Read a suite file; no case of it is read yet.
+
+    Args:
+        path: the file, or the name of a suite that ships with the package; other files it names
+            lie relative to it.
+        seed: replaces the file's.
+
+    Raises:
+        ConfigError: the file is wrong; every finding has its place.
+        UnreadableFile: it cannot be read.
+    """
+    path = find_suite(path)
+    return parse_suite(read_source(path), str(path), path.parent, seed=seed)
+
+
+def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | None = None) -> Suite:
+    """Read the text of a suite.
+
+    Args:
+        source: the text, or its UTF-8 bytes.
+        name: what messages call it.
+        folder: where the files it names lie.
+        seed: replaces the text's.
+
+    Raises:
+        ConfigError: the text is wrong; every finding has its place.
+        UnreadableFile: it is larger than 1 MiB.
+    """
+    root = parse_yaml(source, name)
+    findings = Findings()
+    entries = read_mapping(root, "a suite", "key", SUITE_KEYS, findings)
+    keys = Keys(root, entries, findings)
+    written = read_seed(keys.entry("seed"), findings)
+    golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
+    profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
+    plans = [
+        read_plan(
+            case, node, keys.mapping("defaults", "key", CASE_KEYS), (golden, profile), findings
+        )
+        for case, node in _cases(keys)
+    ]
+    origin = written if seed is None else seed, folder
+    made = tuple(_entries(plans, origin, findings))
+    notes = _notes(keys, plans, made)
+    title, summary = _name(keys), keys.text("summary", required=True)
+    findings.raise_any()
+    return Suite(title, summary, origin[0], golden, profile, notes, made, source, name, folder)
+
+
+def is_suite(root: Node) -> bool:
+    """Whether YAML that was read is a suite rather than a config."""
+    return isinstance(root.value, dict) and ("suite" in root.value or "cases" in root.value)
+
+
+def suite_findings(path: str | Path) -> list[tuple[Place, str]]:
+    """Return everything that is wrong with a suite file and with every case of it.
+
+    Raises:
+        UnreadableFile: it cannot be read.
+    """
+    findings: dict[tuple[Place, str], str] = {}
+    try:
+        for entry in load_suite(path).entries:
+            for finding in _findings_of(entry):
+                findings.setdefault(finding, entry.id)
+    except ConfigError as error:
+        return list(error.findings)
+    return [(place, f"{sentence} [{case}]") for (place, sentence), case in findings.items()]
+
+
+def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
+    try:
+        if entry.breakage is None:
+            entry.case()
+        elif entry.refusal() is None:
+            return ((entry.place, f"{entry.breakage.written} breaks nothing"),)
+    except ConfigError as error:
+        return error.findings
+    return ()
+
+
+def _name(keys: Keys) -> str:
+    name = keys.text("suite", required=True)
+    if name and not LABEL.fullmatch(name):
+        keys.find(keys.entry("suite"), f"a suite's name holds {LABEL_WANTED}, got '{name:.40}'")
+    return name
+
+
+def _cases(keys: Keys) -> Iterator[tuple[Key, Node]]:
+    """Yield the cases whose names can be a part of an id."""
+    cases = keys.mapping("cases", "case")
+    if not cases:
+        keys.find(keys.entry("cases"), "'cases' must name at least one case")
+    for name, node in cases.items():
+        if LABEL.fullmatch(name):
+            yield name, node
+        else:
+            keys.findings.add(name.place, f"a case's name holds {LABEL_WANTED}, got '{name:.40}'")
+
+
+def _entries(plans: list[Plan], origin: tuple[int, Path], findings: Findings) -> Iterator[Entry]:
+    """Yield the cases of all plans; an id that is too long or not unique is a finding."""
+    known: dict[str, Place] = {}
+    for plan in plans:
+        place = plan.template.place
+        for row in plan.rows:
+            entry = _entry(plan, row, origin, findings)
+            if len(entry.id) > LONGEST_ID:
+                findings.add(
+                    place, f"an id of {len(entry.id)} characters, {LONGEST_ID} is most: {entry.id}"
+                )
+            if entry.id in known:
+                findings.add(
+                    place, f"a second case is called {entry.id}, as on line {known[entry.id].line}"
+                )
+            known[entry.id] = place
+            if len(known) > MOST_CASES:
+                findings.add(place, f"the suite has more than {MOST_CASES:,} cases from here on")
+                return
+            yield entry
+
+
+def _entry(plan: Plan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
+    template = plan.template
+    operator = template.operator(row)
+    assert not isinstance(operator, str)  # the rules saw to that
+    labels = template.labels(row)
+    more = [flag for label in labels.values() for flag in plan.axis_flags.get(label, ())]
+    return Entry(
+        id="_".join((operator.type.lower(), str(operator.version), *template.words(row))),
+        operator=operator,
+        dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
+        flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),
+        labels=labels,
+        weights=str(template.plain(("weights",), row) or DEFAULT_WEIGHTS),
+        golden=plan.golden,
+        profile=plan.profile,
+        breakage=_breakage(template, row, operator, findings),
+        _template=template,
+        _row=row,
+        _origin=origin,
+    )
+
+
+def _breakage(
+    template: Template, row: Row, operator: Operator, findings: Findings
+) -> Breakage | None:
+    setting = template.setting(("breaks",), row)
+    if setting is None or setting.node.value is None:
+        return None
+    present = [
+        tensor.name
+        for tensor in operator.inputs
+        if not tensor.optional or template.plain(("inputs", tensor.name), row) is not None
+    ]
+    return read_breakage(setting.node, operator, present, findings)
+
+
+def _notes(keys: Keys, plans: list[Plan], entries: tuple[Entry, ...]) -> dict[str, str]:
+    """Return the notes; each flag in use has one, and each is that of a flag in use."""
+    notes = keys.mapping("notes", "flag")
+    used = {flag for entry in entries for flag in entry.flags}
+    written = [
+        flag
+        for plan in plans
+        for flags in (plan.flags, *plan.axis_flags.values())
+        for flag in flags
+    ]
+    for flag in written:
+        if flag not in notes:
+            keys.findings.add(
+                flag.place, f"flag '{flag:.40}' has no note{did_you_mean(flag, notes)}"
+            )
+    for flag, node in notes.items():
+        if not isinstance(node.value, str) or not node.value:
+            keys.find(node, f"the note of '{flag}' must be text, got {shown(node)}")
+        if entries and flag not in used:
+            keys.findings.add(flag.place, f"no case has the flag '{flag:.40}'")
+    return {str(flag): str(node.value) for flag, node in notes.items()}
