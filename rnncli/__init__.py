@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.cases.config import load_config as load_case
+    from rnncli.cases.suite import load_suite
     from rnncli.formats import read_tensors, write_tensors
     from rnncli.graph.evaluator import evaluate_model
     from rnncli.graph.loading import load_model
@@ -22,6 +23,7 @@ __all__ = [
     "evaluate_model",
     "load_case",
     "load_model",
+    "load_suite",
     "read_tensors",
     "write_tensors",
 ]
@@ -34,6 +36,7 @@ _ELSEWHERE = {
     "evaluate_model": "rnncli.graph.evaluator:evaluate_model",
     "load_case": "rnncli.cases.config:load_config",
     "load_model": "rnncli.graph.loading:load_model",
+    "load_suite": "rnncli.cases.suite:load_suite",
     "read_tensors": "rnncli.formats:read_tensors",
     "write_tensors": "rnncli.formats:write_tensors",
 }

@@ -239,20 +239,26 @@ def is_suite(root: Node) -> bool:
     return isinstance(root.value, dict) and ("suite" in root.value or "cases" in root.value)
 
 
-def suite_findings(path: str | Path) -> list[tuple[Place, str]]:
-    """Return everything that is wrong with a suite file and with every case of it.
+def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[Place, str]]:
+    """Return everything that is wrong with a suite and with every case of it.
+
+    Args:
+        source: the text, or its UTF-8 bytes.
+        name: what messages call it.
+        folder: where the files it names lie.
 
     Raises:
-        UnreadableFile: it cannot be read.
+        UnreadableFile: it is larger than 1 MiB.
     """
-    findings: dict[tuple[Place, str], str] = {}
     try:
-        for entry in load_suite(path).entries:
-            for finding in _findings_of(entry):
-                findings.setdefault(finding, entry.id)
+        entries = parse_suite(source, name, folder).entries
     except ConfigError as error:
         return list(error.findings)
-    return [(place, f"{sentence} [{case}]") for (place, sentence), case in findings.items()]
+    first: dict[tuple[Place, str], str] = {}
+    for entry in entries:
+        for finding in _findings_of(entry):
+            first.setdefault(finding, entry.id)
+    return [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
 
 
 def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:

@@ -27,8 +27,9 @@ COMPLETE = "_RNNCLI_COMPLETE"
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": (
         "rnncli.cli.run:run",
-        "Evaluate models and operator configs; print a summary, write outputs.",
+        "Evaluate models, operator configs and suites; print a summary, write outputs.",
     ),
+    "list": ("rnncli.cli.list:list_cases", "List the cases a suite expands to."),
     "inspect": (
         "rnncli.cli.inspect:inspect",
         "Show a config with every default filled in, or a model's recurrent nodes.",
@@ -42,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
     "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
     "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
-    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of operator configs."),
+    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of operator configs or of suites."),
 }
 
 

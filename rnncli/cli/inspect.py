@@ -14,10 +14,11 @@ from rnncli.reports.tables import print_json_line
 @click.argument("target", type=TARGET)
 @json_option
 def inspect(target: str, as_json: bool) -> None:
-    """Show a config with every default filled in, a model's recurrent nodes, or a pack.
+    """Show a config with every default filled in, a case of a suite, a model or a pack.
 
-    A config is printed as YAML that gives the same case. Of a model: its inputs and outputs, then
-    each recurrent node with its place, attributes (defaults included) and the shapes of its inputs.
+    A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
+    flags and what each finds. Of a model: its inputs and outputs, then each recurrent node with its
+    place, attributes (defaults included) and the shapes of its inputs.
     Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
     not what its checksum says; its digest stands for all of it.
     """
@@ -29,10 +30,13 @@ def inspect(target: str, as_json: bool) -> None:
 
 def _record(target: str) -> dict[str, Any]:
     from rnncli.reports.inspection import model_record, pack_record
-    from rnncli.running.target import Case, describe, load_target
+    from rnncli.reports.suites import case_record
+    from rnncli.running.target import Case, describe, entry_of, load_target
     from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(target):
         return pack_record(open_pack(target))
+    if named := entry_of(target):
+        return case_record(*named)
     loaded = load_target(target)
     return describe(loaded) if isinstance(loaded, Case) else model_record(loaded)

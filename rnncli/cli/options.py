@@ -80,11 +80,41 @@ def _readings() -> Iterable[str]:
     return [f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices]
 
 
+def _suites() -> Iterable[str]:
+    from rnncli.cases.library import suite_names
+
+    return suite_names()
+
+
+class PathOrName(click.Path):
+    """A path, or a name from one of our tables."""
+
+    def __init__(self, known: Callable[[], Iterable[str]]) -> None:
+        super().__init__(path_type=str)
+        self.names = Name("name", known)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the names, then files."""
+        named = self.names.shell_complete(ctx, param, incomplete)
+        return [*named, *super().shell_complete(ctx, param, incomplete)]
+
+
 OPERATOR = Name("operator", _operators)
 TARGET = click.Path(path_type=str, allow_dash=True)
+SUITE = PathOrName(_suites)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON lines, one object per case."
+)
+selection_option = click.option(
+    "-k",
+    "selection",
+    default="",
+    metavar="EXPR",
+    help="Only cases that EXPR selects: words with and, or, not and parentheses; a word is a part"
+    " of an id, or a flag.",
 )
 backend_option = click.option(
     "--backend",

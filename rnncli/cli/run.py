@@ -113,11 +113,11 @@ def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
-    """Evaluate models and operator configs; print a summary, write outputs.
+    """Evaluate models, operator configs and suites; print a summary, write outputs.
 
-    TARGET is model.onnx (or .textproto, .json, .onnxtxt), config.yaml, a folder or archive with a
-    model and test_data_set_N/, the name of a config that ships with rnncli, or - for YAML on
-    standard input.
+    TARGET is model.onnx (or .textproto, .json, .onnxtxt), config.yaml, suite.yaml (every case that
+    is valid), suite.yaml::ID, a folder or archive with a model and test_data_set_N/, the name of a
+    config or suite that ships with rnncli, or - for a config on standard input.
 
     Inputs are those given; else those of the test data sets, whose outputs are then compared (by
     default with --atol 1e-5 --rtol 1e-3 --max-ulp 1); else generated from the declared shapes.
@@ -126,6 +126,7 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     rnncli run model.onnx -o out.npz
     rnncli run model.onnx --dim batch=2,seq=16 -i lengths=lens.npy
     rnncli run lstm_14_peepholes --reading clip-scope=gates --json
+    rnncli run core -j 2 -o outputs/
     ls models/*.onnx | rnncli run --from - -j 4 -o results/
     """
     from rnncli.reports.runs import RunPrinter

@@ -9,7 +9,7 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.formats import format_of
 from rnncli.formats.onnx_folder import ONNX_FOLDER
 from rnncli.running.batch import Task
-from rnncli.running.target import short_names
+from rnncli.running.target import cases_of, short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
     """Return the targets given and those listed one a line; blank lines and `#` lines are not.
 
+    A suite stands for all of its cases that are valid.
+
     Raises:
         NothingSelected: there are none.
     """
@@ -27,7 +29,10 @@ def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
     listed = [*targets, *(line for line in lines if line and not line.startswith("#"))]
     if not listed:
         raise NothingSelected("no target: name a model or a config, or list some with --from")
-    return listed
+    cases = [case for target in listed for case in cases_of(target)]
+    if not cases:
+        raise NothingSelected(f"{', '.join(listed)}: every case must be rejected; none can run")
+    return cases
 
 
 def plan(
