@@ -1,0 +1,49 @@
+"""Whether a case is fit to judge anybody: its tolerances finite, and small beside its values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.judging.exactness import exactness_problem
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array
+
+__all__ = ["LIMIT", "conditioning_problem", "exactness_problem"]
+
+# The largest tolerance of an output, as a part of its largest value.
+LIMIT = 0.05
+
+
+def conditioning_problem(wanted: Array, tolerance: Array) -> str:
+    """Return why an output cannot judge an implementation, or "" when it can.
+
+    An output that is all zeros has no size to compare with; its tolerance is compared with 1, the
+    size of what the activations return. An empty output is fine: it says that nothing comes out.
+
+    Args:
+        wanted: an output.
+        tolerance: of each of its elements, in its shape.
+    """
+    if not tolerance.size:
+        return ""
+    bad = ~np.isfinite(tolerance)
+    if bad.any():
+        where = _index(int(np.argmax(bad)), wanted.shape)
+        return f"nothing can be said about its element {where}: its tolerance is not finite"
+    size = np.abs(wanted.astype(np.float64))
+    largest = float(np.max(size, initial=0.0, where=np.isfinite(size))) or 1.0
+    worst = int(np.argmax(tolerance))
+    widest = float(tolerance.reshape(-1)[worst])
+    if widest <= LIMIT * largest:
+        return ""
+    return (
+        f"tolerance {widest:.3g} at {_index(worst, wanted.shape)} is {widest / largest:.0%} of the"
+        f" largest value {largest:.3g}; at most {LIMIT:.0%} tell a right result from a wrong one"
+    )
+
+
+def _index(position: int, shape: tuple[int, ...]) -> list[int]:
+    return [int(k) for k in np.unravel_index(position, shape)]

@@ -1,0 +1,62 @@
+"""Sums of products, and how far rounding may take them.
+
+Sums are held as one array [3, ...]: their values, the sums of their squared terms, and the moduli
+of the parts that an implementation may round on its own. To add sums is to add these arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array
+    from rnncli.profiles import Rounding
+
+
+def product(x: Array, weights: Array) -> Array:
+    """Return the sums of x [D, T, N, K] times weights [G, D, H, K], [3, G, D, T, N, H]."""
+    D, T, N, K = x.shape
+    G, _, H, _ = weights.shape
+    rows, columns = x.reshape(D, T * N, K), weights.swapaxes(2, 3)
+    sums = np.empty((3, G, D, T * N, H))
+    np.matmul(rows, columns, out=sums[0])
+    np.matmul(rows * rows, columns * columns, out=sums[1])
+    np.abs(sums[0], out=sums[2])
+    return sums.reshape(3, G, D, T, N, H)
+
+
+def bias_sums(bias: Array | None, gates: slice) -> Array | float:
+    """Return the biases of some gates, one term each; nothing where there are none."""
+    return 0.0 if bias is None else single(bias[gates])
+
+
+def single(term: Array) -> Array:
+    """Return one term as a sum, [3, ...]."""
+    return np.stack((term, term * term, np.abs(term)))
+
+
+def scaled(sums: Array, by: Array) -> Array:
+    """Return sums whose every term is multiplied; the product is one more thing to round."""
+    found: Array = sums * single(by)
+    found[2] += np.abs(found[0])
+    return found
+
+
+def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
+    """Return lambda standard deviations of the rounding errors of sums of so many terms.
+
+    For terms in no particular order a running sum is about as large as the root of the squared
+    terms, or a part of the whole, and each of the additions rounds it; the factor 2 leaves room for
+    products that round, blocks and unlucky orders. Each part may then be stored in the dtype, and
+    factors be rounded before they are multiplied.
+    """
+    root: Array = np.sqrt(sums[1])
+    adding = rounding.accumulator * math.sqrt(terms / 3)
+    root *= rounding.deviations * (2 * adding + math.sqrt(2) * rounding.factor)
+    root += rounding.deviations * adding * np.abs(sums[0])
+    root += rounding.deviations * math.sqrt(0.5) * rounding.unit * sums[2]
+    root += rounding.deviations * math.sqrt(terms) * rounding.floor
+    return root

@@ -1,0 +1,174 @@
+"""Profiles: what a correct implementation may round, and how far it may then be off.
+
+A profile is named in the vectors whose tolerances were derived for it. An implementation that
+accumulates in float16 must be judged by a profile that says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+
+from rnncli.errors import InvalidRequest, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.numerics import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """How sums of products are formed.
+
+    Attributes:
+        precision: significand bits of the running sum; 0 means those of the tensors. Never fewer
+            than the tensors have: float64 is summed in float64 by every profile.
+        factor_precision: significand bits that each factor of a product is rounded to first; 0
+            means that factors are taken as they are.
+        summary: in words.
+    """
+
+    precision: int
+    factor_precision: int
+    summary: str
+
+
+ACCUMULATORS: Mapping[str, Accumulator] = {
+    "float32": Accumulator(24, 0, "sums in float32, in float64 for float64 tensors"),
+    "dtype": Accumulator(0, 0, "sums in the tensors' own dtype"),
+    "tf32": Accumulator(24, 11, "products of factors rounded to 11 bits, summed in float32"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """A profile's errors for tensors of one dtype, as fractions of what is rounded.
+
+    Attributes:
+        unit: unit roundoff u of the dtype: largest relative error of a stored value.
+        accumulator: unit roundoff u_a of the running sums.
+        factor: unit roundoff of the factors of a product; 0 where they are exact.
+        floor: largest absolute error of a value stored near zero: half the smallest subnormal,
+            or the smallest normal where subnormals are flushed to zero.
+        relative: kr*u, the relative error allowed to an activation.
+        absolute: ka*u, its absolute error, where the usual formulas have one.
+        deviations: lambda, how many standard deviations are tolerated.
+    """
+
+    unit: float
+    accumulator: float
+    factor: float
+    floor: float
+    relative: float
+    absolute: float
+    deviations: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a correct implementation may do.
+
+    Attributes:
+        name: as suites, manifests and the command line spell it.
+        summary: one line.
+        accumulator: a row of `ACCUMULATORS`.
+        deviations: lambda: standard deviations tolerated; 0 means exact equality.
+        kr: units in the last place that an activation may be off.
+        ka: units of 1.0 that an activation may be off besides, where the usual formulas cancel.
+        flush_to_zero: subnormal values may be replaced by zero.
+    """
+
+    name: str
+    summary: str
+    accumulator: str = "float32"
+    deviations: float = 6.0
+    kr: float = 2.0
+    ka: float = 1.0
+    flush_to_zero: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing but the very same values is tolerated."""
+        return self.deviations == 0
+
+    def accumulation(self, dtype: DType) -> float:
+        """Return the unit roundoff u_a of sums over tensors of a dtype."""
+        bits = ACCUMULATORS[self.accumulator].precision or dtype.precision
+        return 2.0 ** -max(bits, dtype.precision)
+
+    def factor(self, dtype: DType) -> float:
+        """Return the unit roundoff of a product's factors; 0 where they are taken as stored."""
+        bits = ACCUMULATORS[self.accumulator].factor_precision
+        rounds = 0 < bits < dtype.precision <= ACCUMULATORS[self.accumulator].precision
+        return 2.0**-bits if rounds else 0.0
+
+    def rounding(self, dtype: DType) -> Rounding:
+        """Return the errors for tensors of a dtype."""
+        return _rounding(self, dtype)
+
+
+@cache
+def _rounding(profile: Profile, dtype: DType) -> Rounding:
+    unit = 2.0**-dtype.precision
+    info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    least = info.smallest_normal if profile.flush_to_zero else info.smallest_subnormal
+    return Rounding(
+        unit=unit,
+        accumulator=profile.accumulation(dtype),
+        factor=profile.factor(dtype),
+        floor=float(least) * (1 if profile.flush_to_zero else 0.5),
+        relative=profile.kr * unit,
+        absolute=profile.ka * unit,
+        deviations=profile.deviations,
+    )
+
+
+_ROWS = (
+    Profile("standard", "float32 accumulation, six deviations: every sound implementation passes"),
+    Profile(
+        "strict",
+        "float32 accumulation, three deviations and half the allowance for activations",
+        deviations=3.0,
+        kr=1.0,
+        ka=0.5,
+    ),
+    Profile(
+        "dtype-accumulator",
+        "sums in the tensors' own dtype, as float16 and bfloat16 hardware without wide sums",
+        accumulator="dtype",
+    ),
+    Profile("tf32", "products of factors rounded to 11 bits, summed in float32", "tf32"),
+    Profile(
+        "flush-to-zero",
+        "float32 accumulation; subnormal numbers may become zero",
+        flush_to_zero=True,
+    ),
+    Profile(
+        "exact",
+        "the very same values: for cases whose every partial sum is representable",
+        deviations=0.0,
+        kr=0.0,
+        ka=0.0,
+    ),
+)
+PROFILES: Mapping[str, Profile] = {row.name: row for row in _ROWS}
+
+
+def profile_named(name: str) -> Profile:
+    """Return the row of that name.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    try:
+        return PROFILES[name]
+    except KeyError:
+        hint = did_you_mean(name, PROFILES) or f" (there are {', '.join(PROFILES)})"
+        raise InvalidRequest(f"unknown profile '{name}'{hint}") from None
