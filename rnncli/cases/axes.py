@@ -123,7 +123,7 @@ def read_axes(
             findings.add(key.place, unknown("axis", key, names))
             continue
         levels = tuple(_levels(key, node, path, known, findings))
-        if levels and not _repeated(key, levels, findings):
+        if levels:
             axes.append(Axis(str(key), key.place, levels))
     return tuple(axes)
 
@@ -189,10 +189,13 @@ def _settings(
         findings.add(node.place, f"a value of axis '{key}' is a mapping, got {shown(node)}")
 
 
-def _repeated(key: Key, levels: tuple[Level, ...], findings: Findings) -> bool:
-    labels = [level.label for level in levels]
-    again = [k for k, label in enumerate(labels) if label in labels[:k]]
-    for k in again:
-        what = f"label '{labels[k]}'" if labels[k] else "value without a label"
-        findings.add(levels[k].node.place, f"axis '{key}' has a second {what}")
-    return bool(again)
+def refuse_repeated(factor: Factor, findings: Findings) -> None:
+    """Find levels that have the labels of an earlier one: their cases would have the same id."""
+    known: set[tuple[str, ...]] = set()
+    for k in range(factor.count):
+        labels = tuple(axis.levels[k].label for axis in factor.axes)
+        if labels in known:
+            names = " and ".join(f"'{axis.name}'" for axis in factor.axes)
+            which = ", ".join(label or "no label" for label in labels)
+            findings.add(factor.place(k), f"a second value of {names} is labelled {which}")
+        known.add(labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.cases.axes import Axis, Factor, known_paths, read_axes
+from rnncli.cases.axes import Axis, Factor, known_paths, read_axes, refuse_repeated
 from rnncli.cases.expansion import STRATEGIES, Expansion
 from rnncli.cases.mappings import read_mapping, unknown
 from rnncli.cases.settings import SECTIONS, flatten, is_known
@@ -146,9 +146,10 @@ def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {count}" for name, count in lengths.items())
         keys.find(keys.entry("zip"), f"the axes of 'zip' must be equally long: {listed}")
-    yield from (Factor((axis,)) for axis in matrix)
-    if zipped:
-        yield Factor(zipped)
+    factors = [Factor((axis,)) for axis in matrix]
+    for factor in (*factors, *[Factor(zipped)] * bool(zipped)):
+        refuse_repeated(factor, keys.findings)
+        yield factor
 
 
 def _refuse_overlaps(axes: list[Axis], findings: Findings) -> None:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-_NUMBER: Schema = {"type": "number"}
+NUMBER: Schema = {"type": "number"}
 # Attribute types of the operator rows.
 _TYPES: Mapping[str, Schema] = {
     "int": {"type": "integer"},
-    "float": _NUMBER,
+    "float": NUMBER,
     "string": {"type": "string"},
-    "floats": {"type": "array", "items": _NUMBER},
+    "floats": {"type": "array", "items": NUMBER},
     "strings": {"type": "array", "items": {"type": "string"}},
 }
 
@@ -46,22 +46,27 @@ def config_schema() -> Schema:
         "required": ["op", "sizes"],
         "additionalProperties": False,
         "allOf": [_of_operator(row) for row in OPERATORS.values()],
-        "$defs": {
-            **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
-            **{_values_name(lengths): _values(lengths) for lengths in (False, True)},
-            "file": _file(),
-            "list": {
-                "description": "the values, as nested lists in the input's shape",
-                "type": "array",
-                "items": {"anyOf": [_NUMBER, {"$ref": "#/$defs/list"}]},
-            },
+        "$defs": value_definitions(),
+    }
+
+
+def value_definitions() -> dict[str, Schema]:
+    """Return the definitions that the values of inputs refer to."""
+    return {
+        **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
+        **{_values_name(lengths): _values(lengths) for lengths in (False, True)},
+        "file": _file(),
+        "list": {
+            "description": "the values, as nested lists in the input's shape",
+            "type": "array",
+            "items": {"anyOf": [NUMBER, {"$ref": "#/$defs/list"}]},
         },
     }
 
 
-def schema_text() -> str:
-    """Return the schema as the file `specs/schema.json` holds it."""
-    return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+def schema_text(schema: Schema) -> str:
+    """Return a schema as the files in `specs/` hold it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 _GENERAL: Mapping[str, Schema] = {
@@ -86,27 +91,34 @@ def _of_operator(row: Operator) -> Schema:
         "if": {"properties": {"op": {"const": row.name}}, "required": ["op"]},
         "then": {
             "properties": {
-                "sizes": _closed({name: _size(name) for name in size_names(row)}, all_of_them=True),
+                "sizes": closed(
+                    {name: size_schema(name) for name in size_names(row)}, all_of_them=True
+                ),
                 "dtype": {"enum": [*row.dtypes, None]},
-                "attributes": _closed({a.name: _attribute(a) for a in row.attributes.values()}),
-                "inputs": _closed({tensor.name: _input(tensor) for tensor in row.inputs}),
+                "attributes": closed(
+                    {a.name: attribute_schema(a) for a in row.attributes.values()}
+                ),
+                "inputs": closed({tensor.name: input_schema(tensor) for tensor in row.inputs}),
                 "outputs": {"items": {"enum": [tensor.name for tensor in row.outputs]}},
-                "readings": _closed({name: _reading(name, row) for name in row.readings}),
+                "readings": closed({name: reading_schema(name, row) for name in row.readings}),
             }
         },
     }
 
 
-def _closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Schema:
-    closed: Schema = {"properties": properties, "additionalProperties": False}
-    return {**closed, "required": list(properties)} if all_of_them else closed
+def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Schema:
+    """Say that there are no other keys, and perhaps that none of these may be missing."""
+    schema: Schema = {"properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(properties)} if all_of_them else schema
 
 
-def _size(name: str) -> Schema:
+def size_schema(name: str) -> Schema:
+    """What a size may be."""
     return {"type": "integer", "minimum": int(name == "hidden_size"), "maximum": LARGEST_SIZE}
 
 
-def _attribute(row: Attribute) -> Schema:
+def attribute_schema(row: Attribute) -> Schema:
+    """What an attribute may be."""
     schema = {"description": row.summary}
     if row.default is not None:
         schema["default"] = row.default
@@ -115,7 +127,8 @@ def _attribute(row: Attribute) -> Schema:
     return {**schema, "anyOf": [_TYPES[row.type], {"type": "null"}]}
 
 
-def _reading(name: str, row: Operator) -> Schema:
+def reading_schema(name: str, row: Operator) -> Schema:
+    """What a reading may be."""
     return {
         "description": READINGS[name].summary,
         "enum": list(READINGS[name].choices),
@@ -123,7 +136,8 @@ def _reading(name: str, row: Operator) -> Schema:
     }
 
 
-def _input(row: Input) -> Schema:
+def input_schema(row: Input) -> Schema:
+    """What may stand for an input."""
     values = {"$ref": f"#/$defs/{_values_name(row.role == 'lengths')}"}
     if row.optional:
         return {"description": row.summary, "anyOf": [values, {"type": "null"}]}
@@ -151,7 +165,7 @@ def _fill(name: str, row: Fill) -> Schema:
         "description": ", ".join(values) or "takes no values",
         "anyOf": [{"type": "null"}, *first, several],
     }
-    spelled: Schema = {**_closed({name: in_order, **values}), "required": [name], "type": "object"}
+    spelled: Schema = {**closed({name: in_order, **values}), "required": [name], "type": "object"}
     return {"description": row.summary, "anyOf": [{"const": name}, spelled]}
 
 
@@ -160,4 +174,4 @@ def _file() -> Schema:
         name: {"description": summary, "type": "string", "minLength": 1}
         for name, summary in FILE_KEYS.items()
     }
-    return {"type": "object", **_closed(properties), "required": ["file"]}
+    return {"type": "object", **closed(properties), "required": ["file"]}

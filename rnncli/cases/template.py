@@ -100,10 +100,10 @@ class Template:
         """Return what follows the operator in an id: the name and the labels, in order."""
         words = [self.name]
         for factor, level in zip(self.factors, row, strict=True):
-            named = [axis for axis in factor.axes if (axis.name,) not in OPERATOR]
+            labels = {axis.name: axis.levels[level].label for axis in factor.axes}
+            told = {"", *(labels.get(name) for (name,) in OPERATOR)}
             # The axes of a zip may share their labels, which are then told once.
-            labels = dict.fromkeys(axis.levels[level].label for axis in named)
-            words += filter(None, labels)
+            words += [label for label in dict.fromkeys(labels.values()) if label not in told]
         return words
 
     def operator(self, levels: Mapping[int, int] | tuple[int, ...]) -> Operator | str:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import click
 
+# What has a schema, and what makes it; each is imported on use.
+SCHEMAS = {
+    "config": "rnncli.cases.schema:config_schema",
+    "suite": "rnncli.cases.suite_schema:suite_schema",
+}
+
 
 @click.command()
+@click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
 @click.option("-o", "--output", default="", metavar="FILE", help="Write it there, not to stdout.")
-def schema(output: str) -> None:
-    """Write the JSON Schema of operator configs.
+def schema(of: str, output: str) -> None:
+    """Write the JSON Schema of operator configs or of suites.
 
-    Editors use it to complete and check YAML: it ships as specs/schema.json.
+    Editors use them to complete and check YAML: they ship as specs/schema.json and
+    specs/suite.schema.json.
     """
+    import pkgutil
     from pathlib import Path
 
     from rnncli.cases.schema import schema_text
     from rnncli.formats.atomic import atomic_file
 
+    text = schema_text(pkgutil.resolve_name(SCHEMAS[of])())
     if not output:
-        click.echo(schema_text(), nl=False)
+        click.echo(text, nl=False)
         return
     with atomic_file(Path(output)) as temporary:
-        temporary.write_text(schema_text(), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")

@@ -20,19 +20,19 @@ START = "op: LSTM-14\nsizes: {seq_length: 4, batch_size: 2, input_size: 3, hidde
 
 def test_the_committed_schema_is_current():
     """`rnncli schema` writes it; nobody edits it."""
-    assert (specs_folder() / "schema.json").read_text() == schema_text()
+    assert (specs_folder() / "schema.json").read_text() == schema_text(config_schema())
 
 
 def test_the_schema_is_one():
     """Of draft 2020-12, without references that lead nowhere."""
     VALIDATOR.check_schema(config_schema())
-    text = schema_text()
+    text = schema_text(config_schema())
     for name in config_schema()["$defs"]:
         assert f'"#/$defs/{name}"' in text
 
 
-@pytest.mark.parametrize("name", spec_names())
-def test_every_spec_is_valid(name):
+@pytest.mark.parametrize("name", [name for name in spec_names() if name.startswith("ops/")])
+def test_every_example_is_valid(name):
     """Of those that ship with the package."""
     VALIDATOR.validate(read_yaml(find_spec(name)).plain)
 
@@ -116,4 +116,4 @@ def test_every_row_is_in_the_schema():
         for reading, part in by_operator[name]["readings"]["properties"].items():
             assert part["enum"] == list(READINGS[reading].choices)
     assert {f"fill_{name}" for name in FILLS} < set(schema["$defs"])
-    assert json.loads(schema_text()) == json.loads(json.dumps(schema))
+    assert json.loads(schema_text(schema)) == json.loads(json.dumps(schema))
