@@ -115,6 +115,11 @@ NAMES: Mapping[str, tuple[str, Callable[[Operator], Sequence[str]]]] = {
 }
 
 
+def has_not(operator: Operator, path: Path) -> bool:
+    """Whether an operator has nothing of the name that a setting is about."""
+    return len(path) > 1 and path[0] in NAMES and path[1] not in NAMES[path[0]][1](operator)
+
+
 def _presence(section: str, name: str) -> Obstacle:
     """Make the rule that a name that is given exists."""
     what, names = NAMES[section]

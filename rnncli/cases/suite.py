@@ -10,6 +10,7 @@ from rnncli.cases.axes import LABEL, LABEL_WANTED
 from rnncli.cases.breakage import read_breakage
 from rnncli.cases.config import read_case
 from rnncli.cases.config_keys import DEFAULT_DTYPE, read_seed
+from rnncli.cases.constraints import has_not
 from rnncli.cases.expansion import MOST_CASES
 from rnncli.cases.findings import Findings
 from rnncli.cases.library import find_suite
@@ -99,6 +100,9 @@ class Entry:
         """
         template = self._template
         settings = template.settings(self._row)
+        for path in [path for path, setting in settings.items() if setting.node.value is None]:
+            if has_not(self.operator, path):  # what is absent need not be known
+                del settings[path]
         op = settings["op",]
         named = Node(self.operator.name, op.node.place)
         for name in ("opset", "weights", "breaks"):
