@@ -23,6 +23,7 @@ LAYERS = (
     ("vectors",),
     ("judging",),
     ("running", "generating"),
+    ("benchmarks",),
     ("reports",),
     ("cli",),
 )

@@ -15,7 +15,7 @@ import click
     help="Of a pack: a folder for each case (onnx), or one file.",
 )
 def convert(source: str, destination: str, layout: str | None) -> None:
-    """Convert tensors from one file format to another.
+    """Convert tensors, or a pack, from one file format to another.
 
     Formats are told by extension, a folder is an ONNX test case (`rnncli formats` lists them).
     Every tensor keeps its name, dtype, shape and bits. Inputs and outputs of a test case become

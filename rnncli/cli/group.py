@@ -29,21 +29,32 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.run:run",
         "Evaluate models, operator configs and suites; print a summary, write outputs.",
     ),
+    "generate": (
+        "rnncli.cli.generate:generate",
+        "Write the conformance vectors of a suite as a pack, or check one.",
+    ),
     "list": ("rnncli.cli.list:list_cases", "List the cases a suite expands to."),
     "inspect": (
         "rnncli.cli.inspect:inspect",
-        "Show a config with every default filled in, or a model's recurrent nodes.",
+        "Show a config with every default filled in, a model's recurrent nodes, or a pack.",
     ),
     "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
     "compare": (
         "rnncli.cli.compare:compare",
         "Compare two files or folders of tensors; exit 1 when they differ.",
     ),
-    "convert": ("rnncli.cli.convert:convert", "Convert tensors from one file format to another."),
+    "convert": (
+        "rnncli.cli.convert:convert",
+        "Convert tensors, or a pack, from one file format to another.",
+    ),
+    "bench": ("rnncli.cli.bench:bench", "Measure speed, as ratios within one run."),
     "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
     "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
     "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
-    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of operator configs or of suites."),
+    "schema": (
+        "rnncli.cli.schema:schema",
+        "Write the JSON Schema of configs, suites or manifests.",
+    ),
 }
 
 

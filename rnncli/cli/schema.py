@@ -8,6 +8,7 @@ import click
 SCHEMAS = {
     "config": "rnncli.cases.schema:config_schema",
     "suite": "rnncli.cases.suite_schema:suite_schema",
+    "manifest": "rnncli.vectors.manifest:manifest_schema",
 }
 
 
@@ -15,10 +16,10 @@ SCHEMAS = {
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
 @click.option("-o", "--output", default="", metavar="FILE", help="Write it there, not to stdout.")
 def schema(of: str, output: str) -> None:
-    """Write the JSON Schema of operator configs or of suites.
+    """Write the JSON Schema of configs, suites or manifests.
 
-    Editors use them to complete and check YAML: they ship as specs/schema.json and
-    specs/suite.schema.json.
+    Editors use the first two to complete and check YAML, readers of packs the third: they ship as
+    specs/schema.json, specs/suite.schema.json and specs/manifest.schema.json.
     """
     import pkgutil
     from pathlib import Path

@@ -14,8 +14,9 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.generating.alternatives import other_readings
 from rnncli.generating.record import record_of, record_of_rejection
 from rnncli.graph.single_node import single_node_model
-from rnncli.judging.conditioning import conditioning_problem, exactness_problem
+from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive
+from rnncli.judging.exactness import exactness_problem
 from rnncli.operators import problems
 from rnncli.operators.binding import bind, unbind
 from rnncli.profiles import PROFILES

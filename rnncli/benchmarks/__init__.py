@@ -1,0 +1,1 @@
+"""Measuring speed: ratios within one run, medians of interleaved rounds."""

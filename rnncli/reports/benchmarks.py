@@ -1,0 +1,33 @@
+"""What `rnncli bench` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rnncli.reports.tables import print_json_line, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.benchmarks.generation import Measurement
+
+
+def show_generation(
+    measured: Sequence[Measurement],
+    file_seconds: float,
+    surroundings: Mapping[str, str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print a row for each way, then what they depend on besides our code."""
+    records = [each.record(measured[0]) for each in measured]
+    if as_json:
+        for record in records:
+            print_json_line({**record, "file_seconds": file_seconds, "environment": surroundings})
+        return
+    print_table(tuple(records[0]), [tuple(record.values()) for record in records])
+    click.echo(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here", err=True)
+    for name, value in surroundings.items():
+        click.echo(f"note: {name}={value} is set", err=True)

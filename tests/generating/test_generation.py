@@ -1,0 +1,324 @@
+"""Claims about generation: the same bytes always, whole or resumable, and nothing else touched."""
+
+import json
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from small_suite import TEXT, small_suite
+
+from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
+from rnncli.executors.table import EXECUTORS
+from rnncli.generating import generation, making
+from rnncli.generating.checking import check
+from rnncli.generating.generation import Plan, generate
+from rnncli.generating.journal import JOURNAL
+from rnncli.vectors.conversion import convert_pack
+from rnncli.vectors.manifest import MANIFEST, SUMS, manifest_schema
+from rnncli.vectors.pack import open_pack
+
+LAYOUTS = ("onnx", "npz", "h5")
+
+
+def write(folder, text=TEXT, **options):
+    """Generate the small suite; return the report."""
+    return generate(Plan(suite=small_suite(text), **options), folder, lambda _: None)
+
+
+def findings(folder, text=TEXT, **options):
+    """Check the folder against the small suite."""
+    return check(Plan(suite=small_suite(text), **options), folder, lambda _: None).findings
+
+
+def contents(folder):
+    """Every file below a folder, by path."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory):
+    """The small suite in every layout, as one process writes it."""
+    root = tmp_path_factory.mktemp("packs")
+    for layout in LAYOUTS:
+        assert write(root / layout, layout=layout).failed == []
+    return root
+
+
+@pytest.fixture
+def pack(packs, tmp_path):
+    """A copy of the pack of folders, to be spoilt."""
+    return Path(shutil.copytree(packs / "onnx", tmp_path / "pack"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_pack_checks_clean(packs, layout):
+    """What was written is what the suite gives."""
+    assert findings(packs / layout, layout=layout) == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_bytes_do_not_depend_on_the_executor(packs, tmp_path, layout, executor):
+    """Two workers of either kind write the very files that one process writes."""
+    write(tmp_path / "pack", layout=layout, jobs=2, executor=executor)
+
+    assert contents(tmp_path / "pack") == contents(packs / layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("origin", LAYOUTS)
+def test_layouts_convert_into_each_other(packs, tmp_path, origin, layout):
+    """A converted pack is the one that `generate` writes in that layout, models included."""
+    convert_pack(open_pack(packs / origin), tmp_path / "pack", layout)
+
+    assert contents(tmp_path / "pack") == contents(packs / layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_manifests_fit_their_schema(packs, layout):
+    """The manifest on disk validates, entry by entry."""
+    record = json.loads((packs / layout / MANIFEST).read_bytes())
+
+    jsonschema.validate(record, manifest_schema())
+
+
+def test_sums_are_those_of_sha256sum(packs):
+    """`sha256sum --check` accepts the pack, without Python."""
+    done = subprocess.run(
+        ["sha256sum", "--check", "--strict", "--quiet", SUMS], cwd=packs / "onnx", check=False
+    )
+
+    assert done.returncode == 0
+
+
+def test_a_second_run_rewrites_nothing(pack):
+    """Files that are whole keep their modification times."""
+    before = {path: path.stat().st_mtime_ns for path in pack.rglob("*.pb")}
+    write(pack)
+
+    assert {path: path.stat().st_mtime_ns for path in pack.rglob("*.pb")} == before
+
+
+@pytest.mark.parametrize(
+    ("spoil", "finding"),
+    [
+        (lambda path: path.unlink(), "missing"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "altered"),
+    ],
+    ids=["missing", "altered"],
+)
+def test_a_spoilt_file_is_found_and_mended(packs, pack, spoil, finding):
+    """`--check` names the file and what is wrong with it; `generate` puts it right."""
+    path = next(p for p in contents(pack) if p.endswith("output_1.pb"))
+    spoil(pack / path)
+
+    assert findings(pack) == [(path, finding)]
+    write(pack)
+    assert contents(pack) == contents(packs / "onnx")
+
+
+def test_an_extra_file_is_found_and_left_alone(pack):
+    """A stranger's file is a finding and a warning, and still there afterwards."""
+    (pack / "notes.txt").write_text("mine")
+
+    assert findings(pack) == [("notes.txt", "extra")]
+    assert "not part of the pack" in write(pack).warnings[0]
+    assert (pack / "notes.txt").read_text() == "mine"
+
+
+def test_a_changed_suite_makes_files_stale(pack):
+    """Another seed changes every tensor; `--check` calls them stale, `generate` renews them."""
+    text = TEXT.replace("seed: 11", "seed: 12")
+
+    assert {word for path, word in findings(pack, text) if path.endswith("input_0.pb")} == {"stale"}
+    write(pack, text)
+    assert findings(pack, text) == []
+
+
+def test_a_case_that_is_gone_leaves_no_files(pack):
+    """What an earlier suite had and this one has not is removed."""
+    text = TEXT.replace("dtype: [float16, bfloat16, float64]", "dtype: [float16, bfloat16]")
+    write(pack, text)
+
+    assert findings(pack, text) == []
+    assert not (pack / "test_gru_22_half_float64").exists()
+
+
+def test_another_layout_replaces_the_first(packs, pack):
+    """The same folder may go from folders to one file and back."""
+    write(pack, layout="npz")
+    assert contents(pack) == contents(packs / "npz")
+    write(pack)
+    assert contents(pack) == contents(packs / "onnx")
+
+
+def test_a_damaged_manifest_is_renewed(packs, pack):
+    """A manifest that somebody changed is found, and written again."""
+    path = pack / MANIFEST
+    path.write_bytes(path.read_bytes().replace(b'"seed": 11', b'"seed": 10', 1))
+
+    assert (MANIFEST, "stale or altered") in findings(pack)
+    write(pack)
+    assert contents(pack) == contents(packs / "onnx")
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", MANIFEST])
+def test_a_foreign_folder_is_refused_and_keeps_everything(tmp_path, name):
+    """A folder with other files, even one called manifest.json, is not written to."""
+    (tmp_path / name).write_text("{}")
+
+    with pytest.raises(InvalidRequest, match="choose a"):
+        write(tmp_path)
+    assert contents(tmp_path) == {name: b"{}"}
+
+
+def test_the_pack_of_another_suite_is_refused(pack):
+    """Two suites do not share a folder."""
+    before = contents(pack)
+
+    with pytest.raises(InvalidRequest, match="pack of suite 'small', not of 'other'"):
+        write(pack, TEXT.replace("suite: small", "suite: other"))
+    assert contents(pack) == before
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    """A path that is a file is said to be one."""
+    (tmp_path / "pack").write_text("mine")
+
+    with pytest.raises(InvalidRequest, match="it is a file, not a folder"):
+        write(tmp_path / "pack")
+
+
+def test_a_selection_is_a_smaller_pack_of_the_same_bytes(packs, tmp_path):
+    """-k leaves cases out and changes no other file."""
+    write(tmp_path / "pack", selection="gru and not half")
+    found = contents(tmp_path / "pack")
+    whole = contents(packs / "onnx")
+
+    assert {p.split("/")[0] for p in found if "/" in p} == {
+        f"test_gru_14_gates_{d}_{w}"
+        for d in ("forward", "bidirectional")
+        for w in ("inputs", "initializers")
+    }
+    assert all(whole[path] == content for path, content in found.items() if "/" in path)
+
+
+def test_selecting_nothing_is_an_error(tmp_path):
+    """An empty pack is never made."""
+    with pytest.raises(NothingSelected):
+        write(tmp_path / "pack", selection="transformer")
+    assert not (tmp_path / "pack").exists()
+
+
+def test_a_missing_extra_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    """A suite that asks for certified goldens never falls back on others."""
+    monkeypatch.setitem(making.BACKENDS, "certified", "not-there")
+    monkeypatch.setattr(generation, "backend_named", _unusable)
+
+    with pytest.raises(Unsupported, match="pip install"):
+        write(tmp_path / "pack")
+    assert not (tmp_path / "pack").exists()
+
+
+def _unusable(name):
+    raise Unsupported(f"backend '{name}' does not import; install it with: pip install ...")
+
+
+def test_a_case_that_fails_stops_no_other(tmp_path):
+    """The others are kept for the next run, the pack has no manifest, and the reason is told."""
+    text = TEXT.replace("    golden: float64\n", "")
+    report = write(tmp_path / "pack", text)
+
+    assert [made.id for made in report.failed] == ["rnn_14_nan"]
+    assert "an input is NaN or infinite" in report.failed[0].error
+    assert report.manifest is None
+    assert not (tmp_path / "pack" / MANIFEST).exists()
+    assert (tmp_path / "pack" / "test_gru_22_half_float16" / "model.onnx").exists()
+
+
+def test_a_truncated_journal_is_not_trusted(packs, tmp_path):
+    """Half a line at the end, and a file that is not what its line says, are made again."""
+    folder = tmp_path / "pack"
+    interrupt_after(folder, 5)
+    journal = folder / JOURNAL
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:40])
+    spoilt = next(iter(json.loads(lines[1])["files"]))
+    (folder / spoilt).write_bytes(b"")
+    report = write(folder)
+
+    assert report.reused == len(lines) - 3
+    assert contents(folder) == contents(packs / "onnx")
+
+
+def test_a_journal_of_another_suite_text_is_not_trusted(packs, tmp_path):
+    """Nothing of a run with another seed is reused."""
+    folder = tmp_path / "pack"
+    interrupt_after(folder, 5, TEXT.replace("seed: 11", "seed: 12"))
+
+    assert write(folder).reused == 0
+    assert contents(folder) == contents(packs / "onnx")
+
+
+def interrupt_after(folder, cases, text=TEXT):
+    """Generate until so many cases are done, then raise what Ctrl-C raises."""
+    left = [cases]
+
+    def done(count):
+        left[0] -= count
+        if left[0] <= 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(Plan(suite=small_suite(text)), folder, done)
+
+
+SCRIPT = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from small_suite import small_suite
+from rnncli.generating.generation import Plan, generate
+if __name__ == "__main__":
+    print("ready", flush=True)
+    generate(Plan(suite=small_suite(), layout={layout!r}), Path(sys.argv[1]), lambda _: None)
+"""
+
+
+@pytest.mark.parametrize("layout", ["onnx", "npz"])
+@pytest.mark.parametrize("wait", [0.005, 0.02, 0.05])
+def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, layout, wait):
+    """After SIGKILL at any moment a second run gives the same bytes."""
+    script = SCRIPT.format(tests=str(Path(__file__).parents[1]), layout=layout)
+    folder = tmp_path / "pack"
+    with subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE) as run:
+        assert run.stdout.readline() == b"ready\n"
+        time.sleep(wait)
+        run.send_signal(signal.SIGKILL)
+    write(folder, layout=layout)
+
+    assert contents(folder) == contents(packs / layout)
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(packs, tmp_path):
+    """When a file can no longer grow, the sentence names it, and the next run goes on."""
+    folder = tmp_path / "pack"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
+        with pytest.raises(InvalidRequest, match=r"cannot write .*: File too large"):
+            write(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    write(folder)
+
+    assert contents(folder) == contents(packs / "onnx")
