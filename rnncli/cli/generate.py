@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 )
 @json_option
 @click.pass_context
-def generate(ctx: click.Context, suite: str, /, **options: Any) -> None:
+def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     """Write the conformance vectors of a suite as a pack.
 
     SUITE is a YAML file, or the name of a suite that ships with rnncli (`rnncli list` names them).
@@ -111,6 +111,8 @@ def _check(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> in
 
     with progress_bar(len(plan.entries()), "cases") as progress:
         report = check(plan, folder, progress.advance)
-    code = show_findings(folder, report.findings, report.cases, as_json=as_json)
-    failed = show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))
-    return failed or code
+    if report.failed:
+        return show_failures(
+            report.failed, traceback=ctx.find_root().meta.get("traceback", False)
+        )
+    return show_findings(folder, report.findings, report.cases, as_json=as_json)

@@ -131,7 +131,7 @@ def _answers(entry: Entry, case: Case, recurrence: Recurrence, golden: Result) -
     profile = PROFILES[entry.profile]
     if profile.name == "exact" and (problem := exactness_problem(recurrence, golden)):
         raise InvalidRequest(f"profile 'exact': {problem}")
-    tolerance = derive(recurrence, profile)
+    tolerance = derive(recurrence, profile, golden)
     outputs = unbind(case.operator, case.attributes, case.outputs, golden)
     tolerances = unbind(case.operator, case.attributes, case.outputs, tolerance)
     for name, values in outputs.items():

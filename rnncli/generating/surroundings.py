@@ -65,10 +65,12 @@ def _cases_of(folder: Path, suite: str) -> set[str]:
 
 def files_in(folder: Path) -> Iterator[str]:
     """Yield the path of every file below a folder, sorted, with forward slashes."""
+    skipped = len(str(folder)) + 1  # strings: pathlib takes as long as writing the files did
     for place, folders, names in os.walk(folder):
         folders.sort()
+        prefix = f"{place[skipped:]}/".lstrip("/").replace(os.sep, "/")
         for name in sorted(names):
-            yield Path(place, name).relative_to(folder).as_posix()
+            yield prefix + name
 
 
 def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
