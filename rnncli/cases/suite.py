@@ -324,7 +324,7 @@ def _entry(plan: Plan, row: Row, origin: tuple[int, Path], findings: Findings) -
     labels = template.labels(row)
     more = [flag for label in labels.values() for flag in plan.axis_flags.get(label, ())]
     return Entry(
-        id="_".join((operator.type.lower(), str(operator.version), *template.words(row))),
+        id=_id(operator, template, row),
         operator=operator,
         dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
         flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),
@@ -337,6 +337,13 @@ def _entry(plan: Plan, row: Row, origin: tuple[int, Path], findings: Findings) -
         _row=row,
         _origin=origin,
     )
+
+
+def _id(operator: Operator, template: Template, row: Row) -> str:
+    """Join what tells a case apart; a name that is the operator's own is not repeated."""
+    kind = operator.type.lower()
+    name = [template.name] if template.name != kind else []
+    return "_".join([kind, str(operator.version), *name, *template.words(row)])
 
 
 def _breakage(

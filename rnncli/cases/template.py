@@ -97,8 +97,8 @@ class Template:
         }
 
     def words(self, row: Row) -> list[str]:
-        """Return what follows the operator in an id: the name and the labels, in order."""
-        words = [self.name]
+        """Return the labels that are a part of the id, in order; the operator's are not."""
+        words: list[str] = []
         for factor, level in zip(self.factors, row, strict=True):
             labels = {axis.name: axis.levels[level].label for axis in factor.axes}
             told = {"", *(labels.get(name) for (name,) in OPERATOR)}
