@@ -57,7 +57,8 @@ def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = Non
     """
     if golden is None or golden.Y is None:
         golden = backend_named("numpy").run(replace(recurrence, wants_Y=True), Compute.FLOAT64)
-    if profile.is_exact:
+    assert golden.Y is not None
+    if profile.is_exact or not golden.Y.size:
         return _nothing(golden, wants_Y=recurrence.wants_Y)
     with np.errstate(all="ignore"):
         found = _derived(recurrence, golden, profile, hostile=False)
@@ -76,7 +77,8 @@ def round_up(values: Array) -> Array:
     significand, exponent = np.frexp(values * _NOISE)
     quantum = np.maximum(exponent - _SIGNIFICANT_BITS, _LEAST_EXPONENT)
     up = np.ldexp(np.ceil(np.ldexp(significand, exponent - quantum)), quantum)
-    return np.asarray(up, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        return np.asarray(up, dtype=np.float32)
 
 
 def _is_finite(result: Result) -> bool:
@@ -104,7 +106,7 @@ def _derived(recurrence: Recurrence, golden: Result, profile: Profile, *, hostil
         tolerances = round_up(np.sqrt(variances_of(errors)))
         _place(piece, tolerances, Y[:, part], [state[part] for state in last])
     for found, wanted in zip((Y, *last), (golden.Y, *golden.last), strict=True):
-        found[~np.isfinite(wanted.astype(np.float32))] = 0
+        found[~np.isfinite(wanted.astype(np.float64))] = 0
     return Result(Y, last)
 
 
@@ -145,6 +147,6 @@ def _place(recurrence: Recurrence, tolerances: Array, Y: Array, last: list[Array
     for d, direction in enumerate(recurrence.directions):
         Y[:, d] = in_order(tolerances[d, 1:, :, 0], lengths, direction)
     if lengths is not None:
-        Y[np.arange(T)[:, None] >= lengths] = 0
+        Y.swapaxes(1, 2)[np.arange(T)[:, None] >= lengths] = 0
     for k, state in enumerate(last):
         state[...] = tolerances[:, ends, np.arange(state.shape[1]), k]

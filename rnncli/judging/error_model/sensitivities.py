@@ -114,7 +114,8 @@ SENSITIVITIES: Mapping[str, Sensitivity] = {
     "ScaledTanh": Sensitivity(
         derivative=lambda x, _, alpha, beta: alpha * beta * (1 - np.tanh(beta * x) ** 2),
         curvature=lambda r, a, b: abs(a) * b * b * _tanh_curvature(abs(b) * r),
-        cancels=lambda alpha, _: abs(alpha),
+        # Runtimes without a tanh of their own here compute (1 - e^-2x)/(1 + e^-2x).
+        cancels=lambda alpha, _: 2 * abs(alpha),
     ),
     "HardSigmoid": Sensitivity(
         derivative=_within,
@@ -125,7 +126,7 @@ SENSITIVITIES: Mapping[str, Sensitivity] = {
         derivative=lambda x, _, alpha, __: np.where(x >= 0, 1.0, alpha * np.exp(np.minimum(x, 0))),
         curvature=lambda r, alpha, _: abs(alpha) * np.exp(-r),
         kinks=lambda alpha, _: (Kink(0.0, abs(1 - alpha)),),
-        cancels=lambda alpha, _: abs(alpha),
+        inner=lambda x, _, alpha, __: np.where(x < 0, abs(alpha) * np.exp(np.minimum(x, 0)), 0.0),
     ),
     "Softsign": Sensitivity(
         derivative=lambda x, _, __, ___: 1 / (1 + np.abs(x)) ** 2,

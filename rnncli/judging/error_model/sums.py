@@ -39,8 +39,8 @@ def single(term: Array) -> Array:
 
 
 def scaled(sums: Array, by: Array) -> Array:
-    """Return sums whose every term is multiplied; the product is one more thing to round."""
-    found: Array = sums * single(by)
+    """Return sums [3, 1, ...] whose every term is multiplied; that product rounds as well."""
+    found: Array = sums * single(by[None])
     found[2] += np.abs(found[0])
     return found
 

@@ -80,7 +80,7 @@ class Trajectory:
     @property
     def terms(self) -> int:
         """How many terms a gate sums up: inputs, states, two biases, and a peephole if any."""
-        return self.X.shape[-1] + self.H.shape[-1] + 2 + (self.P is not None)
+        return int(self.X.shape[-1] + self.H.shape[-1]) + 2 + (self.P is not None)
 
     def activation(self, letter: str) -> Activation:
         """Return the activation of a letter of the cell."""

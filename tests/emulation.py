@@ -1,0 +1,176 @@
+"""Sound implementations of many kinds, emulated: what they may do, the tolerances must accept.
+
+They walk with the package's own scan and cells (tested elsewhere against independent ones) but
+compute otherwise: every sum, gate and state stored in the tensors' dtype, sums in float32 or in the
+dtype and in several orders, activations by the formulas that runtimes use.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rnncli.backends.scan import scan_all
+from rnncli.numerics import DTYPES, round_to
+from rnncli.recurrence.arithmetic import NumPyArithmetic
+
+
+def term_by_term(values, matrix):
+    """Add one product after another."""
+    total = np.zeros((len(values), matrix.shape[1]), values.dtype)
+    for k in range(len(matrix)):
+        total = total + values[:, k, None] * matrix[k]
+    return total
+
+
+def backwards(values, matrix):
+    """Add from the last term to the first."""
+    return term_by_term(values[:, ::-1], matrix[::-1])
+
+
+def in_pairs(values, matrix):
+    """Add neighbours, then their sums, as vector units do."""
+    terms = [values[:, k, None] * matrix[k] for k in range(len(matrix))]
+    while len(terms) > 1:
+        odd = terms[-1:] if len(terms) % 2 else []
+        terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + odd
+    return terms[0] if terms else np.zeros((len(values), matrix.shape[1]), values.dtype)
+
+
+def by_blas(values, matrix):
+    """Leave the order to the library."""
+    return np.matmul(values, matrix) if values.dtype.kind == "f" else term_by_term(values, matrix)
+
+
+class Plain(NumPyArithmetic):
+    """The reference's formulas."""
+
+
+class Textbook(NumPyArithmetic):
+    """1/(1 + e^-x), log(1 + e^x), e^x - 1 and the blend with z once."""
+
+    @staticmethod
+    def sigmoid(x):
+        """Overflow to infinity gives 0, as it should."""
+        return 1 / (1 + np.exp(-x))
+
+    @staticmethod
+    def softplus(x):
+        """Kept from overflowing."""
+        return np.where(x > 15, x, np.log(1 + np.exp(np.minimum(x, 15))))
+
+    @staticmethod
+    def expm1(x):
+        """Cancels near zero."""
+        return np.exp(x) - 1
+
+    @staticmethod
+    def blend(z, h, H):
+        """Use z once: h + z (.) (H - h)."""
+        return h + z * (H - h)
+
+
+class ByTanh(NumPyArithmetic):
+    """The sigmoid as a tanh: no relative accuracy in its negative tail."""
+
+    @staticmethod
+    def sigmoid(x):
+        """0.5 tanh(x/2) + 0.5."""
+        return np.tanh(x * x.dtype.type(0.5)) * x.dtype.type(0.5) + x.dtype.type(0.5)
+
+
+def in_float32(arithmetic):
+    """Evaluate functions of float16 and bfloat16 in float32, and store the result."""
+
+    class Stored(arithmetic):
+        pass
+
+    for name in ("tanh", "sigmoid", "softplus", "expm1"):
+        inner = getattr(arithmetic, name)
+        setattr(
+            Stored,
+            name,
+            staticmethod(
+                lambda x, inner=inner: (
+                    inner(x)
+                    if x.dtype.itemsize > 2
+                    else inner(x.astype(np.float32)).astype(x.dtype)
+                )
+            ),
+        )
+    return Stored()
+
+
+@dataclass
+class Implementation:
+    """A way to compute; also an engine of the package's scan.
+
+    Attributes:
+        stores: gates and states are stored in the dtype, else only in the working precision.
+        sums: how sums of products are formed.
+        arithmetic: which formulas activations use.
+        accumulator: dtype of sums; None means the tensors' own.
+        factor_bits: factors of products are rounded to so many bits; 0 means not at all.
+    """
+
+    stores: bool = True
+    sums: object = term_by_term
+    arithmetic: type = Plain
+    accumulator: str | None = "float32"
+    factor_bits: int = 0
+    dtype: object = None
+
+    @property
+    def math(self):
+        """Its formulas."""
+        return in_float32(self.arithmetic)
+
+    def run(self, recurrence):
+        """Evaluate a recurrence."""
+        own = recurrence.dtype.numpy
+        wide = np.promote_types(own, np.float32)
+        engine = replace(self, dtype=own if self.stores else wide)
+        with np.errstate(all="ignore"):
+            return scan_all(recurrence, engine)
+
+    def widen(self, values):
+        """Store in its dtype."""
+        return values.astype(self.dtype, copy=False)
+
+    def matrix(self, weights):
+        """Return the transposed weights."""
+        return weights.T
+
+    def multiply(self, values, matrix, out):
+        """Sum in the accumulator, then store."""
+        if self.accumulator is None:
+            accumulator = self.dtype
+        else:
+            accumulator = np.promote_types(DTYPES[self.accumulator].numpy, self.dtype)
+        x, W = values.astype(accumulator), matrix.astype(accumulator)
+        if self.factor_bits:
+            x, W = shortened(x, self.factor_bits), shortened(W, self.factor_bits)
+        out[...] = self.sums(x, W).astype(self.dtype)
+
+    def round(self, values, dtype):
+        """Round what is not stored yet."""
+        return round_to(np.asarray(values), dtype)
+
+
+def shortened(values, bits):
+    """Round to so many significant bits, to nearest."""
+    significand, exponent = np.frexp(values)
+    return np.ldexp(np.rint(np.ldexp(significand, bits)), exponent - bits).astype(values.dtype)
+
+
+# Judged by the standard profile.
+WIDE = {
+    "term-by-term": Implementation(),
+    "backwards": Implementation(sums=backwards, arithmetic=Textbook),
+    "in-pairs": Implementation(sums=in_pairs, arithmetic=ByTanh),
+    "blas": Implementation(sums=by_blas, stores=False),
+}
+# Judged by the profile of that name.
+NARROW = {
+    "dtype-accumulator": Implementation(accumulator=None),
+    "tf32": Implementation(factor_bits=11),
+}

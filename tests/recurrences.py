@@ -1,0 +1,51 @@
+"""Recurrences of a size to look at, with every input given."""
+
+import numpy as np
+
+from rnncli.numerics import DTYPES
+from rnncli.operators import OPERATORS
+from rnncli.operators.binding import bind
+
+SIZES = (
+    ("T", "seq_length", 4),
+    ("N", "batch_size", 3),
+    ("I", "input_size", 2),
+    ("H", "hidden_size", 5),
+    ("D", "num_directions", 1),
+)
+DIRECTIONS = {1: "forward", 2: "bidirectional"}
+
+
+def recurrence_of(
+    kind,
+    *,
+    dtype="float32",
+    seed=0,
+    scale=0.5,
+    readings=None,
+    peepholes=False,
+    lengths=None,
+    **given,
+):
+    """Bind a node with normal inputs; T, N, I, H and D are its sizes, what else is given attributes.
+
+    Without any they are 4, 3, 2, 5 and 1.
+    """
+    row = OPERATORS[f"{kind}-22"]
+    generator = np.random.default_rng(seed)
+    sizes = {symbol: given.pop(letter, size) for letter, symbol, size in SIZES}
+    D = sizes["num_directions"]
+    attributes = {"direction": DIRECTIONS[D], **given}
+    if "activations" in attributes:
+        attributes["activations"] = list(attributes["activations"]) * D
+    inputs = {}
+    for tensor in row.inputs:
+        if tensor.role == "lengths" or (tensor.role == "P" and not peepholes):
+            continue
+        shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
+        values = generator.normal(0, 1 if tensor.role == "X" else scale, shape)
+        inputs[tensor.name] = values.astype(DTYPES[dtype].numpy)
+    if lengths is not None:
+        inputs["sequence_lens"] = np.array(lengths, np.int32)
+    outputs = [output.name for output in row.outputs]
+    return bind(row, attributes, inputs, outputs, {**row.readings, **(readings or {})})
