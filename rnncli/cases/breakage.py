@@ -34,6 +34,12 @@ def _anything(_: object) -> bool:
     return True
 
 
+def _is_attribute(value: Any) -> bool:
+    """Whether a node can hold it; whether it is right is what the case is about."""
+    values = value if isinstance(value, list) else [value]
+    return not any(isinstance(item, list | dict | bool) for item in values)
+
+
 def _is_element_type(value: object) -> bool:
     return value in ELEMENT_TYPES
 
@@ -180,7 +186,11 @@ def _of_numbers(_: Input, values: Array, numbers: list[Any], __: int) -> Array:
 
 
 KINDS: Mapping[str, Kind] = {
-    "attributes": Kind("attributes get other values; null takes one away", "any value", _anything),
+    "attributes": Kind(
+        "attributes get other values; null takes one away",
+        "a number, a word or a list of these",
+        _is_attribute,
+    ),
     "inputs": Kind(
         "inputs get other values",
         "a list of numbers, nested as the shape is",

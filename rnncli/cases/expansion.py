@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -106,58 +106,55 @@ class Expansion:
     exclude: Sequence[Node]
     include: Sequence[Node]
     findings: Findings
-    judged: list[Ruling] = field(default_factory=list)
 
     def rows(self) -> list[Row]:
         """Return the rows, levels of the factors; none where something is wrong."""
         before = len(self.findings)
         counts = [factor.count for factor in self.template.factors]
-        self._judge()
-        possible = Table(counts, [ruling.constraint for ruling in self.judged])
+        judged = self._judged()
+        possible = Table(counts, [ruling.constraint for ruling in judged])
         if len(self.findings) == before:
-            self._refuse_impossible(possible)
-        excluded = [*self._exclusions(possible)]
-        included = [*self._included(possible)]
+            self._refuse_impossible(possible, judged)
+        table = Table(counts, [*possible.conditions, *self._exclusions(possible)])
+        included = [*self._included(possible, judged)]
         if (work := self.strategy.work(counts)) > self.strategy.most:
             sentence = f"{work:,} {self.strategy.what}; at most {self.strategy.most:,} are made"
             self.findings.add(self.template.place, f"'{self.template.name}' has {sentence}")
+        if len(self.findings) == before:
+            self._refuse_excluded(table, included)
         if len(self.findings) > before:
             return []
-        made = self.strategy.rows(Table(counts, [*possible.conditions, *excluded]))
-        return [*dict.fromkeys([*made, *included])]
+        return [*dict.fromkeys([*self.strategy.rows(table), *included])]
 
-    def _judge(self) -> None:
+    def _judged(self) -> list[Ruling]:
         """Apply the rules; one that allows nothing at all is a finding, and is left out."""
         try:
             found = rulings(self.template)
         except TooManyError as error:
             self.findings.add(self.template.place, str(error))
-            return
+            return []
         for ruling in found:
-            if ruling.constraint.allowed:
-                self.judged.append(ruling)
-                continue
-            sentence = next(iter(ruling.refused.values()))
-            self.findings.add(self.template.place_of(ruling.rule.paths), sentence)
+            if not ruling.constraint.allowed:
+                sentence = next(iter(ruling.refused.values()))
+                self.findings.add(self.template.place_of(ruling.rule.paths), sentence)
+        return [ruling for ruling in found if ruling.constraint.allowed]
 
-    def _refuse_impossible(self, possible: Table) -> None:
+    def _refuse_impossible(self, possible: Table, judged: Sequence[Ruling]) -> None:
         """Find the levels that no row can have."""
         for k, factor in enumerate(self.template.factors):
             for level in range(factor.count):
                 if not possible.extends({k: level}):
-                    sentence = f"{factor.name(level)} is impossible here: {self._why(k, level)}"
+                    why = _why(judged, k, level)
+                    sentence = f"{factor.name(level)} is impossible here: {why}"
                     self.findings.add(factor.place(level), sentence)
 
-    def _why(self, factor: int, level: int) -> str:
-        """Say why no row can have a level: the first rule that refuses it whatever the others."""
-        for ruling in self.judged:
-            scope, allowed = ruling.constraint.scope, ruling.constraint.allowed
-            if factor not in scope:
-                continue
-            k = scope.index(factor)
-            if all(row[k] != level for row in allowed):
-                return next(why for row, why in ruling.refused.items() if row[k] == level)
-        return "no values of the other axes go with it"
+    def _refuse_excluded(self, table: Table, included: Sequence[Row]) -> None:
+        """Find the levels that `exclude` leaves to no row."""
+        for k, factor in enumerate(self.template.factors):
+            for level in range(factor.count):
+                if not table.extends({k: level}) and all(row[k] != level for row in included):
+                    sentence = f"{factor.name(level)} never occurs: 'exclude' leaves it nothing"
+                    self.findings.add(factor.place(level), sentence)
 
     def _exclusions(self, possible: Table) -> Iterator[Exclusion]:
         for node in self.exclude:
@@ -169,7 +166,7 @@ class Expansion:
             else:
                 self.findings.add(node.place, "excludes nothing: no operator can express it anyway")
 
-    def _included(self, possible: Table) -> Iterator[Row]:
+    def _included(self, possible: Table, judged: Sequence[Ruling]) -> Iterator[Row]:
         for node in self.include:
             if (named := self._named(node, "include")) is None:
                 continue
@@ -177,10 +174,8 @@ class Expansion:
             if possible.extends(levels):
                 yield tuple(levels.values())
             else:
-                refusals = (
-                    r.refused.get(tuple(levels[k] for k in r.constraint.scope)) for r in self.judged
-                )
-                why = next(filter(None, refusals))
+                scopes = ((r, tuple(levels[k] for k in r.constraint.scope)) for r in judged)
+                why = next(r.refused[row] for r, row in scopes if row in r.refused)
                 self.findings.add(node.place, f"cannot be included: {why}")
 
     def _named(self, node: Node, key: str) -> dict[int, list[int]] | None:
@@ -217,3 +212,13 @@ class Expansion:
                 what = f"value of axis '{axis.name}'"
                 self.findings.add(name.place, unknown(what, shown(name).strip("'"), labels))
         return meant
+
+
+def _why(judged: Sequence[Ruling], factor: int, level: int) -> str:
+    """Say why no row can have a level: the first rule that refuses it whatever the others."""
+    for ruling in judged:
+        scope, allowed = ruling.constraint.scope, ruling.constraint.allowed
+        k = scope.index(factor) if factor in scope else None
+        if k is not None and all(row[k] != level for row in allowed):
+            return next(why for row, why in ruling.refused.items() if row[k] == level)
+    return "no values of the other axes go with it"

@@ -83,26 +83,25 @@ def read_plan(
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
     keys = Keys(node, merged(defaults, own), findings)
     golden, profile = suite
-    known = known_paths(_candidates(keys))
-    template = Template(
-        str(name), name.place, dict(_fixed(keys, known)), tuple(_factors(keys, known))
-    )
-    _check_weights(template, findings)
-    expansion = Expansion(
-        template,
-        STRATEGIES[keys.choice("strategy", STRATEGIES, "product")],
-        keys.items("exclude"),
-        keys.items("include"),
-        findings,
-    )
+    template = _template(name, keys)
+    strategy = STRATEGIES[keys.choice("strategy", STRATEGIES, "product")]
+    exclude, include = keys.items("exclude"), keys.items("include")
     return Plan(
         template=template,
-        rows=expansion.rows(),
+        rows=Expansion(template, strategy, exclude, include, findings).rows(),
         flags=read_flags(keys.entry("flags"), findings),
         axis_flags=_axis_flags(keys, template),
         golden=keys.choice("golden", GOLDENS, golden),
         profile=keys.choice("profile", PROFILES, profile),
     )
+
+
+def _template(name: Key, keys: Keys) -> Template:
+    known = known_paths(_candidates(keys))
+    fixed, factors = dict(_fixed(keys, known)), tuple(_factors(keys, known))
+    template = Template(str(name), name.place, fixed, factors)
+    _check_weights(template, keys.findings)
+    return template
 
 
 def _candidates(keys: Keys) -> list[Operator]:

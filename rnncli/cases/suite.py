@@ -219,23 +219,27 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
     """
     root = parse_yaml(source, name)
     findings = Findings()
-    entries = read_mapping(root, "a suite", "key", SUITE_KEYS, findings)
-    keys = Keys(root, entries, findings)
-    written = read_seed(keys.entry("seed"), findings)
+    keys = Keys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
     golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
     profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
-    plans = [
-        read_plan(
-            case, node, keys.mapping("defaults", "key", CASE_KEYS), (golden, profile), findings
-        )
-        for case, node in _cases(keys)
-    ]
-    origin = written if seed is None else seed, folder
-    made = tuple(_entries(plans, origin, findings))
-    notes = _notes(keys, plans, made)
-    title, summary = _name(keys), keys.text("summary", required=True)
+    written = read_seed(keys.entry("seed"), findings)
+    seed = written if seed is None else seed
+    plans = _plans(keys, golden, profile)
+    entries = tuple(_entries(plans, (seed, folder), findings))
+    suite = Suite(
+        name=_name(keys),
+        summary=keys.text("summary", required=True),
+        seed=seed,
+        golden=golden,
+        profile=profile,
+        notes=_notes(keys, plans, entries),
+        entries=entries,
+        source=source,
+        file=name,
+        folder=folder,
+    )
     findings.raise_any()
-    return Suite(title, summary, origin[0], golden, profile, notes, made, source, name, folder)
+    return suite
 
 
 def is_suite(root: Node) -> bool:
@@ -283,16 +287,20 @@ def _name(keys: Keys) -> str:
     return name
 
 
-def _cases(keys: Keys) -> Iterator[tuple[Key, Node]]:
-    """Yield the cases whose names can be a part of an id."""
+def _plans(keys: Keys, golden: str, profile: str) -> list[Plan]:
+    """Read the cases whose names can be a part of an id."""
     cases = keys.mapping("cases", "case")
     if not cases:
         keys.find(keys.entry("cases"), "'cases' must name at least one case")
-    for name, node in cases.items():
-        if LABEL.fullmatch(name):
-            yield name, node
-        else:
+    for name in cases:
+        if not LABEL.fullmatch(name):
             keys.findings.add(name.place, f"a case's name holds {LABEL_WANTED}, got '{name:.40}'")
+    defaults = keys.mapping("defaults", "key", CASE_KEYS)
+    return [
+        read_plan(name, node, defaults, (golden, profile), keys.findings)
+        for name, node in cases.items()
+        if LABEL.fullmatch(name)
+    ]
 
 
 def _entries(plans: list[Plan], origin: tuple[int, Path], findings: Findings) -> Iterator[Entry]:
