@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from rnncli.cases.covering import Row
     from rnncli.cases.plan import Plan
     from rnncli.cases.template import Template
-    from rnncli.cases.yaml_reader import Key
     from rnncli.errors import Place
     from rnncli.operators import Operator
 
