@@ -16,21 +16,13 @@ SIZES = (
 DIRECTIONS = {1: "forward", 2: "bidirectional"}
 
 
-def recurrence_of(
-    kind,
-    *,
-    dtype="float32",
-    seed=0,
-    scale=0.5,
-    readings=None,
-    peepholes=False,
-    lengths=None,
-    **given,
-):
-    """Bind a node with normal inputs; T, N, I, H and D are its sizes, what else is given attributes.
+def recurrence_of(kind, *, dtype="float32", seed=0, scale=0.5, readings=None, **given):
+    """Bind a node with normal inputs.
 
-    Without any they are 4, 3, 2, 5 and 1.
+    T, N, I, H and D are its sizes (4, 3, 2, 5 and 1 if not given); `peepholes` and `lengths` are
+    inputs; all else are attributes.
     """
+    peepholes, lengths = given.pop("peepholes", False), given.pop("lengths", None)
     row = OPERATORS[f"{kind}-22"]
     generator = np.random.default_rng(seed)
     sizes = {symbol: given.pop(letter, size) for letter, symbol, size in SIZES}

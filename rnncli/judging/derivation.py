@@ -60,11 +60,22 @@ def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = Non
     assert golden.Y is not None
     if profile.is_exact or not golden.Y.size:
         return _nothing(golden, wants_Y=recurrence.wants_Y)
-    with np.errstate(all="ignore"):
-        found = _derived(recurrence, golden, profile, hostile=False)
-        if not _is_finite(found):
-            found = _derived(recurrence, golden, profile, hostile=True)
-    return found if recurrence.wants_Y else Result(None, found.last)
+    T, D, N, H = golden.Y.shape
+    Y = np.empty((T, D, N, H), np.float32)
+    last = tuple(np.empty((D, N, H), np.float32) for _ in golden.last)
+    for part in _alike(recurrence):
+        piece = _of_directions(recurrence, part)
+        _place(
+            piece,
+            _of_states(piece, golden.Y[:, part], profile),
+            Y[:, part],
+            [state[part] for state in last],
+        )
+    for found, wanted in zip((Y, *last), (golden.Y, *golden.last), strict=True):
+        finite = np.isfinite(wanted)
+        if not finite.all():
+            found[~finite] = 0
+    return Result(Y if recurrence.wants_Y else None, last)
 
 
 def round_up(values: Array) -> Array:
@@ -81,11 +92,6 @@ def round_up(values: Array) -> Array:
         return np.asarray(up, dtype=np.float32)
 
 
-def _is_finite(result: Result) -> bool:
-    parts = (result.Y, *result.last)
-    return all(part is None or bool(np.isfinite(part).all()) for part in parts)
-
-
 def _nothing(golden: Result, *, wants_Y: bool) -> Result:
     zeros = [np.zeros(part.shape, np.float32) for part in golden.last]
     Y = golden.Y
@@ -94,20 +100,20 @@ def _nothing(golden: Result, *, wants_Y: bool) -> Result:
     )
 
 
-def _derived(recurrence: Recurrence, golden: Result, profile: Profile, *, hostile: bool) -> Result:
-    assert golden.Y is not None
-    T, D, N, H = golden.Y.shape
-    Y = np.empty((T, D, N, H), np.float32)
-    last = tuple(np.empty((D, N, H), np.float32) for _ in golden.last)
-    for part in _alike(recurrence):
-        piece = _of_directions(recurrence, part)
-        path = Trajectory.of(piece, golden.Y[:, part], hostile=hostile)
-        errors = ROOMS[recurrence.cell.name](path, profile.rounding(recurrence.dtype))
-        tolerances = round_up(np.sqrt(variances_of(errors)))
-        _place(piece, tolerances, Y[:, part], [state[part] for state in last])
-    for found, wanted in zip((Y, *last), (golden.Y, *golden.last), strict=True):
-        found[~np.isfinite(wanted.astype(np.float64))] = 0
-    return Result(Y, last)
+def _of_states(recurrence: Recurrence, Y: Array, profile: Profile) -> Array:
+    """Return the tolerances of all states in processing order, [D, T + 1, N, S, H].
+
+    Only where one of them is not finite are NaN and infinities looked for and settled.
+    """
+    room, rounding = ROOMS[recurrence.cell.name], profile.rounding(recurrence.dtype)
+    found = np.empty(0)
+    with np.errstate(all="ignore"):
+        for hostile in (False, True):
+            path = Trajectory.of(recurrence, Y, hostile=hostile)
+            found = round_up(np.sqrt(variances_of(room(path, rounding))))
+            if np.isfinite(found).all():
+                break
+    return found
 
 
 def _alike(recurrence: Recurrence) -> Iterator[slice]:

@@ -54,6 +54,14 @@ def stored(size: Array, rounding: Rounding) -> Array:
     return np.asarray(errors * errors)
 
 
+def by_state(h: Array, C: Array) -> Array:
+    """Put what is of h and what is of C [..., H] side by side, [..., 2, H]."""
+    found = np.empty((*h.shape[:-1], 2, h.shape[-1]))
+    found[..., 0, :] = h
+    found[..., 1, :] = C
+    return found
+
+
 def systematic(bound: Array, rounding: Rounding) -> Array:
     """Return what a systematic error counts as: a third of its bound is a deviation."""
     third = bound * (rounding.deviations / 3)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.error_model.cell_errors import combined, stored, systematic, through
+from rnncli.judging.error_model.cell_errors import by_state, combined, stored, systematic, through
 from rnncli.judging.error_model.gates import clipped_activation, gate_sums, respond
 from rnncli.judging.error_model.sums import single, spread
 from rnncli.recurrence.cells import Parameters
@@ -76,8 +76,8 @@ class LSTMErrors:
         """Return the factors of i, o, f and g, [4, D, T, N, H]."""
         g, i = self._g.y[0], self._gates.y[INPUT]
         if self._forgets_by_input:
-            return np.stack((g - old, self._h.y, np.zeros_like(old), i))
-        return np.stack((g, self._h.y, old, i))
+            return np.array((g - old, self._h.y, np.zeros_like(old), i))
+        return np.array((g, self._h.y, old, i))
 
     def _by_old_C(self) -> Array:
         """Return the squared derivatives of h and C by the old C, [D, T, N, 2, H]."""
@@ -85,11 +85,11 @@ class LSTMErrors:
         if self._P is not None:
             by_gate = self._by_gate
             C_by_C = C_by_C + by_gate[INPUT] * self._P[0] + by_gate[FORGET] * self._P[2]
-        found = np.stack((self._h_by_C * C_by_C, C_by_C), axis=3)
+        found = by_state(self._h_by_C * C_by_C, C_by_C)
         found *= found
         return found
 
-    def _first_order(self, new: Array, C: Array) -> Array:
+    def _first_order(self, new: Array, C: Array) -> tuple[Array, Array]:
         """Return the variances of Ht alone and of C: those of the gates and of rounding."""
         i, g, old = self._gates.y[INPUT], self._g.y[0], C[:, :-1]
         added = np.abs(self._f * old) * (2 if self._forgets_by_input else 1) + np.abs(i * g)
@@ -97,7 +97,7 @@ class LSTMErrors:
         h = gates[OUTPUT] + stored(np.abs(new), self._rounding)
         c = stored(added + 2 * np.abs(C[:, 1:]), self._rounding)
         c += gates[INPUT] + gates[FORGET] + gates[CELL]
-        return np.stack((h, c))
+        return h, c
 
     def squares(self, steps: slice) -> Array:
         """(J o J) by h; the rows of h before those of C."""
@@ -105,7 +105,7 @@ class LSTMErrors:
         onto_C[OUTPUT] = 0.0
         onto_h = onto_C * self._h_by_C[:, steps]
         onto_h[OUTPUT] = self._by_gate[OUTPUT, :, steps]
-        J = combined(np.stack((onto_h, onto_C), axis=4), self._R)
+        J = combined(by_state(onto_h, onto_C), self._R)
         J *= J
         return J
 
@@ -114,7 +114,7 @@ class LSTMErrors:
         h, c = self._own() if variances is None else self._bounds(variances)
         c = self._random[1] + systematic(c, self._rounding)
         h = self._random[0] + systematic(h, self._rounding) + self._h_by_C**2 * c
-        return np.stack((h, c), axis=3)
+        return by_state(h, c)
 
     def _own(self) -> tuple[Array, Array]:
         return self._joined(np.concatenate((self._gates.own, self._g.own)), self._h.own)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 # Squared derivatives are kept for about this many numbers; longer recurrences form them anew.
 BLOCK_NUMBERS = 1 << 22
-# Variances that grow by less than this from one pass to the next are settled.
-SETTLED = 1.01
+# What is added has settled when it grows by less than this from one pass to the next.
+SETTLED = 1.001
 PASSES = 30
 
 
@@ -26,12 +26,13 @@ def variances_of(errors: CellErrors) -> Array:
     what they add: the first pass leaves them out, each further one takes the states of the one
     before. What has not settled then is infinite: nothing can be said about it.
     """
-    blocks = _Blocks(errors)
-    found = _carry(errors, blocks, errors.fresh(None))
+    blocks, added = _Blocks(errors), errors.fresh(None)
+    found = _carry(errors, blocks, added)
     for _ in range(PASSES):
-        before, found = found, _carry(errors, blocks, errors.fresh(found))
-        if not (found > SETTLED * before).any():
+        before, added = added, errors.fresh(found)
+        if not (added > SETTLED * before).any():  # then the variances grow by less than that too
             return found
+        found = _carry(errors, blocks, added)
     return np.full_like(found, np.inf)
 
 
@@ -58,14 +59,17 @@ class _Blocks:
 def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     """Walk v <- (J o J) v + q from v = 0: initial states are exact."""
     D, T, N, S, H = fresh.shape
-    found = np.zeros((D, T + 1, N, S, H))
+    found = np.empty((T + 1, D, N, S, H))
+    found[0] = 0.0
+    flat, h, old_C = found.reshape(T + 1, D, N, S * H, 1), found[:, :, :, 0, :, None], found[..., 1:, :]
+    added = fresh.swapaxes(0, 1)
+    own = None if errors.own is None else errors.own.swapaxes(0, 1)
     for start, squares in blocks:
-        matrices = squares.reshape(D, -1, N, S * H, H)
-        for t in range(start, start + matrices.shape[1]):
-            h = found[:, t, :, 0, :, None]
-            carried = np.matmul(matrices[:, t - start], h).reshape(D, N, S, H)
-            carried += fresh[:, t]
-            if errors.own is not None:
-                carried += errors.own[:, t] * found[:, t, :, 1:]
-            found[:, t + 1] = carried
-    return found
+        matrices = squares.reshape(D, -1, N, S * H, H).swapaxes(0, 1)
+        for t, matrix in enumerate(matrices, start):
+            np.matmul(matrix, h[t], out=flat[t + 1])
+            new = found[t + 1]
+            new += added[t]
+            if own is not None:
+                new += own[t] * old_C[t]
+    return found.swapaxes(0, 1)

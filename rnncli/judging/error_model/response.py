@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from rnncli.recurrence.activations import Activation
 
 MATH = NumPyArithmetic()
+
+
+@cache
+def _steepest(name: str, alpha: float, beta: float) -> float:
+    """Return half the bound of an activation's second derivative anywhere."""
+    curvature = SENSITIVITIES[name].curvature
+    return 0.0 if curvature is None else 0.5 * float(curvature(np.zeros(()), alpha, beta))
 
 
 class Response:
@@ -50,7 +58,7 @@ class Response:
         self._half = 0.5 * np.abs(x)
         if self._row.curvature is not None:
             self._far = 0.5 * self._row.curvature(self._half, *self._values)
-            self._near = 0.5 * self._row.curvature(np.zeros(()), *self._values)
+            self._near = _steepest(activation.name, *self._values)
 
     def forgive(self, finite: Array) -> None:
         """Count no error where the argument is infinite: what is saturated stays so."""

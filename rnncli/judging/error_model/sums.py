@@ -35,7 +35,11 @@ def bias_sums(bias: Array | None, gates: slice) -> Array | float:
 
 def single(term: Array) -> Array:
     """Return one term as a sum, [3, ...]."""
-    return np.stack((term, term * term, np.abs(term)))
+    sums = np.empty((3, *term.shape))
+    sums[0] = term
+    np.multiply(term, term, out=sums[1])
+    np.abs(term, out=sums[2])
+    return sums
 
 
 def scaled(sums: Array, by: Array) -> Array:

@@ -110,7 +110,10 @@ def _inputs(recurrence: Recurrence) -> Array:
     if recurrence.lengths is not None:
         steps = np.arange(len(X))[:, None]
         X = np.where((steps < recurrence.lengths)[:, :, None], X, 0.0)
-    return np.stack([in_order(X, recurrence.lengths, d) for d in recurrence.directions])
+    found = np.empty((len(recurrence.directions), *X.shape))
+    for d, direction in enumerate(recurrence.directions):
+        found[d] = in_order(X, recurrence.lengths, direction)
+    return found
 
 
 def _hidden_states(recurrence: Recurrence, Y: Array) -> Array:
