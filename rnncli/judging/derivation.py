@@ -9,7 +9,7 @@ as three deviations. The tolerance is lambda deviations: a statistical statement
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from rnncli.judging.error_model.trajectory import Trajectory, in_order
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.judging.error_model.cell_errors import CellErrors
     from rnncli.numerics import Array
@@ -35,6 +35,9 @@ ROOMS: Mapping[str, Callable[[Trajectory, Rounding], CellErrors]] = {
     "GRU": GRUErrors,
     "LSTM": LSTMErrors,
 }
+
+# Recurrences are walked through together up to about this many derivatives.
+TOGETHER = 1 << 16
 
 _SIGNIFICANT_BITS = 8
 _LEAST_EXPONENT = -149  # of float32: its smallest subnormal is 2**-149
@@ -55,27 +58,34 @@ def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = Non
         infinite: it must match exactly. A finite element whose tolerance is NaN or infinite is one
         that nothing can be said about.
     """
-    if golden is None or golden.Y is None:
-        golden = backend_named("numpy").run(replace(recurrence, wants_Y=True), Compute.FLOAT64)
-    assert golden.Y is not None
-    if profile.is_exact or not golden.Y.size:
-        return _nothing(golden, wants_Y=recurrence.wants_Y)
-    T, D, N, H = golden.Y.shape
-    Y = np.empty((T, D, N, H), np.float32)
-    last = tuple(np.empty((D, N, H), np.float32) for _ in golden.last)
-    for part in _alike(recurrence):
-        piece = _of_directions(recurrence, part)
-        _place(
-            piece,
-            _of_states(piece, golden.Y[:, part], profile),
-            Y[:, part],
-            [state[part] for state in last],
-        )
-    for found, wanted in zip((Y, *last), (golden.Y, *golden.last), strict=True):
-        finite = np.isfinite(wanted)
-        if not finite.all():
-            found[~finite] = 0
-    return Result(Y if recurrence.wants_Y else None, last)
+    return derive_all([(recurrence, golden)], profile)[0]
+
+
+def derive_all(
+    evaluated: Sequence[tuple[Recurrence, Result | None]], profile: Profile
+) -> list[Result]:
+    """Derive many at once, each with the very bits that `derive` gives.
+
+    Small recurrences of the same kind and sizes are walked through together, as if they were
+    directions of one: for those this is several times faster.
+    """
+    goldens = [_with_all_steps(*pair) for pair in evaluated]
+    found = [_nothing(golden) for golden in goldens]
+    groups: dict[Any, list[_Piece]] = {}
+    for k, (recurrence, _) in enumerate(evaluated):
+        if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
+            for part in _alike(recurrence):
+                piece = _Piece(_of_directions(recurrence, part), part, k)
+                groups.setdefault(_kind(piece.recurrence), []).append(piece)
+    for pieces in groups.values():
+        for some in _chunks(pieces):
+            _fill(some, goldens, found, profile)
+    for golden, tolerance in zip(goldens, found, strict=True):
+        _match_what_is_not_finite(golden, tolerance)
+    return [
+        tolerance if recurrence.wants_Y else Result(None, tolerance.last)
+        for (recurrence, _), tolerance in zip(evaluated, found, strict=True)
+    ]
 
 
 def round_up(values: Array) -> Array:
@@ -92,28 +102,95 @@ def round_up(values: Array) -> Array:
         return np.asarray(up, dtype=np.float32)
 
 
-def _nothing(golden: Result, *, wants_Y: bool) -> Result:
-    zeros = [np.zeros(part.shape, np.float32) for part in golden.last]
-    Y = golden.Y
-    return Result(
-        np.zeros(Y.shape, np.float32) if wants_Y and Y is not None else None, tuple(zeros)
+class _Piece(NamedTuple):
+    """Directions of a recurrence that have the same activations.
+
+    Attributes:
+        recurrence: with no other directions.
+        part: which ones they are.
+        position: of the whole recurrence, among those asked for.
+    """
+
+    recurrence: Recurrence
+    part: slice
+    position: int
+
+
+def _with_all_steps(recurrence: Recurrence, golden: Result | None) -> Result:
+    if golden is not None and golden.Y is not None:
+        return golden
+    return backend_named("numpy").run(replace(recurrence, wants_Y=True), Compute.FLOAT64)
+
+
+def _nothing(golden: Result) -> Result:
+    """Return zeros in the shapes of a result."""
+    assert golden.Y is not None
+    Y, *last = (np.zeros(part.shape, np.float32) for part in (golden.Y, *golden.last))
+    return Result(Y, tuple(last))
+
+
+def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
+    """Return what recurrences that are walked through together have in common."""
+    return (
+        recurrence.cell.name,
+        recurrence.dtype.name,
+        recurrence.X.shape,
+        recurrence.W.shape[2],
+        *((row.name, row.function, row.alpha, row.beta) for row in recurrence.activations[0]),
+        *(tensor is None for tensor in (recurrence.Wb, recurrence.Rb, recurrence.P)),
+        recurrence.clip,
+        recurrence.clip_hidden,
+        recurrence.input_forget,
+        recurrence.linear_before_reset,
     )
 
 
-def _of_states(recurrence: Recurrence, Y: Array, profile: Profile) -> Array:
-    """Return the tolerances of all states in processing order, [D, T + 1, N, S, H].
+def _chunks(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
+    """Cut into groups whose squared derivatives stay within the cache."""
+    T, N, _ = pieces[0].recurrence.X.shape
+    D, _, H, _ = pieces[0].recurrence.W.shape
+    count = max(1, TOGETHER // (D * T * N * H * H))
+    for start in range(0, len(pieces), count):
+        yield pieces[start : start + count]
+
+
+def _fill(
+    pieces: list[_Piece], goldens: list[Result], found: list[Result], profile: Profile
+) -> None:
+    """Write the tolerances of pieces to the results they are of.
 
     Only where one of them is not finite are NaN and infinities looked for and settled.
     """
-    room, rounding = ROOMS[recurrence.cell.name], profile.rounding(recurrence.dtype)
-    found = np.empty(0)
+    first = pieces[0].recurrence
+    room, rounding = ROOMS[first.cell.name], profile.rounding(first.dtype)
+    tolerances = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
-            path = Trajectory.of(recurrence, Y, hostile=hostile)
-            found = round_up(np.sqrt(variances_of(room(path, rounding))))
-            if np.isfinite(found).all():
+            paths = [
+                Trajectory.of(recurrence, goldens[k].Y[:, part], hostile=hostile)  # type: ignore[index]
+                for recurrence, part, k in pieces
+            ]
+            variances = variances_of(room(Trajectory.joined(paths), rounding))
+            tolerances = round_up(np.sqrt(variances))
+            if np.isfinite(tolerances).all():
                 break
-    return found
+    start = 0
+    for recurrence, part, k in pieces:
+        stop = start + len(recurrence.directions)
+        Y, *last = (found[k].Y[:, part], *(state[part] for state in found[k].last))  # type: ignore[index]
+        _place(recurrence, tolerances[start:stop], Y, last)
+        start = stop
+
+
+def _match_what_is_not_finite(golden: Result, tolerance: Result) -> None:
+    for wanted, values in zip(
+        (golden.Y, *golden.last), (tolerance.Y, *tolerance.last), strict=True
+    ):
+        assert wanted is not None
+        assert values is not None
+        finite = np.isfinite(wanted)
+        if not finite.all():
+            values[~finite] = 0
 
 
 def _alike(recurrence: Recurrence) -> Iterator[slice]:

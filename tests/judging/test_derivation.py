@@ -19,7 +19,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import RnncliWarning
 from rnncli.judging.conditioning import conditioning_problem
-from rnncli.judging.derivation import derive, round_up
+from rnncli.judging.derivation import derive, derive_all, round_up
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.operators.binding import bind, unbind
@@ -221,6 +221,26 @@ def test_a_known_result_saves_evaluating(case):
         strict=True,
     ):
         assert np.array_equal(a, b)
+
+
+def test_many_at_once_are_each_alone():
+    """Bit for bit: of all kinds, some with infinities, lengths, two directions or no Y."""
+    options = [{}, {"D": 2}, {"seed": 1}, {"seed": 2, "lengths": [2, 4, 0]}, {"dtype": "float16"}]
+    found = [recurrence(case, **option) for case in CELLS for option in options]
+    spoilt = recurrence("LSTM", seed=3)
+    spoilt.X[1, 0, 0] = np.inf
+    mixed = recurrence("GRU", D=2)
+    mixed = replace(mixed, activations=(mixed.activations[0], mixed.activations[1][::-1]))
+    found += [spoilt, mixed, replace(recurrence("LSTM", seed=4), wants_Y=False)]
+    found += [recurrence("RNN", T=0), recurrence("GRU", N=0)]
+
+    together = derive_all([(one, None) for one in found], STANDARD)
+
+    for one, tolerance in zip(found, together, strict=True):
+        alone = derive(one, STANDARD)
+        assert (tolerance.Y is None) == (alone.Y is None)
+        for a, b in zip(parts(tolerance), parts(alone), strict=True):
+            assert np.array_equal(a, b)
 
 
 @pytest.mark.parametrize("sizes", [{"T": 0}, {"N": 0}, {"I": 0}, {"H": 1, "T": 1, "N": 1}])

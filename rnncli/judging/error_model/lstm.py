@@ -65,7 +65,7 @@ class LSTMErrors:
         """Return C = f (.) Ct-1 + i (.) g from the initial state on, [D, T + 1, N, H]."""
         D, T, N, H = self.sizes
         C = np.empty((D, T + 1, N, H))
-        C[:, 0] = path.initial(1)
+        C[:, 0] = path.C0
         added = self._gates.y[INPUT] * self._g.y[0]
         for t in range(T):
             np.multiply(self._f[:, t], C[:, t], out=C[:, t + 1])
@@ -164,7 +164,7 @@ def _peeped(path: Trajectory, sums: Array) -> Array:
     )
     D, T, N, H = path.sizes
     C = np.empty((D, T + 1, N, H))
-    C[:, 0] = path.initial(1)
+    C[:, 0] = path.C0
     for t in range(T):
         C[:, t + 1] = path.recurrence.cell.step(p, sums[0, :, :, t], (0.0, C[:, t]))[1]
     sums[:, INPUT] += single(path.P[0] * C[:, :-1])

@@ -28,12 +28,15 @@ def variances_of(errors: CellErrors) -> Array:
     """
     blocks, added = _Blocks(errors), errors.fresh(None)
     found = _carry(errors, blocks, added)
+    growing = np.ones(len(found), np.bool_)  # directions settle on their own
     for _ in range(PASSES):
         before, added = added, errors.fresh(found)
-        if not (added > SETTLED * before).any():  # then the variances grow by less than that too
+        growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
+        if not growing.any():  # where nothing more is added, the variances grow no more either
             return found
-        found = _carry(errors, blocks, added)
-    return np.full_like(found, np.inf)
+        found[growing] = _carry(errors, blocks, added)[growing]
+    found[growing] = np.inf
+    return found
 
 
 class _Blocks:
@@ -61,7 +64,11 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     D, T, N, S, H = fresh.shape
     found = np.empty((T + 1, D, N, S, H))
     found[0] = 0.0
-    flat, h, old_C = found.reshape(T + 1, D, N, S * H, 1), found[:, :, :, 0, :, None], found[..., 1:, :]
+    flat, h, old_C = (
+        found.reshape(T + 1, D, N, S * H, 1),
+        found[:, :, :, 0, :, None],
+        found[..., 1:, :],
+    )
     added = fresh.swapaxes(0, 1)
     own = None if errors.own is None else errors.own.swapaxes(0, 1)
     for start, squares in blocks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.recurrence import Recurrence
@@ -32,7 +34,7 @@ class Trajectory:
     """Everything in float64, D directions at once, in processing order.
 
     Attributes:
-        recurrence: where it comes from; its directions all have the same activations.
+        recurrence: where it, or the first that was joined, comes from; all activations are alike.
         hostile: something is NaN or infinite.
         X: inputs [D, T, N, I], zero in padding.
         H: hidden states [D, T + 1, N, H], from the initial one on.
@@ -41,6 +43,7 @@ class Trajectory:
         Wb: input bias [G, D, 1, 1, H], or None.
         Rb: recurrent bias, likewise.
         P: peephole weights [3, D, 1, 1, H], or None.
+        C0: initial cell states [D, N, H]; zero for a cell without.
     """
 
     recurrence: Recurrence
@@ -52,6 +55,7 @@ class Trajectory:
     Wb: Array | None
     Rb: Array | None
     P: Array | None
+    C0: Array
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
@@ -69,6 +73,25 @@ class Trajectory:
             Wb=None if Wb is None else Wb[bias],
             Rb=None if Rb is None else Rb[bias],
             P=None if P is None else P[bias],
+            C0=_initial_cells(recurrence),
+        )
+
+    @classmethod
+    def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:
+        """Return trajectories of the same kind and sizes as the directions of one."""
+        first = paths[0]
+        if len(paths) == 1:
+            return first
+        return replace(
+            first,
+            X=np.concatenate([path.X for path in paths]),
+            H=np.concatenate([path.H for path in paths]),
+            W=np.concatenate([path.W for path in paths], axis=1),
+            R=np.concatenate([path.R for path in paths], axis=1),
+            Wb=_side_by_side([path.Wb for path in paths]),
+            Rb=_side_by_side([path.Rb for path in paths]),
+            P=_side_by_side([path.P for path in paths]),
+            C0=np.concatenate([path.C0 for path in paths]),
         )
 
     @property
@@ -94,11 +117,11 @@ class Trajectory:
         """
         return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) if self.hostile else values
 
-    def initial(self, state: int) -> Array:
-        """Return an initial state [D, N, H] in float64."""
-        D, _, N, H = self.sizes
-        values = self.recurrence.initial[state]
-        return np.zeros((D, N, H)) if values is None else values.astype(np.float64)
+
+def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
+    """Join optional tensors [G, D, ...] along D; all are there or none is."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    return np.concatenate(given, axis=1) if given else None
 
 
 def _gates_first(values: Array | None) -> Array | None:
@@ -114,6 +137,14 @@ def _inputs(recurrence: Recurrence) -> Array:
     for d, direction in enumerate(recurrence.directions):
         found[d] = in_order(X, recurrence.lengths, direction)
     return found
+
+
+def _initial_cells(recurrence: Recurrence) -> Array:
+    state = recurrence.initial[-1] if recurrence.cell.states > 1 else None
+    if state is None:
+        D, _, H, _ = recurrence.W.shape
+        return np.zeros((D, recurrence.X.shape[1], H))
+    return state.astype(np.float64)
 
 
 def _hidden_states(recurrence: Recurrence, Y: Array) -> Array:
