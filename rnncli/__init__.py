@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparison import compare
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.vectors.pack import open_pack
 
 __all__ = [
     "__version__",
@@ -24,6 +25,7 @@ __all__ = [
     "load_case",
     "load_model",
     "load_suite",
+    "open_pack",
     "read_tensors",
     "write_tensors",
 ]
@@ -37,6 +39,7 @@ _ELSEWHERE = {
     "load_case": "rnncli.cases.config:load_config",
     "load_model": "rnncli.graph.loading:load_model",
     "load_suite": "rnncli.cases.suite:load_suite",
+    "open_pack": "rnncli.vectors.pack:open_pack",
     "read_tensors": "rnncli.formats:read_tensors",
     "write_tensors": "rnncli.formats:write_tensors",
 }

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from rnncli.cli.group import COMMANDS, cli
+from rnncli.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
 
 ROOT = Path(__file__).parents[1]
@@ -45,9 +46,16 @@ def test_every_command_and_reading_is_there():
     assert {name for name in READINGS if f"`{name}`" not in README} == set()
 
 
+def test_every_profile_and_suite_is_there():
+    """Whoever looks for a tolerance or for vectors finds its name."""
+    suites = {path.stem for path in (ROOT / "specs" / "suites").glob("*.yaml")}
+
+    assert {name for name in (*PROFILES, *suites) if f"`{name}`" not in README} == set()
+
+
 def test_files_it_names_exist():
     """Every path of the repository in the text is there."""
-    paths = re.findall(r"`((?:rnncli|specs|tests)/[\w/.]+)`|run (tests/data/\S+)", README)
+    paths = re.findall(r"`((?:rnncli|specs|tests|vectors)/[\w/.]+)`|run (tests/data/\S+)", README)
     missing = [path for pair in paths for path in pair if path and not (ROOT / path).exists()]
 
     assert missing == []

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    required=True,
+    default="",
     metavar="DIR",
     help="The folder of the pack: new, empty, or a pack of the same suite, which is brought up to"
-    " date.",
+    " date; vectors/NAME unless given.",
 )
 @click.option(
     "--format",
@@ -74,8 +74,8 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     An interrupted run leaves what it has done; the same command goes on from there.
 
     \b
-    rnncli generate core -o vectors/core
-    rnncli generate specs/suites/core.yaml -o vectors/core --check
+    rnncli generate core
+    rnncli generate specs/suites/core.yaml --check
     rnncli generate three-way -o pack --format h5 -j 8
     """
     from pathlib import Path
@@ -83,9 +83,10 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     from rnncli.cases.suite import load_suite
     from rnncli.generating.generation import Plan
 
-    folder = Path(options.pop("output"))
+    output = options.pop("output")
     as_json, only_check = options.pop("as_json"), options.pop("only_check")
     plan = Plan(suite=load_suite(suite, seed=options.pop("seed")), **options)
+    folder = Path(output or f"vectors/{plan.suite.name}")
     action = _check if only_check else _write
     ctx.exit(action(ctx, plan, folder, as_json=as_json))
 
@@ -112,7 +113,5 @@ def _check(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> in
     with progress_bar(len(plan.entries()), "cases") as progress:
         report = check(plan, folder, progress.advance)
     if report.failed:
-        return show_failures(
-            report.failed, traceback=ctx.find_root().meta.get("traceback", False)
-        )
+        return show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))
     return show_findings(folder, report.findings, report.cases, as_json=as_json)

@@ -33,7 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.generate:generate",
         "Write the conformance vectors of a suite as a pack, or check one.",
     ),
-    "list": ("rnncli.cli.list:list_cases", "List the cases a suite expands to."),
+    "list": (
+        "rnncli.cli.list:list_cases",
+        "List the cases of a suite or pack.",
+    ),
     "inspect": (
         "rnncli.cli.inspect:inspect",
         "Show a config with every default filled in, a model's recurrent nodes, or a pack.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from rnncli.cli.options import SUITE, json_option, selection_option
@@ -13,22 +15,30 @@ from rnncli.reports.tables import print_json_line
 @selection_option
 @json_option
 def list_cases(suite: str, selection: str, as_json: bool) -> None:
-    """List the cases a suite expands to.
+    """List the cases of a suite or pack.
 
-    SUITE is a YAML file, or the name of a suite that ships with rnncli. Ids are printed one a line:
-    operator, version, name of the case, labels of its axes. With --json also dtype, flags, labels,
-    where the weights stand, and what breaks a case that must be rejected.
+    SUITE is a YAML file, the name of a suite that ships with rnncli, or the folder of a pack. Ids
+    are printed one a line: operator, version, name of the case, labels of its axes. With --json
+    also dtype, flags, labels, where the weights stand, and what breaks a case that must be
+    rejected; of a pack, all that its manifest says.
 
     \b
     rnncli list core
     rnncli list pairwise -k 'lstm_14 and reverse and not float16'
     """
+    records = _records(suite, selection)
+    if as_json:
+        for record in records:
+            print_json_line(record)
+    else:
+        click.echo("\n".join(record["id"] for record in records))
+
+
+def _records(suite: str, selection: str) -> list[dict[str, Any]]:
     from rnncli.cases.suite import load_suite
     from rnncli.reports.suites import entry_record
+    from rnncli.vectors.pack import is_pack, open_pack
 
-    entries = load_suite(suite).select(selection)
-    if as_json:
-        for entry in entries:
-            print_json_line(entry_record(entry))
-    else:
-        click.echo("\n".join(entry.id for entry in entries))
+    if is_pack(suite):
+        return [dict(record) for record in open_pack(suite).select(selection)]
+    return [entry_record(entry) for entry in load_suite(suite).select(selection)]

@@ -13,6 +13,8 @@ from rnncli.cases.suite import Entry, Suite, is_suite, load_suite, suite_finding
 from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
 from rnncli.graph.loading import ARCHIVES, FORMATS, load_model
+from rnncli.vectors.case_folder import folder_of
+from rnncli.vectors.pack import is_pack, open_pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,13 +100,17 @@ def _suite(path: Path, seed: int | None, _: int) -> Suite:
 
 
 def cases_of(target: str) -> list[str]:
-    """Return a target for each valid case of a suite; any other target is its own only case.
+    """Return a target for each valid case of a suite or pack; others are their own only case.
 
     Whatever is wrong with a suite is said when the target is loaded.
 
     Raises:
         InvalidRequest: all cases of the suite must be rejected.
     """
+    if is_pack(target):
+        cases = open_pack(target).manifest.cases
+        valid = [case["id"] for case in cases if case["expect"] == "result"]
+        return [str(Path(target, folder_of(case_id))) for case_id in valid]
     try:
         path = _yaml_file(target)
         if path is None or not is_suite(read_yaml(path)):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
+from rnncli.cases.selection import Selection
+from rnncli.errors import InvalidRequest, NothingSelected, UnreadableFile, did_you_mean
 from rnncli.formats import read_tensors
 from rnncli.vectors.case_folder import folder_of, read_vector
 from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
@@ -69,6 +70,21 @@ class Pack:
             )
         return known[case_id]
 
+    def select(self, expression: str) -> list[Mapping[str, Any]]:
+        """Return the records of the cases an expression selects, as `Suite.select` does.
+
+        Raises:
+            InvalidRequest: it is not an expression.
+            NothingSelected: no case is selected.
+        """
+        selection = Selection(expression)
+        chosen = [r for r in self.manifest.cases if selection(partial(_is_called, r))]
+        if not chosen:
+            raise NothingSelected(
+                f"{self.folder}: '{expression}' selects no case of {len(self.manifest.cases)}"
+            )
+        return chosen
+
     def read(self, record: Mapping[str, Any]) -> Vector:
         """Read one vector.
 
@@ -91,6 +107,10 @@ class Pack:
             case, _, rest = name.partition("/")
             groups.setdefault(case, {})[rest] = values
         return groups
+
+
+def _is_called(record: Mapping[str, Any], word: str) -> bool:
+    return word in record["id"] or any(word == flag.lower() for flag in record["flags"])
 
 
 def open_pack(path: str | Path) -> Pack:
