@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, did_you_mean
 
 SUFFIX = ".yaml"
 
@@ -40,9 +40,18 @@ def find_suite(name: str | Path) -> Path:
 
     Args:
         name: a path, ``core`` or ``specs/suites/core.yaml``.
+
+    Raises:
+        InvalidRequest: there is neither.
     """
-    shipped = None if Path(name).exists() else find_spec(str(name))
-    return shipped or Path(name)
+    path = Path(name)
+    if path.exists():
+        return path
+    if shipped := find_spec(str(name)):
+        return shipped
+    suites = [known.rpartition("/")[2] for known in spec_names() if known.startswith("suites/")]
+    hint = did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
+    raise InvalidRequest(f"{name}: no such file, and no suite of that name{hint}")
 
 
 def find_spec(name: str) -> Path | None:
