@@ -397,6 +397,16 @@ def test_narrow_implementations_are_told_from_wide_ones(profile, dtype):
     assert margin(got.Y, golden.Y, derive(found, STANDARD).Y) > MOST_MARGIN
 
 
+def saturates(row, node, golden):
+    """Tell where a gate may lie beyond 17: there the sigmoid of ONNX Runtime's GRU and LSTM is off.
+
+    By up to 4 * 2^-24: it returns -2.4e-7 below -25, and more than 1 above 20. The Softplus of its
+    RNN overflows above 88.
+    """
+    largest = max(np.abs(part).max(initial=0) for part in (node.inputs["X"], *parts(golden)))
+    return not largest < (80 if row.type == "RNN" else 8)
+
+
 @pytest.mark.parametrize("operator", ["RNN-14", "GRU-14", "LSTM-14"])
 def test_onnxruntime_stays_within(operator):
     """In float32, where it has the case and is right, by specs/semantics.md."""
@@ -408,6 +418,8 @@ def test_onnxruntime_stays_within(operator):
     def judge(node):
         found = bound(node)
         golden = evaluated(found)
+        if saturates(row, node, golden):
+            return
         names = [output.name for output in row.outputs]
         tolerance = unbind(row, node.attributes, names, derive(found, STANDARD, golden))
         wanted = unbind(row, node.attributes, names, golden)
