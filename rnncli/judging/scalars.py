@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from rnncli.numerics import Array
 
+ROUNDS = 100
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 
 
@@ -25,49 +26,51 @@ def scalar_equivalent(wanted: Array, tolerance: Array) -> tuple[float, float]:
         wanted: an output.
         tolerance: of each of its elements, in its shape.
     """
-    x = np.abs(wanted.astype(np.float64).reshape(-1))
-    t = tolerance.astype(np.float64).reshape(-1)
+    x = np.abs(wanted.reshape(-1).astype(np.float64))
+    t = tolerance.reshape(-1).astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(t)
-    x, t = x[finite], t[finite]
+    if not finite.all():
+        x, t = x[finite], t[finite]
     if not t.any():
         return 0.0, 0.0
     rtol = _three_digits(_slope(x, t))
-    atol = _three_digits(float(np.max(t - rtol * x, initial=0.0)))
-    while bool(np.any(atol + rtol * x < t)):  # the sum was rounded too
+    atol = _three_digits(max(0.0, float((t - rtol * x).max())))
+    while (atol + rtol * x < t).any():  # the sum was rounded too
         atol = _three_digits(math.nextafter(atol, math.inf))
     return rtol, atol
 
 
 def _slope(x: Array, t: Array) -> float:
     """Return the slope of the tightest line above all points, with neither number negative."""
-    low, high = float(np.min(x)), float(np.max(x))
+    left, right = int(x.argmin()), int(x.argmax())
     mean = math.fsum(x.tolist()) / len(x)
-    if not low < mean < high:
+    if not x[left] < mean < x[right]:
         return 0.0
-    slope = _edge_above(x, t, mean)
-    through_zero = np.divide(t, x, out=np.full_like(t, np.inf), where=x > 0)
-    steepest = float(np.max(through_zero[t > 0]))  # beyond it, atol would be negative
-    return max(0.0, min(slope, steepest))
+    slope = max(0.0, _edge_above(x, t, mean, left, right))
+    if (t - slope * x).max() >= 0:
+        return slope
+    return float((t[x > 0] / x[x > 0]).max())  # the line through zero: atol is not negative
 
 
-def _edge_above(x: Array, t: Array, position: float) -> float:
+def _edge_above(x: Array, t: Array, position: float, left: int, right: int) -> float:
     """Return the slope of the upper hull's edge above a position strictly within the points.
 
     Starting from any two points on both sides, the one farthest above the line through them takes
-    the place of that on its side, until none is above.
+    the place of that on its side, until none is above. A few rounds suffice; where the moduli are
+    all but equal rounding might go on for ever, and any slope will do.
     """
-    left, right = int(np.argmin(x)), int(np.argmax(x))
-    while True:
-        slope = float((t[right] - t[left]) / (x[right] - x[left]))
-        above = (t - t[left]) - slope * (x - x[left])
-        above[[left, right]] = 0.0
-        farthest = int(np.argmax(above))
-        if above[farthest] <= 1e-9 * t[farthest]:
-            return slope
+    slope = 0.0
+    for _ in range(ROUNDS):
+        slope = float(t[right] - t[left]) / float(x[right] - x[left])
+        above = t - slope * x
+        farthest = int(above.argmax())
+        if farthest in (left, right) or above[farthest] <= above[left] + 1e-9 * t[farthest]:
+            break
         if x[farthest] <= position:
             left = farthest
         else:
             right = farthest
+    return slope
 
 
 def _three_digits(value: float) -> float:
