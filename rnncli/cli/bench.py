@@ -25,7 +25,9 @@ from rnncli.cli.options import json_option
 def bench(
     workload: str, *, cases: int, rounds: int, jobs: int, scratch: Path | None, as_json: bool
 ) -> None:
-    """Measure speed: medians of interleaved rounds, and ratios within one run.
+    """Measure speed, as ratios within one run.
+
+    Rounds are interleaved; what is shown are medians.
 
     generation: how many small vectors a second `rnncli generate` makes, as ONNX folders: with
     goldens in float64, in several processes, and certified. The time of the files alone, which

@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "generate": (
         "rnncli.cli.generate:generate",
-        "Write the conformance vectors of a suite as a pack, or check one.",
+        "Write the conformance vectors of a suite as a pack.",
     ),
     "list": (
         "rnncli.cli.list:list_cases",
@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "inspect": (
         "rnncli.cli.inspect:inspect",
-        "Show a config with every default filled in, a model's recurrent nodes, or a pack.",
+        "Show a config with every default filled in, a case of a suite, a model or a pack.",
     ),
     "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
     "compare": (

@@ -10,12 +10,11 @@ from small_suite import TEXT
 from rnncli.cli.group import COMMANDS
 
 
-def rnncli(*arguments, cwd, **environment):
+def rnncli(*arguments, cwd):
     """Run the command line in a folder."""
     return subprocess.run(
         [sys.executable, "-m", "rnncli", *map(str, arguments)],
         cwd=cwd,
-        env={**__import__("os").environ, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -77,7 +76,7 @@ def test_a_check_that_finds_something_is_exit_1(folder, tmp_path):
         (["small.yaml", "-o", "out", "-k", "transformer"], 5, "selects no case"),
         (["small.yaml", "-o", "out", "-k", "and"], 2, "a word is due"),
         (["nothing.yaml", "-o", "out"], 2, "nothing.yaml"),
-        (["smal", "-o", "out"], 2, "did you mean 'smoke'"),
+        (["cor", "-o", "out"], 2, "did you mean 'core'"),
         (["small.yaml", "-o", "out", "--scheduler", "tcp://h:1"], 2, "is for --executor dask"),
     ],
 )
