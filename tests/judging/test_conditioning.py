@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rnncli.judging.conditioning import conditioning_problem
+from rnncli.judging.conditioning import conditioning_problem, limit_of
+from rnncli.numerics import DTYPES
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,17 @@ from rnncli.judging.conditioning import conditioning_problem
 def test_fit(wanted, tolerance):
     """At most 5 % of the largest finite value; all zeros are compared with 1."""
     assert conditioning_problem(np.array(wanted), np.array(tolerance, np.float32)) == ""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_coarse_dtypes_have_coarse_limits(dtype):
+    """5 %, or some roundings where those are more; the sentence names the limit."""
+    wanted = np.ones(2, DTYPES[dtype].numpy)
+    limit = limit_of(wanted)
+
+    assert limit == 0.05 if dtype != "bfloat16" else 0.05 < limit <= 0.25
+    assert conditioning_problem(wanted, np.full(2, limit * 0.99)) == ""
+    assert f"at most {limit:.0%}" in conditioning_problem(wanted, np.full(2, limit * 1.01))
 
 
 @pytest.mark.parametrize(
