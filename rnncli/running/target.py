@@ -67,6 +67,8 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
 
 def _read_config(root: Node, path: Path, seed: int | None) -> Case:
     if is_suite(root):
+        if path.is_file():
+            load_suite(path)  # which says what is wrong with it, if anything is
         raise InvalidRequest(f"{root.place.file}: is a suite; name one of its cases, SUITE::ID")
     return read_case(root, path.stem, path.parent, seed=seed)
 

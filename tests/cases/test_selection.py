@@ -1,0 +1,81 @@
+"""Claims about `-k` expressions."""
+
+import itertools
+
+import pytest
+
+from rnncli.cases.selection import Selection
+from rnncli.errors import InvalidRequest
+
+
+def selected(expression, *true):
+    """Whether an expression holds where these words are true."""
+    return Selection(expression)(lambda word: word in true)
+
+
+@pytest.mark.parametrize(
+    ("expression", "python"),
+    [
+        ("a", "a"),
+        ("not a", "not a"),
+        ("a and b or c", "a and b or c"),
+        ("a or b and c", "a or b and c"),
+        ("not a and b", "not a and b"),
+        ("not (a and b)", "not (a and b)"),
+        ("not not a or b", "not not a or b"),
+        ("(a or b) and (b or c)", "(a or b) and (b or c)"),
+        ("a AND NOT b", "a and not b"),
+        ("((a))", "a"),
+        ("a or b or not c and a", "a or b or not c and a"),
+        ("a\tand\n(b)", "a and b"),
+    ],
+)
+def test_expressions_mean_what_they_mean_in_python(expression, python):
+    """For every choice of what is true."""
+    for values in itertools.product((False, True), repeat=3):
+        truth = dict(zip("abc", values, strict=True))
+        words = [name for name, value in truth.items() if value]
+        assert selected(expression, *words) == bool(eval(python, {}, truth))  # noqa: S307
+
+
+def test_nothing_selects_everything():
+    """So that the option can always be handed on."""
+    assert selected("")
+    assert selected("  \n")
+
+
+def test_words_are_asked_for_in_lower_case():
+    """Ids are in lower case, flags compare so."""
+    asked = []
+    Selection("RaggedReverse or LSTM_14")(asked.append)
+
+    assert asked == ["raggedreverse", "lstm_14"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("and", "a word is due at character 1"),
+        ("a and", "a word is missing at character 6"),
+        ("a b", "and, or or the end is due at character 3"),
+        ("a not b", "and, or or the end is due at character 3"),
+        ("(a", "a closing parenthesis is missing at character 3"),
+        ("a)", "nothing to close at character 2"),
+        ("()", "a word is due at character 2"),
+        ("not", "a word is missing at character 4"),
+        ("a or or b", "a word is due at character 6"),
+        ("(a or b) c", "and, or or the end is due at character 10"),
+    ],
+)
+def test_what_is_no_expression_is_refused_where_it_goes_wrong(expression, complaint):
+    """With what was due there."""
+    with pytest.raises(InvalidRequest) as refusal:
+        Selection(expression)
+
+    assert str(refusal.value) == f"cannot select by '{expression}': {complaint}"
+
+
+def test_deep_nesting_is_no_problem():
+    """No recursion that could overflow."""
+    assert selected("(" * 5000 + "a" + ")" * 5000, "a")
+    assert selected("not " * 4000 + "a", "a")

@@ -1,0 +1,355 @@
+"""Claims about the suites that ship: sound, complete, portable where they say so."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import warnings
+from collections import Counter
+from functools import cache
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+
+from rnncli.cases.library import find_suite, suite_names
+from rnncli.cases.suite import load_suite, suite_findings
+from rnncli.cases.suite_schema import suite_schema
+from rnncli.errors import RnncliWarning
+from rnncli.operators import OPERATORS, evaluate
+from rnncli.recurrence.readings import READINGS
+
+SUITES = suite_names()
+PORTABLE = ["core", "smoke", "diagnostic", "pairwise", "three-way", "exact", "openvino"]
+FAMILIES = ["RNN", "GRU", "LSTM"]
+SCHEMA = jsonschema.Draft202012Validator(suite_schema())
+
+load = cache(load_suite)
+
+# Alpha left without a function: other readings than the default have that.
+pytestmark = pytest.mark.filterwarnings("ignore::rnncli.errors.RnncliWarning")
+
+
+def written(name):
+    """A suite as another YAML reader reads it; these have nothing that is read in two ways."""
+    return yaml.safe_load(find_suite(name).read_text(encoding="utf-8"))
+
+
+def run(entry, **changes):
+    """The outputs of a case, or of one that differs a little."""
+    case = entry.case()
+    arguments = {
+        "attributes": case.attributes,
+        "outputs": case.outputs,
+        "readings": case.readings,
+        **changes,
+    }
+    return evaluate(case.operator, case.inputs, **arguments)
+
+
+def equal(one, other):
+    """Whether outputs are equal, NaN to NaN."""
+    wide = {name: values.astype(np.float64) for name, values in other.items()}
+    return all(np.array_equal(one[n].astype(np.float64), wide[n], equal_nan=True) for n in wide)
+
+
+def test_these_suites_ship():
+    """One for each use."""
+    assert sorted(SUITES) == sorted(
+        [
+            *("core", "smoke", "diagnostic", "pairwise", "three-way"),
+            "edge",
+            "reject",
+            "exact",
+            "openvino",
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_is_sound(name):
+    """No finding in the suite, nor in any of its cases; an editor underlines nothing either."""
+    path = find_suite(name)
+
+    assert suite_findings(path.read_bytes(), str(path), path.parent) == []
+    SCHEMA.validate(written(name))
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_says_what_it_is_for(name):
+    """It is called what its file is called, and begins with a comment."""
+    suite = load(name)
+
+    assert suite.name == name
+    assert len(suite.summary) > 40
+    assert find_suite(name).read_text(encoding="utf-8").startswith("# ")
+    assert max(map(len, find_suite(name).read_text(encoding="utf-8").splitlines())) <= 105
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_case_says_what_it_finds(name):
+    """By a flag at least, each with a note of a bug."""
+    suite = load(name)
+
+    assert all(entry.flags for entry in suite.entries)
+    assert all(len(note) > 15 for note in suite.notes.values())
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_ids_can_be_names_of_files(name):
+    """Unique, short, without surprises."""
+    ids = [entry.id for entry in load(name).entries]
+
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z0-9_.-]{1,120}", case_id) for case_id in ids)
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if name != "reject"])
+def test_every_valid_case_runs(name):
+    """Outside edge with finite results that are not all zero; only one has alphas to spare."""
+    for entry in load(name).entries:
+        assert entry.breakage is None
+        with warnings.catch_warnings():
+            spare = entry.id == "rnnsequence_5_alpha_beta"
+            warnings.simplefilter("ignore" if spare else "error", RnncliWarning)
+            outputs = run(entry)
+        for values in outputs.values():
+            wide = values.astype(np.float64)
+            assert name == "edge" or (np.isfinite(wide).all() and np.any(wide != 0))
+
+
+# What a reading may change: cases that are about it, and opsets 1 and 3 as a whole.
+BY_READING = {
+    "alpha-order": {"core": "_alpha_order"},
+    "clip-scope": {"core": "_clip_scope"},
+    "zero-length": {"core": "_zero_length", "openvino": "_zero_length"},
+    "threshold-tie": {},
+    "recurrence": dict.fromkeys(("core", "smoke", "pairwise"), "_[13]_"),
+}
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_portable_suites_depend_on_readings_only_where_that_is_the_point(name):
+    """Every other vector has one right answer, whoever reads the specification."""
+    for entry, reading in itertools.product(load(name).entries, READINGS):
+        default = entry.operator.readings.get(reading)
+        about = re.search(BY_READING[reading].get(name, "$^"), entry.id)
+        for choice in READINGS[reading].choices if default and not about else ():
+            assert equal(run(entry), run(entry, readings={reading: choice})), (entry.id, reading)
+
+
+@pytest.mark.parametrize("reading", [name for name in READINGS if name != "threshold-tie"])
+def test_every_reading_that_matters_is_shown_in_core(reading):
+    """The cases about it have another answer for another choice."""
+    choice = READINGS[reading].choices
+    about = [e for e in load("core").entries if re.search(BY_READING[reading]["core"], e.id)]
+
+    assert about
+    for entry in about:
+        first, second = (run(entry, readings={reading: one}) for one in choice)
+        assert not equal(first, second)
+
+
+def without_clip(entry):
+    """The attributes less the clip."""
+    return {name: v for name, v in entry.case().attributes.items() if name != "clip"}
+
+
+@pytest.mark.parametrize("name", [name for name in PORTABLE if name != "exact"])
+def test_an_active_clip_is_one_and_an_inactive_one_is_not(name):
+    """Taken away, the result is another one, or the same to the last bit."""
+    for entry in load(name).entries:
+        clip = entry.case().attributes.get("clip")
+        if clip is not None:
+            assert equal(run(entry), run(entry, attributes=without_clip(entry))) == (clip == 64)
+
+
+def test_smoke_has_three_cases_for_each_version():
+    """Of every ONNX operator."""
+    counts = Counter(entry.operator.name for entry in load("smoke").entries)
+
+    assert counts == {row.name: 3 for row in OPERATORS.values() if row.dialect == "ONNX"}
+
+
+def test_core_has_everything_for_every_family():
+    """Versions, dtypes, layouts, directions, placements of weights, subsets of outputs."""
+    entries = load("core").entries
+    versions = {entry.operator.name for entry in entries}
+
+    assert versions == {row.name for row in OPERATORS.values() if row.dialect == "ONNX"}
+    for family in FAMILIES:
+        of_family = [entry for entry in entries if entry.operator.type == family]
+        cases = [entry.case() for entry in of_family]
+        assert 20 <= len(of_family) <= 30
+        assert {e.dtype for e in of_family} == {"float16", "float32", "float64", "bfloat16"}
+        assert {e.weights for e in of_family} == {"inputs", "initializers"}
+        assert {case.attributes.get("layout", 0) for case in cases} == {0, 1}
+        directions = {case.attributes.get("direction", "forward") for case in cases}
+        assert directions == {"forward", "reverse", "bidirectional"}
+        assert {"clip", "activations", "activation_alpha"} <= {
+            n for c in cases for n in c.attributes
+        }
+        assert {n for c in cases for n in c.inputs} == {
+            i.name for i in of_family[0].operator.inputs
+        }
+
+
+@pytest.mark.parametrize("name", ["core", "smoke", "diagnostic", "pairwise", "three-way"])
+def test_inputs_are_worth_computing(name):
+    """H and I odd and different, distinct values, lengths with 1 and T, the longest not first."""
+    for entry in load(name).entries:
+        case = entry.case()
+        sizes, inputs = case.sizes, case.inputs
+        assert sizes["input_size"] % 2 == sizes["hidden_size"] % 2 == 1
+        assert sizes["input_size"] != sizes["hidden_size"]
+        assert sizes["batch_size"] >= 3
+        for tensor in ("W", "R", "B"):
+            values = inputs.get(tensor, np.arange(9.0)).astype(np.float64)
+            assert np.unique(values).size > 0.7 * values.size  # 16-bit types have few numbers
+        lengths = inputs.get("sequence_lens")
+        if lengths is not None and not entry.id.endswith("zero_length"):
+            assert {1, sizes["seq_length"]} <= {*lengths.tolist()}
+            assert lengths[0] < sizes["seq_length"]
+            assert len({*lengths.tolist()}) == len(lengths)
+
+
+def test_every_reject_case_is_refused():
+    """For a reason, and the same case is right before it is broken."""
+    for entry in load("reject").entries:
+        assert entry.breakage is not None
+        assert entry.refusal() is not None, entry.id
+        assert run(entry)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_exact_cases_round_nothing(reverse):
+    """Computed in their own dtype, units and inputs in either order: the very same values."""
+    for entry in load("exact").entries:
+        case = entry.case()
+        exact = run(entry)
+        inputs = {
+            name: values if values.dtype.kind == "i" else values.astype(np.float64)
+            for name, values in case.inputs.items()
+        }
+        wide = evaluate(case.operator, inputs, attributes=case.attributes, outputs=case.outputs)
+        assert equal(exact, wide), entry.id
+        shuffled = {**case.inputs}
+        if reverse:  # the order in which products are summed
+            shuffled |= {n: np.ascontiguousarray(case.inputs[n][..., ::-1]) for n in ("X", "W")}
+        native = {"attributes": case.attributes, "outputs": case.outputs, "compute": "native"}
+        assert equal(exact, evaluate(case.operator, shuffled, **native)), entry.id
+
+
+# What the covering arrays have to cover, found without any of the package's own expansion.
+
+
+def level(axis, item):
+    """The label and the value of an item of an axis."""
+    if isinstance(item, dict):
+        ((label, value),) = item.items()
+        return label, value
+    if item is None:
+        return "", None
+    return (item.lower() if isinstance(item, str) else f"{axis}_{item}"), item
+
+
+def axes_of(case):
+    """Every axis of an array, with its labels and values."""
+    return {axis: [level(axis, item) for item in items] for axis, items in case["matrix"].items()}
+
+
+def feasible(case, axes):
+    """A boolean for each combination of labels: whether some version can express it."""
+    names = list(axes)
+    shape = [len(levels) for levels in axes.values()]
+    possible = np.ones(shape, bool)
+
+    def forbid(test, *looked_at):
+        """Exclude the combinations of these axes for which the test is true."""
+        present = [name for name in looked_at if name in axes]
+        fixed = {name: case.get(name) for name in looked_at if name not in axes}
+        for choice in itertools.product(*(range(len(axes[name])) for name in present)):
+            values = {name: axes[name][k] for name, k in zip(present, choice, strict=True)}
+            plain = {name: value for name, (_, value) in values.items()} | fixed
+            if test(plain):
+                index = [slice(None)] * len(names)
+                for name, k in zip(present, choice, strict=True):
+                    index[names.index(name)] = k
+                possible[tuple(index)] = False
+
+    def row(plain):
+        return OPERATORS.get(f"{plain['op']}-{plain['opset']}")
+
+    where = ("op", "opset")
+    forbid(lambda plain: row(plain) is None, *where)
+    forbid(lambda plain: row(plain) and plain["dtype"] not in row(plain).dtypes, *where, "dtype")
+    for name in axes:
+        if any(name in known.attributes for known in OPERATORS.values()):
+            forbid(
+                lambda p, n=name: row(p) and p[n] is not None and n not in row(p).attributes,
+                *where,
+                name,
+            )
+    forbid(wrong_count, "op", "direction", "activations")
+    for excluded in case.get("exclude", ()):
+        forbid_labels(possible, names, axes, excluded)
+    return possible
+
+
+def wrong_count(plain):
+    """Whether there are too few or too many activations."""
+    if plain.get("activations") is None:
+        return False
+    per_direction = {"RNN": 1, "GRU": 2, "LSTM": 3, "RNNSequence-5": 1}[plain["op"]]
+    wanted = per_direction * (2 if plain["direction"] == "bidirectional" else 1)
+    return len(plain["activations"]) != wanted and not (
+        plain["op"].startswith("RNN")
+        and plain["direction"] != "bidirectional"
+        and len(plain["activations"]) == 2
+    )
+
+
+def forbid_labels(possible, names, axes, excluded):
+    """Take an item of `exclude` away."""
+    index = [range(count) for count in possible.shape]
+    for axis, labels in excluded.items():
+        wanted = labels if isinstance(labels, list) else [labels]
+        wanted = [str(label or "").lower() for label in wanted]
+        index[names.index(axis)] = [k for k, (label, _) in enumerate(axes[axis]) if label in wanted]
+        assert index[names.index(axis)]
+    possible[np.ix_(*index)] = False
+
+
+ARRAYS = [
+    (name, case, {"pairwise": 2, "3-way": 3}[body.get("strategy") or defaults["strategy"]])
+    for name in ("pairwise", "three-way")
+    for defaults, cases in [(written(name)["defaults"], written(name)["cases"])]
+    for case, body in cases.items()
+]
+
+
+@pytest.mark.parametrize(("suite", "name", "strength"), ARRAYS)
+def test_arrays_cover_every_feasible_tuple_and_hold_only_feasible_rows(suite, name, strength):
+    """By enumerating every combination there is."""
+    case = written(suite)["cases"][name]
+    axes = axes_of(case)
+    possible = feasible(case, axes)
+    own = re.compile(rf"_{name}(_|$)" if name == "first" else rf"{name}_\d+(?!.*_first)")
+    entries = [entry for entry in load(suite).entries if own.search(entry.id)]
+    rows = np.array(
+        [
+            [
+                [label for label, _ in levels].index(entry.labels[axis])
+                for axis, levels in axes.items()
+            ]
+            for entry in entries
+        ]
+    )
+
+    assert possible[tuple(rows.T)].all()
+    for chosen in itertools.combinations(range(len(axes)), strength):
+        others = tuple(k for k in range(len(axes)) if k not in chosen)
+        covered = np.zeros([possible.shape[k] for k in chosen], bool)
+        covered[tuple(rows[:, list(chosen)].T)] = True
+        assert np.array_equal(covered, possible.any(axis=others))
