@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning, explain
-from rnncli.generating.making import make_vector
+from rnncli.generating.making import make_vectors
 from rnncli.vectors.case_folder import files_of, folder_of
 from rnncli.vectors.files import compare_files, write_files
 from rnncli.vectors.manifest import sha256
@@ -20,7 +20,7 @@ from rnncli.vectors.manifest import sha256
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.cases.suite import Entry
+    from rnncli.vectors.vector import Vector
 
 
 class Delivery(StrEnum):
@@ -93,7 +93,10 @@ def work(batch: Batch) -> list[Made]:
         InvalidRequest: the disk refuses.
     """
     suite = _suite(batch.source)
-    return [_make(batch, suite.entry(case_id)) for case_id in batch.ids]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
+        outcomes = list(make_vectors([suite.entry(case_id) for case_id in batch.ids]))
+    return [_deliver(batch, *pair) for pair in zip(batch.ids, outcomes, strict=True)]
 
 
 @lru_cache(maxsize=1)
@@ -101,21 +104,18 @@ def _suite(source: Source) -> Suite:
     return parse_suite(source.text, source.file, source.folder, seed=source.seed)
 
 
-def _make(batch: Batch, entry: Entry) -> Made:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
-            vector = make_vector(entry)
-            contents = files_of(vector)
-    except Exception as error:  # noqa: BLE001 -- one case's failure is not the next one's
-        sentence, code = explain(error)
-        return Made(entry.id, error=sentence, exit_code=code, traceback=traceback.format_exc())
-    name = folder_of(entry.id)
+def _deliver(batch: Batch, case_id: str, outcome: Vector | Exception) -> Made:
+    if isinstance(outcome, Exception):
+        sentence, code = explain(outcome)
+        trace = "".join(traceback.format_exception(outcome))
+        return Made(case_id, error=sentence, exit_code=code, traceback=trace)
+    vector, contents = outcome, files_of(outcome)
+    name = folder_of(case_id)
     files = {f"{name}/{path}": content for path, content in contents.items()}
     record = {**vector.record, "files": {path: sha256(c) for path, c in files.items()}}
     if batch.delivery is Delivery.COMPARE:
-        return Made(entry.id, record, differing=tuple(compare_files(Path(batch.root), files)))
+        return Made(case_id, record, differing=tuple(compare_files(Path(batch.root), files)))
     if batch.delivery is Delivery.RETURN:
-        return Made(entry.id, record, files)
+        return Made(case_id, record, files)
     write_files(Path(batch.root), files)
-    return Made(entry.id, record)
+    return Made(case_id, record)
