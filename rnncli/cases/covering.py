@@ -8,6 +8,8 @@ on integers alone, and must never come to return other rows.
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -124,12 +126,16 @@ def covering_array(table: Table, strength: int) -> list[Row]:
         strength: 2 for pairs, 3 for triples; all factors where there are fewer.
     """
     goals = _Goals(table, min(strength, len(table.counts)))
+    used = [[0] * count for count in table.counts]
     rows: list[Row] = []
     left = goals.everything
     while left:
-        tries = [goals.row(left, start, rows) for start in range(max(len(table.counts), 1))]
-        rows.append(max(tries, key=lambda row: (left & goals.covered(row)).bit_count()))
-        left &= ~goals.covered(rows[-1])
+        tries = [goals.row(left, start, used) for start in range(max(len(table.counts), 1))]
+        best = max(tries, key=lambda row: (left & goals.covered(row)).bit_count())
+        left &= ~goals.covered(best)
+        rows.append(best)
+        for factor, level in enumerate(best):
+            used[factor][level] += 1
     return goals.without_redundant(rows)
 
 
@@ -159,8 +165,14 @@ class _Goals:
             bits &= self.compatible[factor][level]
         return bits
 
-    def row(self, left: int, start: int, rows: Sequence[Row]) -> Row:
-        """Complete the first tuple that is left, the factors in their order from `start` on."""
+    def row(self, left: int, start: int, used: Sequence[Sequence[int]]) -> Row:
+        """Complete the first tuple that is left, the factors in their order from `start` on.
+
+        Args:
+            left: the tuples to cover.
+            start: a factor.
+            used: how many rows have each level of each factor.
+        """
         levels = dict(self.tuples[(left & -left).bit_length() - 1])
         for factor, level in levels.items():
             left &= self.compatible[factor][level]
@@ -169,19 +181,18 @@ class _Goals:
         while open_factors:
             factor = open_factors.pop(0)
             pending = reduce(or_, (self.involving[f] for f in open_factors), 0)
-            levels[factor] = self._best(factor, levels, left, pending, rows)
+            levels[factor] = self._best(factor, levels, left, pending, used[factor])
             left &= self.compatible[factor][levels[factor]]
         return tuple(levels[factor] for factor in range(count))
 
     def _best(
-        self, factor: int, levels: Mapping[int, int], left: int, pending: int, rows: Sequence[Row]
+        self, factor: int, levels: Mapping[int, int], left: int, pending: int, used: Sequence[int]
     ) -> int:
         """Return the level that covers most now, may cover most later, was used least so far."""
 
         def merit(level: int) -> tuple[int, int, int, int]:
             bits = left & self.compatible[factor][level]
-            used = sum(row[factor] == level for row in rows)
-            return (bits & ~pending).bit_count(), bits.bit_count(), -used, -level
+            return (bits & ~pending).bit_count(), bits.bit_count(), -used[level], -level
 
         possible = [
             level
@@ -192,12 +203,21 @@ class _Goals:
 
     def without_redundant(self, rows: list[Row]) -> list[Row]:
         """Leave out rows, last first, whose tuples all occur in others."""
-        kept = {row: self.covered(row) for row in rows}
-        for row in reversed(rows):
-            others = reduce(or_, (bits for other, bits in kept.items() if other != row), 0)
-            if kept[row] & ~others == 0:
-                del kept[row]
-        return list(kept)
+        covered = [_bits(self.covered(row)) for row in rows]
+        times = Counter(itertools.chain(*covered))
+        kept = []
+        for row, tuples in zip(reversed(rows), reversed(covered), strict=True):
+            if all(times[k] > 1 for k in tuples):
+                times.subtract(tuples)
+            else:
+                kept.append(row)
+        return kept[::-1]
+
+
+def _bits(number: int) -> list[int]:
+    """Return which bits of a number are set."""
+    text = f"{number:b}"[::-1]
+    return [match.start() for match in re.finditer("1", text)]
 
 
 def _tuples(table: Table, strength: int) -> Iterator[tuple[Row, Row]]:

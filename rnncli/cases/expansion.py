@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.cases.constraints import TooManyError, rulings
-from rnncli.cases.covering import Table, count_tuples, covering_array
+from rnncli.cases.covering import Constraint, Table, count_tuples, covering_array
 from rnncli.cases.mappings import read_mapping, unknown
 from rnncli.cases.yaml_reader import Node, shown
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_CASES = 100_000  # of a suite
 MOST_COMBINATIONS = 1_000_000  # of a matrix, before those no operator can express are dropped
-MOST_TUPLES = 100_000  # to be covered by an array
+MOST_TUPLES = 30_000  # to be covered by an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class Expansion:
         for node in self.exclude:
             if (levels := self._named(node, "exclude")) is None:
                 continue
-            tries = itertools.product(*levels.values())
-            if any(possible.extends(dict(zip(levels, t, strict=True))) for t in tries):
+            only = [Constraint((k,), frozenset((n,) for n in ns)) for k, ns in levels.items()]
+            if Table(possible.counts, [*possible.conditions, *only]).extends({}):
                 yield Exclusion({k: frozenset(found) for k, found in levels.items()})
             else:
                 self.findings.add(node.place, "excludes nothing: no operator can express it anyway")

@@ -122,6 +122,8 @@ def find_operator(op: object, opset: object) -> Operator | str:
     if not isinstance(op, str):
         return "'op' must name an operator, such as LSTM-14"
     versions = versions_of(op)
+    if opset is not None and type(opset) is not int:
+        return f"'opset' must be a version, an integer, got {opset!r:.40}"
     if opset is None:
         numbers = ", ".join(str(row.version) for row in versions)
         return f"'opset' must say which {op}: {numbers}" if versions else _named(op)

@@ -361,6 +361,10 @@ WRONG = [
     ("{op: LSTN-14}", "unknown operator 'LSTN-14'; did you mean 'LSTM-14'?"),
     ("{op: LSTM-14, opset: 7}", "'op' is a type, such as LSTM, got 'LSTM-14'"),
     ("{op: LSTM, opset: 13}", "opset 13 uses LSTM-7"),
+    ("{op: LSTM, opset: '7'}", "'opset' must be a version, an integer, got '7'"),
+    ("{op: LSTM, opset: true}", "'opset' must be a version, an integer, got True"),
+    ("{op: [LSTM-14]}", "'op' must name an operator"),
+    ("{op: LSTM-14, dtype: [float32]}", "LSTM-14 has no dtype ['float32']"),
     ("{op: LSTM-14, seed: 3}", "unknown key 'seed'"),
     ("{op: LSTM-14, sizes: {hiden_size: 3}}", "unknown size 'hiden_size'; did you mean"),
     ("{op: LSTM-14, sizes: 3}", "'sizes' must be a mapping"),
@@ -568,7 +572,7 @@ HUGE = ", ".join(f"a{k}: {k}.5" for k in range(1, 120))
                 f"{{op: LSTM-14, strategy: 3-way, matrix: {{clip: {{{HUGE}}},"
                 f" hidden_size: {{{HUGE}}}, input_size: {{{HUGE}}}}}}}"
             ),
-            "'x' has 1,685,159 triples; at most 100,000 are made",
+            "'x' has 1,685,159 triples; at most 30,000 are made",
         ),
         (
             f"{{matrix: {{op: {{{HUGE}}}, opset: {{{HUGE}}}, clip: {{{HUGE}}}}}}}",
