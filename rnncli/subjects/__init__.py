@@ -1,0 +1,1 @@
+"""Implementations under test: runtimes, backends, vendors' commands, folders of results."""

@@ -1,0 +1,31 @@
+"""What an implementation under test is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.vectors.attempt import Attempt
+    from rnncli.vectors.vector import Vector
+
+
+class Subject(Protocol):
+    """An implementation; it may live in another process, on a device, or in a folder of results."""
+
+    name: str
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what a report must say of it: version, settings, machine precision hints."""
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Put a vector to it; whatever it does, crash or hang included, is the attempt's status.
+
+        Raises:
+            RnncliError: it cannot be asked at all: not installed, no such program, wrong results
+                folder.
+        """
+
+    def close(self) -> None:
+        """End its processes; nothing of it outlives this."""
