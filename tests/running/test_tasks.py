@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rnncli.cases.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerance import EXACT
 from rnncli.running.request import Request
@@ -16,6 +17,15 @@ REQUEST = Request(tolerance=EXACT)
 def test_listed_targets_follow_the_given_ones():
     """Blank lines and comments of a list are not targets."""
     assert all_targets(["a"], ["b\n", "\n", "# c\n", " d \n"]) == ["a", "b", "d"]
+
+
+def test_a_suite_stands_for_its_valid_cases():
+    """By name or path; a model, and what is wrong in itself, for itself."""
+    smoke = [f"smoke::{entry.id}" for entry in load_suite("smoke").entries]
+
+    assert all_targets(["smoke", "a.onnx", "no_such"], []) == [*smoke, "a.onnx", "no_such"]
+    with pytest.raises(NothingSelected, match="reject: every case must be rejected"):
+        all_targets(["reject"], [])
 
 
 def test_no_target_at_all_is_refused():
@@ -31,6 +41,7 @@ def test_no_target_at_all_is_refused():
         (["x/model.onnx", "y/model.onnx"], ["x_model", "y_model"]),
         (["x/a.onnx", "x/a.yaml", "-"], ["x_a_1", "x_a_2", "stdin"]),
         (["zoo/case.tar.gz", "zoo/v1.5"], ["case", "v1.5"]),
+        (["core::rnn_7_plain", "x/s.yaml::gru_7_a"], ["rnn_7_plain", "gru_7_a"]),
     ],
 )
 def test_names_tell_targets_apart(targets, names):
