@@ -1,0 +1,168 @@
+"""Judging what an implementation made of a vector."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.conditioning import conditioning_problem
+from rnncli.judging.error_map import error_map
+from rnncli.judging.margins import errors_of, histogram
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.verdict import CaseVerdict, Element, OutputVerdict, Verdict
+from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.vectors.attempt import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.judging.margins import Errors
+    from rnncli.judging.rule import Rule
+    from rnncli.numerics import Array
+    from rnncli.vectors.attempt import Attempt
+    from rnncli.vectors.vector import Answers, Vector
+
+# How an attempt that gave nothing to compare is judged; of a vector that must be refused first.
+REJECTED: Mapping[Status, Verdict] = {
+    Status.RAN: Verdict.ACCEPTED,
+    Status.REFUSED: Verdict.PASS,
+    Status.CRASHED: Verdict.CRASHED,
+    Status.TIMEOUT: Verdict.TIMEOUT,
+    Status.SKIPPED: Verdict.SKIPPED,
+}
+ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
+
+
+def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdict:
+    """Judge one attempt.
+
+    A result is acceptable only if all its outputs agree with the same one other reading. A case
+    that passes by tolerances too wide to tell right from wrong, which only another profile than
+    the pack's can give, is skipped.
+
+    Args:
+        vector: what must come out, or that it must be refused.
+        attempt: what the implementation made of it.
+        rule: by which tolerances; the pack's own if not given.
+    """
+    must_run = vector.record["expect"] == "result"
+    if must_run and attempt.status is Status.RAN:
+        return replace(_judge_outputs(vector, attempt.outputs, rule), seconds=attempt.seconds)
+    verdict = (ENDED if must_run else REJECTED)[attempt.status]
+    message = vector.record["reason"] if verdict is Verdict.ACCEPTED else attempt.message
+    return CaseVerdict(vector.id, verdict, message, seconds=attempt.seconds)
+
+
+def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
+    answers = rule.answers(vector)
+    found = judge_outputs(got, answers, rule)
+    if _agree(found):
+        problem = _useless(answers) if rule.profile else ""
+        verdict = Verdict.SKIPPED if problem else Verdict.PASS
+        message = f"profile '{rule.profile}' cannot judge this: {problem}" if problem else ""
+        return CaseVerdict(vector.id, verdict, message, outputs=found)
+    for reading in vector.alternatives:
+        other = judge_outputs(got, rule.answers(vector, reading), rule)
+        if _agree(other):
+            named = tuple(
+                replace(each, verdict=Verdict.ACCEPTABLE, reading=reading) for each in other
+            )
+            return CaseVerdict(vector.id, Verdict.ACCEPTABLE, reading=reading, outputs=named)
+    return CaseVerdict(
+        vector.id,
+        Verdict.DIFFERS,
+        outputs=found,
+        error_map=error_map(vector.record, got, answers, found, rule),
+    )
+
+
+def judge_outputs(got: Tensors, answers: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
+    """Judge outputs by name: those asked for in their order, then those that were not.
+
+    Args:
+        got: what came out.
+        answers: what should have, with the tolerances to apply.
+        rule: says what is allowed in units in the last place.
+    """
+    extra = [name for name in got if name not in answers.outputs]
+    return (
+        *(
+            _judge_output(name, got, wanted, answers.tolerances[name], rule.max_ulp(name))
+            for name, wanted in answers.outputs.items()
+        ),
+        *(OutputVerdict(name, Verdict.DIFFERS, "was not asked for") for name in extra),
+    )
+
+
+def _judge_output(
+    name: str, got: Tensors, wanted: Array, tolerance: Array, max_ulp: float
+) -> OutputVerdict:
+    values = got.get(name)
+    if problem := _missing(got) if values is None else problem_of(values, wanted):
+        return OutputVerdict(name, Verdict.DIFFERS, problem, size=wanted.size)
+    assert values is not None
+    if not wanted.size:
+        return OutputVerdict(name, Verdict.PASS)
+    errors = errors_of(values, wanted, tolerance, max_ulp)
+    largest = float(errors.absolute.max())
+    differing = int(np.count_nonzero(errors.margin > 1))
+    return OutputVerdict(
+        name,
+        Verdict.DIFFERS if differing else Verdict.PASS,
+        size=wanted.size,
+        differing=differing,
+        margin=float(errors.margin.max()),
+        max_abs=largest,
+        max_ulp=float(ulp_distance(values, wanted).max()) if largest else 0.0,
+        worst=_worst(errors, values, wanted, tolerance) if largest else None,
+        histogram=histogram(errors.margin),
+    )
+
+
+def _missing(got: Tensors) -> str:
+    names = ", ".join(list(got)[:_NAMED]) + ", ..." * (len(got) > _NAMED)
+    return f"is missing; there is {names}" if got else "is missing; nothing came out"
+
+
+_NAMED = 8
+
+
+def problem_of(got: Array, wanted: Array) -> str:
+    """Return why an output cannot be compared: its dtype or its shape; "" when it can."""
+    if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
+        return f"dtype is {dtype}, wanted {_dtype(wanted)}"
+    if got.shape != wanted.shape:
+        return f"shape is {list(got.shape)}, wanted {list(wanted.shape)}"
+    return ""
+
+
+def _dtype(values: Array) -> str:
+    try:
+        return dtype_of(values).name
+    except InvalidRequest:  # of no tensor
+        return str(values.dtype)
+
+
+def _worst(errors: Errors, got: Array, wanted: Array, tolerance: Array) -> Element:
+    """Return the element of the largest margin, of those the one that is farthest off."""
+    position = int(errors.margin.argmax())
+    if np.isinf(errors.margin.flat[position]):
+        position = int(np.where(np.isinf(errors.margin), errors.absolute, -1.0).argmax())
+    index = tuple(map(int, np.unravel_index(position, wanted.shape)))
+    return Element(index, float(got[index]), float(wanted[index]), float(tolerance[index]))
+
+
+def _agree(outputs: tuple[OutputVerdict, ...]) -> bool:
+    return all(output.verdict is Verdict.PASS for output in outputs)
+
+
+def _useless(answers: Answers) -> str:
+    """Return why tolerances are too wide to judge anybody, or ""."""
+    for name, wanted in answers.outputs.items():
+        if problem := conditioning_problem(wanted, answers.tolerances[name]):
+            return f"{name} is ill-conditioned: {problem}"
+    return ""

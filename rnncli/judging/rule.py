@@ -1,0 +1,107 @@
+"""By which tolerances a vector is judged: its pack's own, those of a profile, or given ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.judging.derivation import derive
+from rnncli.judging.node import attributes_of, recurrence_of
+from rnncli.operators import operator_named
+from rnncli.operators.binding import unbind
+from rnncli.profiles import profile_named
+from rnncli.vectors.vector import Answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.judging.tolerance import Limits, Tolerance
+    from rnncli.numerics import Array
+    from rnncli.vectors.vector import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How far off an output may be.
+
+    NaN always matches NaN, and an infinity itself: vectors say what comes out of their inputs.
+
+    Attributes:
+        profile: tolerances are derived again under that profile, those of exact cases included;
+            "" for the tolerances that the pack holds.
+        tolerance: replaces the pack's tolerances: an element passes within atol + rtol*|wanted|,
+            or within max_ulp.
+
+    Raises:
+        InvalidRequest: there is no such profile, or both are given.
+    """
+
+    profile: str = ""
+    tolerance: Tolerance | None = None
+
+    def __post_init__(self) -> None:
+        if self.profile:
+            profile_named(self.profile)
+            if self.tolerance is not None:
+                raise InvalidRequest(
+                    f"profile '{self.profile}' and given tolerances exclude each other:"
+                    " each says what every element is allowed"
+                )
+
+    def check(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse a tolerance for an output that no case asks for.
+
+        Raises:
+            InvalidRequest: with a suggestion for a misspelling.
+        """
+        if self.tolerance is None:
+            return
+        known = dict.fromkeys(name for record in records for name in record["outputs"])
+        for name in sorted(self.tolerance.outputs - set(known)):
+            hint = did_you_mean(name, known) or f": there are {', '.join(known) or 'none'}"
+            raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
+
+    def answers(self, vector: Vector, reading: str = "") -> Answers:
+        """Return a vector's answers with the tolerances of this rule.
+
+        Args:
+            vector: to judge by.
+            reading: `READING=CHOICE` of one of its alternatives, or "" for its own answers.
+        """
+        answers = vector.alternatives[reading] if reading else vector.answers
+        if self.tolerance is not None:
+            limits = self.tolerance
+            return _with_tolerances(
+                answers, {n: _allowed(w, limits.of(n)) for n, w in answers.outputs.items()}
+            )
+        if self.profile in ("", vector.record["profile"]):
+            return answers
+        return _with_tolerances(answers, _derived(vector, reading, self.profile))
+
+    def max_ulp(self, output: str) -> float:
+        """Return within how many units in the last place an element passes anyway."""
+        return 0.0 if self.tolerance is None else self.tolerance.of(output).max_ulp
+
+
+PACK_RULE = Rule()
+
+
+def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
+    return Answers(answers.outputs, dict(tolerances))
+
+
+def _allowed(wanted: Array, limits: Limits) -> Array:
+    """Return atol + rtol*|wanted|; what is NaN or infinite must match."""
+    size = np.abs(wanted.astype(np.float64))
+    return np.where(np.isfinite(size), limits.atol + limits.rtol * size, 0.0)
+
+
+def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
+    """Return the tolerances of a profile, by output, in the outputs' layout."""
+    record = vector.record
+    found = derive(recurrence_of(vector, reading), profile_named(profile))
+    operator, attributes = operator_named(record["operator"]), attributes_of(record)
+    return unbind(operator, attributes, record["outputs"], found)
