@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 GUARD_BITS = 40
+# Bits of a radius in flint; and how many bits below the last of a middle one is no longer looked at.
+RADIUS_BITS = 30
+NEGLIGIBLE = 128
 MOST_BITS = 1 << 16
 
 
@@ -188,6 +191,11 @@ def ends(ball: arb, target: Target) -> tuple[float, float]:
     if not radius:
         value = nearest(middle, exponent, target)
         return value, value
+    if middle and exponent - radius_exponent > NEGLIGIBLE:
+        # e^-10^38 is a radius, too: one that is larger and still nothing beside the middle will do.
+        radius, radius_exponent = 1, exponent - NEGLIGIBLE + RADIUS_BITS
+    elif middle and middle.bit_length() + exponent < radius_exponent:
+        middle, radius = 0, radius + 1  # a middle that is nothing beside the radius
     common = min(exponent, radius_exponent) if middle else radius_exponent
     middle <<= exponent - common if middle else 0
     radius <<= radius_exponent - common
@@ -201,6 +209,8 @@ def nearest(significand: int, exponent: int, target: Target) -> float:
     shift = quantum - exponent
     if shift <= 0:
         magnitude <<= -shift
+    elif shift > magnitude.bit_length() + 1:
+        magnitude = 0  # less than half the smallest number, perhaps by more digits than there are
     else:
         magnitude, rest = divmod(magnitude, 1 << shift)
         half = 1 << (shift - 1)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 # The largest tolerance of an output, as a part of its largest value.
 LIMIT = 0.05
 # Where the dtype is too coarse for that, so many roundings: in bfloat16 the first three steps of
-# well-conditioned recurrences have 7 to 40 of them, and a wrong gate is still farther off.
-ROUNDINGS = 48
+# well-conditioned recurrences have 7 to 60 of them, and a wrong gate is still farther off.
+ROUNDINGS = 64
 
 
 def limit_of(wanted: Array) -> float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from fractions import Fraction
 
 import flint
-import mpmath
 import numpy as np
 import pytest
 import scalar_specification
+from exact_rounding import FORMATS, correctly_rounded
 from examples import examples
 from hypothesis import given
 from nodes import Limits, nodes
@@ -21,29 +20,6 @@ from rnncli.backends.certified_backend import MOST_BITS, Target, ends, nearest
 from rnncli.errors import Unsupported
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS, evaluate
-
-# precision, least exponent, largest exponent: IEEE 754's, and bfloat16's.
-FORMATS = {
-    "float64": (53, -1074, 1023),
-    "float32": (24, -149, 127),
-    "float16": (11, -24, 15),
-    "bfloat16": (8, -133, 127),
-}
-
-
-def correctly_rounded(number, dtype):
-    """Round an mpmath number to nearest even by fractions; zero is +0."""
-    precision, least, largest = FORMATS[dtype]
-    # mpf(number) would round a long number to the current precision; a float is exact in it.
-    long = number if isinstance(number, mpmath.mpf) else mpmath.mpf(number)
-    sign, significand, exponent, width = long._mpf_
-    value = (-1) ** sign * Fraction(int(significand)) * Fraction(2) ** exponent
-    top = width + exponent
-    quantum = Fraction(2) ** max(top - precision, least)
-    rounded = round(value / quantum) * quantum
-    if abs(rounded) >= Fraction(2) ** (largest + 1):
-        return math.copysign(math.inf, value)
-    return float(rounded)
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
@@ -173,3 +149,33 @@ def test_ends_of_a_ball_are_exact():
     low, high = ends(flint.arb(1 + 2.0**-8, 2.0**-60), target)
     assert (low, high) == (1.0, 1 + 2.0**-7)
     assert all(map(math.isnan, ends(flint.arb("nan"), target)))
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("far", [10**3, 10**9, 10**38])
+def test_ends_of_balls_of_astronomical_size(dtype, far):
+    """A middle or a radius of 2^-10^38 is nothing beside the other, and never written out."""
+    target = Target.of(DTYPES[dtype])
+    tiny = flint.arb(2) ** flint.arb(-far)
+
+    assert ends(tiny, target) == ends(-tiny, target) == (0.0, 0.0)
+    assert ends(flint.arb(1.5) + flint.arb(0, 1) * tiny, target) == (1.5, 1.5)
+    low, high = ends(tiny + flint.arb(0, 0.25), target)
+    assert low <= -0.25 < 0.25 <= high
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_the_largest_inputs_are_certified(kind, dtype):
+    """Gates as closed as e^-10^38 leave what an exact evaluation leaves: the state, or nothing."""
+    gates = len(OPERATORS[f"{kind}-14"].gates)
+    largest = np.finfo(dtype).max
+    inputs = {
+        "X": np.full((2, 1, 1), -largest, dtype),
+        "W": np.ones((1, gates, 1), dtype),
+        "R": np.zeros((1, gates, 1), dtype),
+        "initial_h": np.full((1, 1, 1), 0.5, dtype),
+    }
+    wanted = {"RNN": -1.0, "GRU": -1.0, "LSTM": 0.0}[kind]
+
+    assert evaluate(f"{kind}-14", inputs, backend="certified")["Y_h"].item() == wanted
