@@ -45,11 +45,11 @@ def find_suite(name: str | Path) -> Path:
         InvalidRequest: there is neither.
     """
     path = Path(name)
-    if path.exists():
+    if path.is_file():
         return path
-    if shipped := find_spec(str(name)):
+    if shipped := find_spec(str(name)):  # where a folder, such as a pack, has the same name, too
         return shipped
-    suites = [known.rpartition("/")[2] for known in spec_names() if known.startswith("suites/")]
+    suites = suite_names()
     hint = did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
     raise InvalidRequest(f"{name}: no such file, and no suite of that name{hint}")
 

@@ -538,9 +538,12 @@ def test_a_sound_suite_has_no_findings():
     assert suite_findings("a: [", "s.yaml", Path())[0][0].line == 1
 
 
-def test_suites_are_found_by_name(tmp_path):
-    """Those that ship; a file goes before them."""
+def test_suites_are_found_by_name(tmp_path, monkeypatch):
+    """Those that ship; a file goes before them, a folder, such as their pack, does not."""
     assert load_suite("core").name == "core"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smoke").mkdir()
+    assert load_suite("smoke").name == "smoke"
     (tmp_path / "core.yaml").write_text(f"{START}cases: {{x: {{op: RNN-7}}}}")
     assert load_suite(tmp_path / "core.yaml").name == "s"
     with pytest.raises(InvalidRequest, match="no suite of that name; did you mean 'core'"):
