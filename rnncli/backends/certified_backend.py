@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 GUARD_BITS = 40
-# Bits of a radius in flint; and how many bits below the last of a middle one is no longer looked at.
+# Bits of a radius in flint, and how many bits below a middle's last one nobody looks.
 RADIUS_BITS = 30
 NEGLIGIBLE = 128
 MOST_BITS = 1 << 16

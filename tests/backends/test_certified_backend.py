@@ -152,7 +152,7 @@ def test_ends_of_a_ball_are_exact():
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-@pytest.mark.parametrize("far", [10**3, 10**9, 10**38])
+@pytest.mark.parametrize("far", [1200, 10**9, 10**38])
 def test_ends_of_balls_of_astronomical_size(dtype, far):
     """A middle or a radius of 2^-10^38 is nothing beside the other, and never written out."""
     target = Target.of(DTYPES[dtype])
