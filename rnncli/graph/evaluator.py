@@ -23,6 +23,7 @@ from rnncli.graph.host_operators import host_operator
 from rnncli.graph.inputs import check_inputs
 from rnncli.graph.limits import refuse_giant
 from rnncli.graph.model import captured_names, display_name, subgraphs, walk
+from rnncli.graph.observation import Watch
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import check_against_schema, place, placed, refuse_unknown
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from onnx.reference.op_run import OpRun
 
     from rnncli.graph.model import Body, Model
+    from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
 
     Implementation = Callable[[NodeProto, dict[str, Any]], OpRun]
@@ -76,8 +78,16 @@ def prepare(
     backend: str = "numpy",
     compute: str = "float64",
     readings: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
 ) -> Evaluator:
     """Find the implementation of every node of a model, at any depth, before any arithmetic.
+
+    Args:
+        model: from `load_model`.
+        backend: which backend evaluates the recurrent nodes.
+        compute: "float64" or "native".
+        readings: for the nodes whose operator has them.
+        observer: told of each execution of a recurrent node, wherever it sits.
 
     Raises:
         InvalidRequest: no node of the model has a reading, or a node is malformed.
@@ -85,7 +95,9 @@ def prepare(
     """
     arithmetic = Arithmetic(backend, compute, readings or {})
     _refuse_idle_readings(model, arithmetic.readings)
-    return Evaluator(model.proto.graph, model.opsets, Library(model, arithmetic, Evaluator))
+    watch = None if observer is None else Watch(observer)
+    library = Library(model, arithmetic, Evaluator, watch)
+    return Evaluator(model.proto.graph, model.opsets, library)
 
 
 def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
@@ -143,6 +155,8 @@ class Evaluator(ReferenceEvaluator):
     def _init(self) -> None:
         """Read the initializers and find the implementation of every node."""
         self.rt_inits_ = dict(self._initial_values())
+        if self._library.watch:
+            self._library.watch.hold(self.rt_inits_.values())
         steps = [self._step(node, index) for index, node in enumerate(self.nodes_)]
         self._steps = _forget_early(steps, {*self.output_names})
         self.rt_nodes_ = [step.operator for step in self._steps]
@@ -161,7 +175,8 @@ class Evaluator(ReferenceEvaluator):
 
     def _step(self, node: NodeProto, index: int) -> Step:
         name = display_name(node, index)
-        where = place(self._library.model.name, (*self._path, name), node, self.opsets)
+        path = (*self._path, name)
+        where = place(self._library.model.name, path, node, self.opsets)
         branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
         run_params = {
             "log": _say_nothing,
@@ -174,7 +189,8 @@ class Evaluator(ReferenceEvaluator):
         with placed(where):
             operator = self._load_impl(node)(node, run_params)
         del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
-        return Step(operator, where, tuple(node.input), tuple(node.output), captured_names(node))
+        names = tuple(node.input), tuple(node.output), captured_names(node)
+        return Step(operator, path, where, *names)
 
     def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:
         """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
@@ -234,6 +250,8 @@ class Evaluator(ReferenceEvaluator):
                 outputs = step.run(values)
             # An omitted output has no name: keeping it would feed every omitted input after it.
             values |= {name: value for name, value in outputs if name}
+            if self._library.watch:
+                self._library.watch.ran(step, values)
             for name in step.last_reads:
                 values.pop(name, None)
         return [values[name] for name in wanted]
@@ -243,6 +261,7 @@ class Step(NamedTuple):
     """A node ready to run: what it reads, makes, and is the last to read."""
 
     operator: Any
+    path: tuple[str, ...]
     where: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

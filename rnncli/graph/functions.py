@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rnncli.graph.evaluator import Evaluator
     from rnncli.graph.model import Model
+    from rnncli.graph.observation import Watch
     from rnncli.graph.recurrent_node import Arithmetic
 
 
@@ -82,12 +83,18 @@ class Library:
         model: the model.
         arithmetic: of its recurrent nodes.
         build: makes the evaluator of a function: its body, opsets, this library, its path.
+        watch: looks on as nodes run; None for nobody.
     """
 
     def __init__(
-        self, model: Model, arithmetic: Arithmetic, build: Callable[..., Evaluator]
+        self,
+        model: Model,
+        arithmetic: Arithmetic,
+        build: Callable[..., Evaluator],
+        watch: Watch | None = None,
     ) -> None:
         self.model, self.arithmetic, self.build = model, arithmetic, build
+        self.watch = watch
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self._built: dict[tuple[Any, ...], Evaluator] = {}
         self._building: list[str] = []

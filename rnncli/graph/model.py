@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 Body: TypeAlias = GraphProto | FunctionProto
+
+GRAPH = "graph"
+"""The first step of the path of a node that is in no function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,14 @@ def all_bodies(proto: ModelProto) -> Iterator[Body]:
         yield from bodies(function)
 
 
+def rooted(model: Model, path: Sequence[str]) -> tuple[str, ...]:
+    """Begin the path of a node with the body it starts at: the graph, or ``function pkg::f``."""
+    functions = {function_name(function) for function in model.proto.functions}
+    if len(path) > 1 and path[0] in functions:
+        return (f"function {path[0]}", *path[1:])
+    return (GRAPH, *path)
+
+
 def walk(model: Model) -> Iterator[Site]:
     """Yield every node at any depth in the order written, functions after the graph.
 
@@ -132,6 +143,13 @@ def walk_body(body: Body, path: tuple[str, ...], versions: dict[str, int]) -> It
         yield site
         for branch, graph in subgraphs(node):
             yield from walk_body(graph, (*path, f"{site.name}.{branch}"), versions)
+
+
+def plain(value: Any) -> Any:
+    """Return an attribute's text as text: protobuf holds bytes."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 def captured_names(node: NodeProto) -> frozenset[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import helper
 
-from rnncli.graph.model import walk
+from rnncli.graph.model import GRAPH, plain, rooted, walk
 from rnncli.graph.shapes import inferred, shapes_in
 from rnncli.operators import operator_for
 
@@ -49,13 +49,16 @@ class RecurrentNode:
 def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     """Yield the recurrent nodes at any depth, in the order written, functions after the graph."""
     shapes = shapes_in(inferred(model, {}).proto)
-    functions = {f"{function.domain}::{function.name}" for function in model.proto.functions}
+    for site, row in recurrent_sites(model):
+        path = rooted(model, (*site.path, site.name))
+        yield _described(site, row, path, shapes if path[0] == GRAPH else {})
+
+
+def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:
+    """Yield where they are and the rows that evaluate them, in that order."""
     for site in walk(model):
         if row := operator_for(site.node.domain, site.node.op_type, site.version):
-            inside = bool(site.path) and site.path[0] in functions
-            root = f"function {site.path[0]}" if inside else "graph"
-            path = (root, *site.path[inside:], site.name)
-            yield _described(site, row, path, {} if inside else shapes)
+            yield site, row
 
 
 def _described(
@@ -82,7 +85,7 @@ def _attributes(site: Site, row: Operator) -> dict[str, Any]:
     given = {
         attribute.name: f"@{attribute.ref_attr_name}"
         if attribute.ref_attr_name
-        else _plain(helper.get_attribute_value(attribute))
+        else plain(helper.get_attribute_value(attribute))
         for attribute in site.node.attribute
     }
     values = {name: attribute.default for name, attribute in row.attributes.items()} | given
@@ -90,10 +93,3 @@ def _attributes(site: Site, row: Operator) -> dict[str, Any]:
         directions = 2 if values.get("direction") == "bidirectional" else 1
         values["activations"] = [*row.default_activations] * directions
     return values
-
-
-def _plain(value: Any) -> Any:
-    """Return text as text: protobuf holds bytes."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import AttributeProto, helper
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import InvalidOperator, Problem
+from rnncli.graph.model import plain
 from rnncli.operators import evaluate, problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from onnx import NodeProto
 
@@ -33,6 +34,22 @@ class Arithmetic:
     backend: str = "numpy"
     compute: str = "float64"
     readings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Description(NamedTuple):
+    """What a recurrent node is.
+
+    Attributes:
+        operator: the row that evaluates it.
+        attributes: as written on the node.
+        outputs: the operator's names of those it makes.
+        readings: every reading of the operator, resolved.
+    """
+
+    operator: Operator
+    attributes: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    readings: Mapping[str, str]
 
 
 class RecurrentNode(OpRun):
@@ -58,7 +75,7 @@ class RecurrentNode(OpRun):
         self._row, self._arithmetic = row, arithmetic
         self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
         self._attributes = {
-            attribute.name: helper.get_attribute_value(attribute)
+            attribute.name: plain(helper.get_attribute_value(attribute))
             for attribute in onnx_node.attribute
         }
         misfits = [*_attribute_misfits(onnx_node, row)]
@@ -82,12 +99,26 @@ class RecurrentNode(OpRun):
             if problem.subject[0] != "inputs":  # their shapes are known when the node runs
                 yield problem
 
+    @property
+    def description(self) -> Description:
+        """What it is, whatever it is fed."""
+        return Description(
+            self._row,
+            self._attributes,
+            tuple(self._wanted),
+            {**self._row.readings, **self._readings},
+        )
+
+    def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
+        """Name the inputs that are there as the operator does."""
+        rows = zip(self._row.inputs, inputs, strict=False)
+        return {row.name: values for row, values in rows if values is not None}
+
     def run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
         """Evaluate the node; an output it does not name is None."""
-        rows = zip(self._row.inputs, inputs, strict=False)
         outputs = evaluate(
             self._row,
-            {row.name: values for row, values in rows if values is not None},
+            self.by_name(inputs),
             attributes=self._attributes,
             outputs=self._wanted,
             readings=self._readings,
