@@ -1,0 +1,193 @@
+"""`--require opset<=14,dtype=float32`: what an implementation can do; what needs more is skipped.
+
+Terms stand side by side, separated by commas; all of them must be met. A term is a field of
+`FIELDS`, an operator, and values separated by `|`:
+
+    opset<=14  largest_size<64      of numbers: = != < <= > >=
+    dtype=float32|float16           of one word: = one of these; != none of these
+    activations=Tanh|Sigmoid        of several words: = every one is among these
+    inputs!=P  attributes!=clip     of several words: != none is among these
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.operators import OPERATORS
+from rnncli.operators.binding import DIRECTIONS
+from rnncli.recurrence.activations import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+# How a record holds what is compared.
+KINDS: Mapping[str, type] = {"number": int, "word": str, "words": list}
+_TERM = re.compile(r"\s*(?P<field>[^\s<>=!]*)\s*(?P<sign>[<>]=?|!=|==?)\s*(?P<values>.*?)\s*")
+
+
+class Field(NamedTuple):
+    """What can be required something of.
+
+    Attributes:
+        summary: what it is.
+        kind: number, word, or words.
+        values: all there are; empty where anything may be written.
+        section: the entry of a case's record that holds it; "" for the record itself.
+    """
+
+    summary: str
+    kind: str
+    values: tuple[str, ...] = ()
+    section: str = "requirements"
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+_ROWS = OPERATORS.values()
+_SIZES = {
+    name: Field(f"{name} of the case", "number", section="sizes")
+    for name in ("seq_length", "batch_size", "input_size", "hidden_size")
+}
+FIELDS: Mapping[str, Field] = {
+    "operator": Field("operator and version", "word", tuple(OPERATORS), section=""),
+    "opset": Field("version of the operator set", "number"),
+    "domain": Field("of the node; empty for ONNX's own operators", "word", section=""),
+    "dtype": Field("element type", "word", _unique(d for row in _ROWS for d in row.dtypes)),
+    "direction": Field("of the node", "word", tuple(DIRECTIONS)),
+    "layout": Field("0, or 1 for batch first", "number"),
+    "weights": Field("where weights are", "word", ("inputs", "initializers")),
+    "attributes": Field(
+        "those that are not at their default",
+        "words",
+        _unique(name for row in _ROWS for name in row.attributes),
+    ),
+    "activations": Field("those that are used", "words", tuple(ACTIVATIONS)),
+    "inputs": Field(
+        "optional ones that are present",
+        "words",
+        _unique(t.name for row in _ROWS for t in row.inputs if t.optional),
+    ),
+    "outputs": Field(
+        "those that are asked for",
+        "words",
+        _unique(t.name for row in _ROWS for t in row.outputs),
+        section="",
+    ),
+    "largest_size": Field("the largest of the four sizes", "number"),
+    **_SIZES,
+    "expect": Field("what must happen", "word", ("result", "rejection"), section=""),
+    "flags": Field("why the case exists", "words", section=""),
+    "tags": Field("reading:NAME, non-portable", "words", section=""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One requirement.
+
+    Attributes:
+        field: its name.
+        sign: how it compares: = != < <= > >=.
+        values: with what; a single number for the last four.
+    """
+
+    field: str
+    sign: str
+    values: tuple[str, ...]
+
+    def reason(self, record: Mapping[str, Any]) -> str:
+        """Return why a case does not meet it, or ""."""
+        row = FIELDS[self.field]
+        has: Any = (record.get(row.section, {}) if row.section else record).get(self.field)
+        if not isinstance(has, KINDS[row.kind]):
+            return f"requires {self}, of which the case says nothing"
+        if row.kind == "words":
+            failing = [each for each in has if (each in self.values) != (self.sign == "=")]
+            return f"requires {self}, has {', '.join(failing)}" if failing else ""
+        return "" if self._holds(has) else f"requires {self}, has {has}"
+
+    def _holds(self, has: Any) -> bool:
+        if self.sign in COMPARISONS:
+            return COMPARISONS[self.sign](has, int(self.values[0]))
+        return (str(has) in self.values) == (self.sign == "=")
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        row, listed = FIELDS[self.field], " or ".join(value or "''" for value in self.values)
+        if self.sign in COMPARISONS:
+            return f"{self.field} {self.sign} {listed}"
+        if row.kind == "words":
+            return f"{self.field} {'only' if self.sign == '=' else 'without'} {listed}"
+        return f"{self.field} {'' if self.sign == '=' else 'other than '}{listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What all cases must meet to be tried."""
+
+    terms: tuple[Term, ...] = ()
+
+    @classmethod
+    def parse(cls, expressions: Iterable[str]) -> Requirements:
+        """Read expressions as the command line gives them.
+
+        Raises:
+            InvalidRequest: one is no requirement; says what is wanted.
+        """
+        return cls(
+            tuple(
+                _term(text, expression)
+                for expression in expressions
+                for text in expression.split(",")
+            )
+        )
+
+    def reason(self, record: Mapping[str, Any]) -> str:
+        """Return what a case needs beyond this, or "" when all is met."""
+        return "; ".join(filter(None, (term.reason(record) for term in self.terms)))
+
+
+def _term(text: str, expression: str) -> Term:
+    match = _TERM.fullmatch(text)
+    if match is None:
+        raise _wrong(expression, f"'{text.strip()}' is no FIELD=VALUE, such as opset<=14")
+    field, sign = match["field"], match["sign"].replace("==", "=")
+    if field not in FIELDS:
+        hint = did_you_mean(field, FIELDS) or f"; there are {', '.join(FIELDS)}"
+        raise _wrong(expression, f"unknown field '{field}'{hint}")
+    values = tuple(value.strip() for value in match["values"].split("|"))
+    if problem := _value_problem(field, sign, values):
+        raise _wrong(expression, problem)
+    if FIELDS[field].kind == "number":
+        values = tuple(str(int(value)) for value in values)
+    return Term(field, sign, values)
+
+
+def _value_problem(field: str, sign: str, values: tuple[str, ...]) -> str:
+    row = FIELDS[field]
+    if sign in COMPARISONS and (row.kind != "number" or len(values) > 1):
+        what = "is no number" if row.kind != "number" else "is compared with one number"
+        return f"'{field}' {what}; write {field}={'|'.join(values)}"
+    for value in values:
+        if row.kind == "number" and not re.fullmatch(r"[0-9]{1,18}", value):
+            return f"'{field}' is compared with a whole number, got '{value}'"
+        if row.values and value not in row.values:
+            hint = did_you_mean(value, row.values) or f"; there are {', '.join(row.values)}"
+            return f"'{field}' is never '{value}'{hint}"
+    return ""
+
+
+def _wrong(expression: str, problem: str) -> InvalidRequest:
+    return InvalidRequest(f"cannot require '{expression}': {problem}")
