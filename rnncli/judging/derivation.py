@@ -75,7 +75,7 @@ def derive_all(
     for k, (recurrence, _) in enumerate(evaluated):
         if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
             for part in _alike(recurrence):
-                piece = _Piece(_of_directions(recurrence, part), part, k)
+                piece = _Piece(of_directions(recurrence, part), part, k)
                 groups.setdefault(_kind(piece.recurrence), []).append(piece)
     for pieces in groups.values():
         for some in _chunks(pieces):
@@ -202,7 +202,7 @@ def _alike(recurrence: Recurrence) -> Iterator[slice]:
         yield from (slice(d, d + 1) for d in range(D))
 
 
-def _of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
+def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
     """Return the recurrence of some of the directions."""
     if part == slice(0, len(recurrence.directions)):
         return recurrence

@@ -39,6 +39,48 @@ def variances_of(errors: CellErrors) -> Array:
     return found
 
 
+def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
+    """Return the variances of the new states of every step alone, [D, T, N, S, H].
+
+    Of each step the old h is known, but for a given variance; C, which nobody sees, is carried on.
+
+    Args:
+        errors: along the known states.
+        entering: variances of the old h of each step, [D, T, N, H].
+    """
+    D, T, N, H = errors.sizes
+    before = np.zeros((D, T + 1, N, errors.states, H))
+    before[:, :-1, :, 0] = entering
+    from_h = _from_h(errors, entering)
+    added = errors.fresh(None)
+    for _ in range(PASSES):
+        found = from_h + added
+        _carry_C(errors, found)
+        before[:, 1:, :, 1:] = found[..., 1:, :]
+        last, added = added, errors.fresh(before)
+        if not (added > SETTLED * last).any():
+            return found
+    return np.full_like(from_h, np.inf)
+
+
+def _from_h(errors: CellErrors, entering: Array) -> Array:
+    """Return (J o J) times the variances of the old h, [D, T, N, S, H]."""
+    D, T, N, H = errors.sizes
+    found = np.empty((D, T, N, errors.states * H))
+    for start, squares in _Blocks(errors):
+        steps = slice(start, start + squares.shape[1])
+        matrices = squares.reshape(D, -1, N, errors.states * H, H)
+        np.matmul(matrices, entering[:, steps, :, :, None], out=found[:, steps, :, :, None])
+    return found.reshape(D, T, N, errors.states, H)
+
+
+def _carry_C(errors: CellErrors, found: Array) -> None:
+    """Add to the variances of each step what they have from the old C."""
+    if errors.own is not None:
+        for t in range(1, found.shape[1]):
+            found[:, t] += errors.own[:, t] * found[:, t - 1, :, 1:]
+
+
 class _Blocks:
     """The squared derivatives of every step, in blocks of steps; a single block is kept."""
 

@@ -1,0 +1,119 @@
+"""One float64 step from each of an implementation's own states, and how far it may be off.
+
+Unlike the whole recurrence, a step carries no error of the steps before it: what is wrong here went
+wrong here. Of an LSTM only h is seen; its C is carried in float64 by the gates that the known h
+give, so a C that went wrong shows in later steps as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.judging.derivation import ROOMS
+from rnncli.judging.error_model.cell_errors import stored
+from rnncli.judging.error_model.gates import clipped_activation
+from rnncli.judging.error_model.recursion import variances_of_steps
+from rnncli.judging.error_model.response import MATH
+from rnncli.numerics import round_to
+from rnncli.recurrence.cells import Parameters
+
+if TYPE_CHECKING:
+    from rnncli.judging.error_model.trajectory import Trajectory
+    from rnncli.numerics import Array
+    from rnncli.profiles import Profile
+
+# What squares of states stay finite with; a larger state is as wrong as can be.
+LARGEST = 1e100
+
+
+def predicted(path: Trajectory) -> Array:
+    """Return the h that each step gives from the states before it, [D, T, N, H].
+
+    Args:
+        path: through an implementation's own states.
+    """
+    with np.errstate(all="ignore"):
+        step = path.recurrence.cell.step
+        if path.recurrence.cell.states == 1:
+            found = step(_parameters(path), _inputs(path), (path.H[:, :-1],))[0]
+        else:
+            found = np.stack([h for h, _ in _lstm_steps(path)], axis=1)
+        stored_as = round_to(found, path.recurrence.dtype)
+        return np.asarray(np.where(np.isinf(stored_as), stored_as, found), np.float64)
+
+
+def cells(path: Trajectory) -> Array:
+    """Return the C that an LSTM's known h give, from the initial one on, [D, T + 1, N, H]."""
+    with np.errstate(all="ignore"):
+        return np.stack([path.C0, *(C for _, C in _lstm_steps(path))], axis=1)
+
+
+def _lstm_steps(path: Trajectory) -> list[tuple[Array, Array]]:
+    """Return h and C of every step; the gates' sums are known but for the peepholes."""
+    p = _parameters(path)
+    sums = _inputs(path) + p.R(path.H[:, :-1])
+    p = replace(p, R=lambda _: 0.0, P=None if path.P is None else path.P[:, :, 0])
+    found, C = [], path.C0
+    for t in range(path.sizes[1]):
+        h, C = path.recurrence.cell.step(p, sums[:, :, t], (0.0, C))
+        found.append((h, C))
+    return found
+
+
+def _parameters(path: Trajectory) -> Parameters:
+    recurrence = path.recurrence
+    functions = {letter: clipped_activation(path, letter) for letter in recurrence.cell.activations}
+    after = recurrence.linear_before_reset and path.Rb is not None
+    return Parameters(
+        R=lambda H, gates=slice(None): _times(H, path.R[gates]),
+        f=functions["f"],
+        g=functions.get("g", functions["f"]),
+        h=functions.get("h", functions["f"]),
+        blend=MATH.blend,
+        P=path.P,
+        Rbh=path.Rb[2] if after else 0,  # type: ignore[index]
+        input_forget=recurrence.input_forget,
+        linear_before_reset=recurrence.linear_before_reset,
+    )
+
+
+def _inputs(path: Trajectory) -> Array:
+    """Return Xt*(W^T) + Wb + Rb of every gate, [G, D, T, N, H]."""
+    found = _times(path.X, path.W)
+    if path.Wb is not None:
+        found += path.Wb
+    if path.Rb is not None:
+        resets_after = path.recurrence.linear_before_reset
+        found[: 2 if resets_after else None] += path.Rb[: 2 if resets_after else None]
+    return found
+
+
+def _times(values: Array, weights: Array) -> Array:
+    """Return values [D, ..., K] times weights [G, D, H, K], [G, D, ..., H]."""
+    D, *rest, K = values.shape
+    found = values.reshape(D, -1, K) @ weights.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(weights), D, *rest, -1)
+
+
+def step_tolerances(path: Trajectory, profile: Profile) -> Array:
+    """Return how far each h of `predicted` may be from a correct implementation's, [D, T, N, H].
+
+    The implementation may have stored its states less exactly than it went on with them. What
+    nothing can be said about is infinite.
+    """
+    rounding = profile.rounding(path.recurrence.dtype)
+    room = ROOMS[path.recurrence.cell.name]
+    found = np.empty(0)
+    with np.errstate(all="ignore"):
+        for hostile in (False, True):
+            bounded = replace(path, hostile=hostile, H=np.clip(path.H, -LARGEST, LARGEST))
+            entering = stored(np.abs(bounded.settled(bounded.H[:, :-1])), rounding)
+            entering[:, 0] = 0.0  # initial states are exact
+            variances = variances_of_steps(room(bounded, rounding), entering)
+            found = np.sqrt(variances[..., 0, :])
+            if np.isfinite(found).all():
+                break
+    return np.where(np.isfinite(found), found, np.inf)
