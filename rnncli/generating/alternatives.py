@@ -10,24 +10,24 @@ from rnncli.recurrence.readings import READINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.cases.case import Case
+    from rnncli.generating.origin import Question
     from rnncli.recurrence.recurrence import Recurrence
 
-Test: TypeAlias = "Callable[[Case, Recurrence], bool]"
+Test: TypeAlias = "Callable[[Question, Recurrence], bool]"
 
 
-def _has_parameters(case: Case, _: Recurrence) -> bool:
+def _has_parameters(case: Question, _: Recurrence) -> bool:
     rows = case.operator.attributes.values()
     names = [r.name for r in rows if (r.role or r.name) in ("activation_alpha", "activation_beta")]
     return any(case.attributes.get(name) for name in names)
 
 
-def _has_empty_sequence(_: Case, recurrence: Recurrence) -> bool:
+def _has_empty_sequence(_: Question, recurrence: Recurrence) -> bool:
     lengths = recurrence.lengths
     return len(recurrence.X) == 0 or (lengths is not None and bool((lengths == 0).any()))
 
 
-def _has_threshold(_: Case, recurrence: Recurrence) -> bool:
+def _has_threshold(_: Question, recurrence: Recurrence) -> bool:
     names = {activation.name for row in recurrence.activations for activation in row}
     return "ThresholdedRelu" in names
 
@@ -41,7 +41,9 @@ MAY_MATTER: Mapping[str, Test] = {
 }
 
 
-def other_readings(case: Case, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
+def other_readings(
+    case: Question, recurrence: Recurrence
+) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
 
     Args:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning, explain
 from rnncli.generating.making import make_vectors
-from rnncli.vectors.case_folder import files_of, folder_of
+from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import compare_files, write_files
-from rnncli.vectors.manifest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,10 +108,7 @@ def _deliver(batch: Batch, case_id: str, outcome: Vector | Exception) -> Made:
         sentence, code = explain(outcome)
         trace = "".join(traceback.format_exception(outcome))
         return Made(case_id, error=sentence, exit_code=code, traceback=trace)
-    vector, contents = outcome, files_of(outcome)
-    name = folder_of(case_id)
-    files = {f"{name}/{path}": content for path, content in contents.items()}
-    record = {**vector.record, "files": {path: sha256(c) for path, c in files.items()}}
+    record, files = packed(outcome)
     if batch.delivery is Delivery.COMPARE:
         return Made(case_id, record, differing=tuple(compare_files(Path(batch.root), files)))
     if batch.delivery is Delivery.RETURN:

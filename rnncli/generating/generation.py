@@ -17,10 +17,10 @@ from rnncli.profiles import PROFILES
 from rnncli.vectors.files import write_files
 from rnncli.vectors.manifest import FORMAT, MANIFEST, Manifest
 from rnncli.vectors.pack import ONNX, Pack, file_of
-from rnncli.vectors.single_file import write_single_file
+from rnncli.vectors.single_file import gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.cases.suite import Entry, Suite
@@ -191,17 +191,25 @@ def pack_manifest(
         "seed": plan.suite.seed,
         "selection": plan.selection,
         "layout": plan.layout,
-        "profiles": {
-            name: asdict(PROFILES[name]) for name in sorted({r["profile"] for r in records})
-        },
+        "profiles": profiles_of(records),
         "notes": dict(plan.suite.notes),
     }
-    if plan.layout == ONNX:
+    return in_layout(header, records, folder, spool)
+
+
+def profiles_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the profiles of some cases, as a manifest holds them."""
+    return {name: asdict(PROFILES[name]) for name in sorted({r["profile"] for r in records})}
+
+
+def in_layout(
+    header: Mapping[str, Any], records: Sequence[Mapping[str, Any]], folder: Path, spool: Path
+) -> Manifest:
+    """Return the manifest of cases that are written; see `pack_manifest`."""
+    if header["layout"] == ONNX:
         return Manifest(header, tuple(records))
-    name = file_of(plan.layout)
     there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
-    checksum = write_single_file(folder / name, there)
-    return Manifest(header, tuple({**record, "files": {}} for record in records), {name: checksum})
+    return gathered(header, there, folder / file_of(header["layout"]))
 
 
 def _replace(path: Path, text: str) -> None:

@@ -26,8 +26,7 @@ from rnncli.vectors.vector import Answers, Vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rnncli.cases.case import Case
-    from rnncli.cases.suite import Entry
+    from rnncli.generating.origin import Origin, Question
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
@@ -37,7 +36,7 @@ Made = TypeVar("Made")
 BACKENDS = {"certified": "certified", "float64": "numpy"}
 
 
-def make_vectors(entries: Sequence[Entry]) -> Iterator[Vector | Exception]:
+def make_vectors(entries: Sequence[Origin]) -> Iterator[Vector | Exception]:
     """Make the vectors of some entries, each a pure function of the suite's text and its id.
 
     Tolerances of small cases are derived together, for speed only: each has the bits it has alone.
@@ -58,7 +57,7 @@ def make_vectors(entries: Sequence[Entry]) -> Iterator[Vector | Exception]:
             yield draft
 
 
-def _attempt(function: Callable[..., Made], entry: Entry, *arguments: Any) -> Made | Exception:
+def _attempt(function: Callable[..., Made], entry: Origin, *arguments: Any) -> Made | Exception:
     """Return what a function makes of an entry, or its exception, which names the case."""
     try:
         return function(*arguments)
@@ -87,12 +86,12 @@ class Draft(NamedTuple):
             under which the result is another.
     """
 
-    entry: Entry
-    case: Case
+    entry: Origin
+    case: Question
     solutions: Mapping[str, Solution]
 
 
-def _draft(entry: Entry) -> Draft | Vector:
+def _draft(entry: Origin) -> Draft | Vector:
     """Solve a case; one that must be refused is finished already."""
     case = entry.case()
     if entry.breakage:
@@ -106,7 +105,7 @@ def _draft(entry: Entry) -> Draft | Vector:
     return Draft(entry, case, {"": own, **others})
 
 
-def _solve(entry: Entry, case: Case, readings: Mapping[str, str]) -> Solution:
+def _solve(entry: Origin, case: Question, readings: Mapping[str, str]) -> Solution:
     recurrence = bind(case.operator, case.attributes, case.inputs, case.outputs, readings)
     return Solution(recurrence, _golden(recurrence, entry.golden))
 
@@ -156,7 +155,7 @@ def _finished(draft: Draft, tolerances: Sequence[Result]) -> Vector:
     )
 
 
-def _rejection(entry: Entry, case: Case) -> Vector:
+def _rejection(entry: Origin, case: Question) -> Vector:
     assert entry.breakage
     attributes, inputs = entry.breakage.apply(case.attributes, dict(case.inputs))
     found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
@@ -193,7 +192,7 @@ def _without_negative_zero(values: Array) -> Array:
     return np.where(values == 0, values.dtype.type(0), values)
 
 
-def _answers(entry: Entry, case: Case, solution: Solution, tolerance: Result) -> Answers:
+def _answers(entry: Origin, case: Question, solution: Solution, tolerance: Result) -> Answers:
     """Return outputs and tolerances by name, in the operator's layout.
 
     Raises:

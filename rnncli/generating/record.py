@@ -12,17 +12,16 @@ from rnncli.operators.attributes import complete
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.cases.case import Case
-    from rnncli.cases.suite import Entry
     from rnncli.errors import Problem
+    from rnncli.generating.origin import Origin, Question
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Result
     from rnncli.vectors.vector import Answers
 
 
 def record_of(
-    entry: Entry,
-    case: Case,
+    entry: Origin,
+    case: Question,
     golden: Result,
     answers: Answers,
     alternatives: Mapping[str, Answers],
@@ -56,8 +55,8 @@ def record_of(
 
 
 def record_of_rejection(
-    entry: Entry,
-    case: Case,
+    entry: Origin,
+    case: Question,
     attributes: Mapping[str, Any],
     inputs: Mapping[str, Array],
     problems: Sequence[Problem],
@@ -78,7 +77,7 @@ def record_of_rejection(
 
 
 def _common(
-    entry: Entry, case: Case, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
+    entry: Origin, case: Question, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
 ) -> dict[str, Any]:
     operator = case.operator
     return {
@@ -106,7 +105,7 @@ def _json(value: Any) -> Any:
     return str(value) if unsayable else value
 
 
-def _requirements(entry: Entry, case: Case) -> dict[str, Any]:
+def _requirements(entry: Origin, case: Question) -> dict[str, Any]:
     """What an implementation must know, as the valid case has it."""
     operator = case.operator
     values = complete(operator, case.attributes)

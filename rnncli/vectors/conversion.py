@@ -10,11 +10,11 @@ from rnncli.formats.atomic import atomic_folder
 from rnncli.graph.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.vectors.case_folder import files_of, folder_of
+from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import write_files
-from rnncli.vectors.manifest import Manifest, sha256
+from rnncli.vectors.manifest import Manifest
 from rnncli.vectors.pack import ONNX, file_of
-from rnncli.vectors.single_file import write_single_file
+from rnncli.vectors.single_file import gathered
 from rnncli.vectors.vector import WEIGHTS
 
 if TYPE_CHECKING:
@@ -55,20 +55,15 @@ def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
 
 
 def _write_single(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
-    name = file_of(header["layout"])
-    checksum = write_single_file(folder / name, pack)
-    records = tuple({**record, "files": {}} for record in pack.manifest.cases)
-    return Manifest(header, records, {name: checksum})
+    return gathered(header, pack, folder / file_of(header["layout"]))
 
 
 def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
     records = []
     for vector in pack.vectors():
-        contents = files_of(vector if vector.model else _with_model(vector))
-        files = {f"{folder_of(vector.id)}/{path}": data for path, data in contents.items()}
+        record, files = packed(vector if vector.model else _with_model(vector))
         write_files(folder, files)
-        sums = {path: sha256(data) for path, data in files.items()}
-        records.append({**vector.record, "files": sums})
+        records.append(record)
     return Manifest(header, tuple(records))
 
 

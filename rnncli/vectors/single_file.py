@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.formats import write_tensors
-from rnncli.vectors.manifest import sha256
+from rnncli.vectors.manifest import Manifest, sha256
 from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
 
 if TYPE_CHECKING:
@@ -33,6 +33,22 @@ def write_single_file(path: Path, pack: Pack) -> str:
     """
     write_tensors(path, cast("Tensors", _Gathered(pack)))
     return sha256(path.read_bytes())
+
+
+def gathered(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
+    """Gather the cases of a pack in one file, and return the manifest of that.
+
+    Args:
+        header: of the manifest.
+        pack: where the cases come from.
+        path: the file.
+
+    Raises:
+        InvalidRequest: the disk refuses.
+        UnreadableFile: a case is damaged.
+    """
+    records = tuple({**record, "files": {}} for record in pack.manifest.cases)
+    return Manifest(header, records, {path.name: write_single_file(path, pack)})
 
 
 class _Gathered(Mapping[str, "Array"]):

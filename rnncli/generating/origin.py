@@ -1,0 +1,87 @@
+"""What a vector is made from: an entry of a suite, or a node that ran inside a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.cases.breakage import Breakage
+    from rnncli.numerics import Array, DType
+    from rnncli.operators import Operator
+
+
+class Question(Protocol):
+    """One operator with all it is fed; `rnncli.cases.case.Case` is one."""
+
+    @property
+    def operator(self) -> Operator:
+        """The row."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence, or ""."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """seq_length, batch_size, input_size and hidden_size."""
+
+    @property
+    def dtype(self) -> DType:
+        """Of every floating-point tensor."""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """As written on the node."""
+
+    @property
+    def inputs(self) -> dict[str, Array]:
+        """Those that are present, by name."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The names asked for."""
+
+    @property
+    def readings(self) -> Mapping[str, str]:
+        """Every reading that matters to the operator."""
+
+    @property
+    def seed(self) -> int:
+        """Of random inputs; 0 where there are none."""
+
+
+class Origin(Protocol):
+    """A case of a pack to be; `rnncli.cases.suite.Entry` is one."""
+
+    @property
+    def id(self) -> str:
+        """Unique in the pack."""
+
+    @property
+    def weights(self) -> str:
+        """Where W, R, B and P stand in the model: inputs or initializers."""
+
+    @property
+    def golden(self) -> str:
+        """How expected values are made: a row of `making.BACKENDS`."""
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile of its tolerances."""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Why it is there: keys of the pack's notes."""
+
+    @property
+    def breakage(self) -> Breakage | None:
+        """What makes it invalid, where it must be refused."""
+
+    def case(self) -> Question:
+        """Return what is asked.
+
+        Raises:
+            InvalidRequest: there is something wrong with it.
+        """
