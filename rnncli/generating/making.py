@@ -182,14 +182,16 @@ def _golden(recurrence: Recurrence, kind: str) -> Result:
     result = backend.run(recurrence, Compute.FLOAT64)
     return replace(
         result,
-        Y=None if result.Y is None else _without_negative_zero(result.Y),
-        last=tuple(map(_without_negative_zero, result.last)),
+        Y=None if result.Y is None else _canonical(result.Y),
+        last=tuple(map(_canonical, result.last)),
     )
 
 
-def _without_negative_zero(values: Array) -> Array:
-    """Zero is +0 in goldens, and zeros compare by value."""
-    return np.where(values == 0, values.dtype.type(0), values)
+def _canonical(values: Array) -> Array:
+    """Give what compares as the same value the same bits: zero is +0, NaN one quiet NaN."""
+    kind = values.dtype.type
+    numbers = np.where(values == 0, kind(0), values)
+    return np.where(np.isnan(numbers), abs(kind(np.nan)), numbers)
 
 
 def _answers(entry: Origin, case: Question, solution: Solution, tolerance: Result) -> Answers:
