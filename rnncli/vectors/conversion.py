@@ -61,17 +61,19 @@ def _write_single(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manife
 def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
     records = []
     for vector in pack.vectors():
-        record, files = packed(vector if vector.model else _with_model(vector))
+        record, files = packed(with_model(vector))
         write_files(folder, files)
         records.append(record)
     return Manifest(header, tuple(records))
 
 
-def _with_model(vector: Vector) -> Vector:
-    """Build the model that a layout of one file leaves out."""
+def with_model(vector: Vector) -> Vector:
+    """Build the model that a layout of one file leaves out; one that is there stays."""
+    if vector.model:
+        return vector
     record = vector.record
     operator = operator_named(record["operator"])
-    attributes = {name: _number(value) for name, value in record["attributes"].items()}
+    attributes = attributes_of(record)
     held = held_inputs(operator, record["weights"], vector.inputs)
     outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
     if record["expect"] == "rejection":
@@ -94,6 +96,17 @@ def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) ->
     return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)
 
 
+def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a record's node as they are written on it."""
+    rows = operator_named(record["operator"]).attributes
+    return {
+        name: _number(value) if name in rows and "float" in rows[name].type else value
+        for name, value in record["attributes"].items()
+    }
+
+
 def _number(value: Any) -> Any:
     """Read an attribute back: JSON has no infinity and no NaN, so they are text there."""
+    if isinstance(value, list):
+        return [_number(each) for each in value]
     return float(value) if value in ("inf", "-inf", "nan") else value
