@@ -33,6 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.generate:generate",
         "Write the conformance vectors of a suite as a pack.",
     ),
+    "extract": (
+        "rnncli.cli.extract:extract",
+        "Write the recurrent nodes of a model, as they run in it, as a pack.",
+    ),
     "list": (
         "rnncli.cli.list:list_cases",
         "List the cases of a suite or pack.",

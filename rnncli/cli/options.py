@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class Name(click.ParamType[str]):
@@ -60,6 +61,29 @@ class Pair(click.ParamType[tuple[str, Any]]):
         """Offer the known pairs."""
         del ctx, param
         return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: `500000`, `64K`, `200M`, `2G`; the letters are powers of 1024.
+
+    Args:
+        most: what may be asked for.
+    """
+
+    name = "size"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a number and perhaps a letter."""
+        match = re.fullmatch(r"([0-9]{1,18})([KMG]?)B?", str(value), re.IGNORECASE)
+        if not match:
+            self.fail(f"expected a size such as 200M, got '{value}'", param, ctx)
+        size = int(match[1]) << (10 * " KMG".index(match[2].upper() or " "))
+        if size > self.most:
+            self.fail(f"at most {self.most} bytes, got '{value}'", param, ctx)
+        return size
 
 
 def _operators() -> Iterable[str]:
@@ -162,6 +186,73 @@ def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--equal-nan", is_flag=True, help="Let NaN equal NaN."),
     )
+    return _with(options, function)
+
+
+def _with(
+    options: Sequence[Callable[..., Any]], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Decorate a command with options, listed in their order."""
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """Read `5,1,10`; nothing is the shape of a scalar."""
+    sizes = tuple(int(size) for size in text.split(",")) if text else ()
+    if any(size < 0 for size in sizes):
+        raise ValueError
+    return sizes
+
+
+def _size(text: str) -> int:
+    (size,) = _shape(text)
+    return size
+
+
+def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+    """Read `batch=2,seq=16`, given once or several times."""
+    pair = Pair("NAME=SIZE", _size)
+    return dict(pair.convert(part, None, None) for value in values for part in value.split(","))
+
+
+def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what a model is run on: inputs given, generated, or of one test data set."""
+    options = (
+        click.option(
+            "-i",
+            "--input",
+            "input_files",
+            type=Pair("NAME=FILE"),
+            multiple=True,
+            help="An input from FILE (.npy, .pb, or FILE.npz::KEY).",
+        ),
+        click.option(
+            "--inputs",
+            "inputs_from",
+            default="",
+            metavar="FILE",
+            help="Inputs by name from an .npz, an .h5 or a test_data_set folder.",
+        ),
+        click.option("--seed", type=int, help="Of generated inputs; 0, or what the config says."),
+        click.option(
+            "--shape",
+            "shapes",
+            type=Pair("NAME=5,1,10", _shape),
+            multiple=True,
+            help="The shape of a model's generated input.",
+        ),
+        click.option(
+            "--dim",
+            "dims",
+            multiple=True,
+            callback=_dims,
+            metavar="NAME=SIZE[,...]",
+            help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
+        ),
+        click.option(
+            "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."
+        ),
+    )
+    return _with(options, function)

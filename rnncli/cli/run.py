@@ -8,37 +8,16 @@ import click
 
 from rnncli.cli.options import (
     TARGET,
-    Pair,
     backend_option,
     compute_option,
+    input_options,
     json_option,
     readings_option,
     tolerance_options,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rnncli.running.request import Request
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    """Read `5,1,10`; nothing is the shape of a scalar."""
-    sizes = tuple(int(size) for size in text.split(",")) if text else ()
-    if any(size < 0 for size in sizes):
-        raise ValueError
-    return sizes
-
-
-def _size(text: str) -> int:
-    (size,) = _shape(text)
-    return size
-
-
-def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, int]:
-    """Read `batch=2,seq=16`, given once or several times."""
-    pair = Pair("NAME=SIZE", _size)
-    return dict(pair.convert(part, None, None) for value in values for part in value.split(","))
 
 
 @click.command()
@@ -60,38 +39,7 @@ def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[
     show_default=True,
     help="What each entry of that folder is, for several targets.",
 )
-@click.option(
-    "-i",
-    "--input",
-    "input_files",
-    type=Pair("NAME=FILE"),
-    multiple=True,
-    help="An input from FILE (.npy, .pb, or FILE.npz::KEY).",
-)
-@click.option(
-    "--inputs",
-    "inputs_from",
-    default="",
-    metavar="FILE",
-    help="Inputs by name from an .npz, an .h5 or a test_data_set folder.",
-)
-@click.option("--seed", type=int, help="Of generated inputs; 0, or what the config says.")
-@click.option(
-    "--shape",
-    "shapes",
-    type=Pair("NAME=5,1,10", _shape),
-    multiple=True,
-    help="The shape of a model's generated input.",
-)
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    callback=_dims,
-    metavar="NAME=SIZE[,...]",
-    help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
-)
-@click.option("--data-set", type=click.IntRange(0), help="Run only this test data set of a model.")
+@input_options
 @click.option(
     "--save-inputs",
     default="",

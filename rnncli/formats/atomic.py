@@ -68,6 +68,16 @@ def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]
         _sync_folder(target.parent)
 
 
+def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
+    """Find out beforehand whether `atomic_folder` may make or replace a folder.
+
+    Raises:
+        InvalidRequest: it may not.
+    """
+    with _naming(path):
+        _check_replaceable(_target(path), is_ours)
+
+
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Turn what the operating system says into one sentence that names the path."""

@@ -15,7 +15,7 @@ from rnncli.vectors.manifest import FORMAT, MANIFEST
 from rnncli.vectors.pack import file_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 SPOOL = ".rnncli-partial"
 # The paths that cases have, below their folder.
@@ -81,19 +81,24 @@ def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) ->
         keep: the paths of its files.
         owned: ids of the cases that this or an earlier run wrote.
     """
-    folders = {folder_of(case_id) for case_id in owned}
-    singles = {file_of("npz"), file_of("h5")}
-    strangers = []
-    for path in list(files_in(folder)):
-        top, _, rest = path.partition("/")
-        if path in keep or top == SPOOL:
-            continue
-        if path in singles or (top in folders and _OURS.fullmatch(rest)):
+    found = [path for path in files_in(folder) if path not in keep]
+    foreign = set(strangers(found, owned))
+    for path in found:
+        if path not in foreign and not path.startswith(f"{SPOOL}/"):
             (folder / path).unlink()
             _remove_empty(folder, Path(path).parent)
-        else:
-            strangers.append(path)
-    return strangers
+    return [path for path in found if path in foreign]
+
+
+def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
+    """Yield the paths that no pack with those cases has, below its folder."""
+    folders = {folder_of(case_id) for case_id in owned}
+    singles = {file_of("npz"), file_of("h5")}
+    for path in paths:
+        top, _, rest = path.partition("/")
+        ours = path in singles or top == SPOOL or (top in folders and _OURS.fullmatch(rest))
+        if not ours:
+            yield path
 
 
 def _remove_empty(folder: Path, below: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,14 +17,23 @@ if TYPE_CHECKING:
     from rnncli.vectors.manifest import Manifest
 
 
-def show_pack(folder: Path, manifest: Manifest, *, reused: int, as_json: bool) -> None:
-    """Print what was written: one line, or one object."""
-    record = {
+def show_pack(
+    folder: Path, manifest: Manifest, *, as_json: bool, reused: int | None = None
+) -> None:
+    """Print what was written: one line, or one object.
+
+    Args:
+        folder: of the pack.
+        manifest: of the pack.
+        as_json: an object.
+        reused: how many cases an earlier run had left; None where none can be.
+    """
+    record: dict[str, Any] = {
         "pack": str(folder),
         "suite": manifest.header["suite"],
         "layout": manifest.header["layout"],
         "cases": len(manifest.cases),
-        "reused": reused,
+        **({} if reused is None else {"reused": reused}),
         "files": len(manifest.sums()),
         "digest": manifest.digest,
     }

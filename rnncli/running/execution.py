@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rnncli.graph.model import Model
+    from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
 
 
@@ -32,7 +33,7 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     if isinstance(loaded, Case):
         yield _run_case(loaded, request)
     else:
-        yield from _run_model(loaded, request)
+        yield from run_model(loaded, request)
 
 
 def _single_inputs(request: Request) -> dict[str, Array]:
@@ -71,9 +72,23 @@ def _run_case(case: Case, request: Request) -> Run:
     return Run("", inputs, outputs, time.perf_counter() - start)
 
 
-def _run_model(model: Model, request: Request) -> Iterator[Run]:
+def run_model(model: Model, request: Request, observer: Observer | None = None) -> Iterator[Run]:
+    """Yield the runs of a model, one for each of its data sets, or one on other inputs.
+
+    Args:
+        model: from `load_model`.
+        request: how to run it, and on what.
+        observer: told of each execution of a recurrent node.
+
+    Raises:
+        RnncliError: the model, or what was asked of it, is wrong or not supported.
+    """
     evaluator = prepare(
-        model, backend=request.backend, compute=request.compute, readings=request.readings
+        model,
+        backend=request.backend,
+        compute=request.compute,
+        readings=request.readings,
+        observer=observer,
     )
     if model.data_sets and not request.shapes_inputs:
         yield from _run_on_data_sets(model, evaluator, request.data_set)

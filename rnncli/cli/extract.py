@@ -1,0 +1,142 @@
+"""`rnncli extract`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import TARGET, Name, Size, input_options, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rnncli.generating.captures import Captures
+    from rnncli.generating.extraction import Extraction, Plan
+
+# A protobuf of a tensor or a model holds no more.
+LARGEST = 2_000_000_000
+
+
+def _profiles() -> Iterable[str]:
+    from rnncli.profiles import PROFILES
+
+    return PROFILES
+
+
+@click.command()
+@click.argument("model", type=TARGET)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The folder of the pack: new, empty, or an earlier extraction of a model of that name,"
+    " which is replaced.",
+)
+@input_options
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME_OR_PATTERN",
+    help="Only nodes of that name, or of that place as `rnncli inspect` prints it; * and ? stand"
+    " for anything.",
+)
+@click.option(
+    "--max-cases",
+    type=click.IntRange(1),
+    default=32,
+    show_default=True,
+    help="At most so many; each node's first execution comes before any second one.",
+)
+@click.option(
+    "--max-bytes",
+    type=Size(LARGEST),
+    default="256M",
+    show_default=True,
+    metavar="SIZE",
+    help="The largest case, inputs, weights and outputs together; larger ones are left out.",
+)
+@click.option(
+    "--golden",
+    type=click.Choice(["float64", "certified"]),
+    default="float64",
+    show_default=True,
+    help="Expected values computed in float64 and rounded once, or proved (extra `certified`).",
+)
+@click.option(
+    "--profile",
+    type=Name("name", _profiles),
+    default="standard",
+    show_default=True,
+    help="Of the tolerances: what an implementation may round.",
+)
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["onnx", "npz", "h5"]),
+    default="onnx",
+    show_default=True,
+    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
+)
+@json_option
+def extract(model: str, **options: Any) -> None:
+    """Write the recurrent nodes of a model, as they run in it, as a pack.
+
+    MODEL is a model file, or a folder or archive of one. It runs once, on the inputs given, those
+    of its test data sets, or generated ones; each execution of a recurrent node, also in If, Loop,
+    Scan and functions, becomes a case with the node's own weights and activations, expected outputs
+    and the tolerance of each element. Weights that the model holds are held by the case's model.
+
+    Expected outputs follow from what reached a node here; they say nothing of the nodes before it.
+
+    \b
+    rnncli extract model.onnx -o pack
+    rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
+    """
+    from rnncli.generating.extraction import Plan, require
+    from rnncli.reports.generation import show_pack
+    from rnncli.running.target import short_names
+
+    folder, as_json = options.pop("output"), options.pop("as_json")
+    names = ("golden", "profile", "layout")
+    plan = Plan(short_names([model])[0], **{name: options.pop(name) for name in names})
+    require(plan, folder)
+    captures = _capture(model, options)
+    report = _write(plan, captures, folder)
+    for message in (*captures.warnings(), *report.left_out):
+        click.echo(f"warning: {message}", err=True)
+    show_pack(folder, report.manifest, as_json=as_json)
+
+
+def _capture(target: str, options: dict[str, Any]) -> Captures:
+    """Run the model and look on."""
+    from rnncli.errors import InvalidRequest
+    from rnncli.generating.captures import Captures
+    from rnncli.judging.tolerance import EXACT
+    from rnncli.running.execution import run_model
+    from rnncli.running.request import Request
+    from rnncli.running.target import Case, load_target
+
+    loaded = load_target(target)
+    if isinstance(loaded, Case):
+        raise InvalidRequest(f"{target}: is a config of one operator; `extract` is for models")
+    limits = {name: options.pop(name) for name in ("max_cases", "max_bytes")}
+    captures = Captures(loaded, options.pop("nodes"), **limits)
+    for name in ("input_files", "shapes"):
+        options[name] = dict(options[name])
+    for _ in run_model(loaded, Request(tolerance=EXACT, **options), captures.add):
+        pass  # what the model itself gives is not asked for
+    return captures
+
+
+def _write(plan: Plan, captures: Captures, folder: Path) -> Extraction:
+    from rnncli.generating.extraction import extract as write_pack
+    from rnncli.reports.progress import progress_bar
+
+    chosen = captures.chosen()
+    with progress_bar(len(chosen), "cases") as progress:
+        return write_pack(plan, chosen, folder, progress.advance)

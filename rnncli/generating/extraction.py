@@ -1,0 +1,237 @@
+"""Making a pack from what the recurrent nodes of a model were seen to do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.backends import backend_named
+from rnncli.errors import InvalidRequest, RnncliError, Unsupported
+from rnncli.formats.atomic import atomic_folder, require_replaceable
+from rnncli.generating.generation import in_layout, profiles_of
+from rnncli.generating.making import BACKENDS, make_vectors
+from rnncli.generating.naming import ids_of
+from rnncli.generating.surroundings import SPOOL, files_in, owned_cases, strangers
+from rnncli.numerics import dtype_of
+from rnncli.operators.attributes import complete
+from rnncli.profiles import profile_named
+from rnncli.vectors.case_folder import packed
+from rnncli.vectors.files import write_files
+from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS
+from rnncli.vectors.pack import ONNX
+from rnncli.vectors.vector import WEIGHTS, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rnncli.generating.captures import Capture
+    from rnncli.graph.observation import Occurrence
+    from rnncli.numerics import Array, DType
+    from rnncli.operators import Operator
+    from rnncli.vectors.manifest import Manifest
+
+FLAG = "Extracted"
+NOTE = (
+    "a recurrent node of a real model, its weights, and what reached it when the model ran:"
+    " what is wrong here is wrong in that model"
+)
+
+
+class Plan(NamedTuple):
+    """How a pack is made of captures.
+
+    Attributes:
+        model: what the pack is called after.
+        golden: how expected values are made: a row of `BACKENDS`.
+        profile: the name of the profile of the tolerances.
+        layout: a folder for each case ("onnx"), or one file ("npz", "h5").
+    """
+
+    model: str
+    golden: str = "float64"
+    profile: str = "standard"
+    layout: str = ONNX
+
+    @property
+    def suite(self) -> str:
+        """What the manifest calls it."""
+        return f"extracted-{_printable(self.model)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """A case made of a capture; an `Origin` that is its own `Question`."""
+
+    id: str
+    golden: str
+    profile: str
+    summary: str
+    weights: str
+    operator: Operator
+    sizes: Mapping[str, int]
+    dtype: DType
+    attributes: Mapping[str, Any]
+    inputs: dict[str, Array]
+    outputs: tuple[str, ...]
+    readings: Mapping[str, str]
+    flags: tuple[str, ...] = (FLAG,)
+    breakage: None = None
+    seed: int = 0
+
+    def case(self) -> Captured:
+        """Return what is asked."""
+        return self
+
+
+@dataclass(slots=True)
+class Extraction:
+    """What came of a plan.
+
+    Attributes:
+        manifest: of the pack.
+        left_out: why captures could not become cases.
+    """
+
+    manifest: Manifest
+    left_out: list[str] = field(default_factory=list)
+
+
+def require(plan: Plan, folder: Path) -> None:
+    """Refuse at once what could only fail after the model has run.
+
+    Raises:
+        InvalidRequest: the folder holds something else, or there is no such profile.
+        Unsupported: the extra that goldens need is not installed.
+    """
+    backend_named(BACKENDS[plan.golden])
+    profile_named(plan.profile)
+    require_replaceable(folder, partial(_is_earlier, plan.suite))
+
+
+def _is_earlier(suite: str, folder: Path) -> bool:
+    """Whether a folder holds an earlier pack of that name and nothing else."""
+    owned = owned_cases(folder, suite)
+    beside = {MANIFEST, SUMS}
+    return not any(strangers((p for p in files_in(folder) if p not in beside), owned))
+
+
+def extract(
+    plan: Plan, captures: Sequence[Capture], folder: Path, done: Callable[[int], None]
+) -> Extraction:
+    """Write a pack of captures; it appears whole or not at all.
+
+    Args:
+        plan: how.
+        captures: of one model.
+        folder: where; new, empty, or an earlier extraction of the same name, which is replaced.
+        done: called with a number of captures as they are done.
+
+    Raises:
+        InvalidRequest: no capture can judge anybody, the folder holds something else, or the disk
+            refuses.
+        Unsupported: no golden can be made.
+    """
+    with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
+        spool = temporary if plan.layout == ONNX else temporary / SPOOL
+        records, left_out = [], []
+        for case in _cases(plan, captures):
+            (outcome,) = make_vectors([case])
+            if isinstance(outcome, Vector):
+                record, files = packed(outcome)
+                write_files(spool, files)
+                records.append(record)
+            elif isinstance(outcome, RnncliError):
+                left_out.append(outcome)
+            else:
+                raise outcome
+            done(1)
+        if not records:
+            raise _nothing_made(plan, left_out)
+        manifest = in_layout(_header(plan, records), records, temporary, spool)
+        if spool != temporary:
+            shutil.rmtree(spool)
+        for name, text in manifest.texts().items():
+            (temporary / name).write_bytes(text.encode())
+    return Extraction(manifest, [f"left out: {error}" for error in left_out])
+
+
+def _nothing_made(plan: Plan, errors: Sequence[RnncliError]) -> RnncliError:
+    """Return one error for all, of the kind that they have in common."""
+    kind = Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
+    reasons = "; ".join(map(str, errors))
+    return kind(f"{plan.model}: no capture can become a case: {reasons}")
+
+
+def _header(plan: Plan, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "suite": plan.suite,
+        "summary": f"The recurrent nodes of {_printable(plan.model)} as they ran in it.",
+        "seed": 0,
+        "selection": "",
+        "layout": plan.layout,
+        "profiles": profiles_of(records),
+        "notes": {FLAG: NOTE},
+    }
+
+
+def _cases(plan: Plan, captures: Sequence[Capture]) -> Iterator[Captured]:
+    for case_id, capture in zip(ids_of(captures), captures, strict=True):
+        node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
+        sizes = _sizes(node.operator, node.attributes, inputs)
+        yield Captured(
+            id=case_id,
+            golden=plan.golden,
+            profile=plan.profile,
+            summary=_summary(plan, capture),
+            weights="initializers" if _holds_weights(capture.occurrence) else "inputs",
+            operator=node.operator,
+            sizes=sizes,
+            dtype=_dtype(node.operator, inputs),
+            attributes=node.attributes,
+            inputs=inputs,
+            outputs=node.outputs,
+            readings=node.readings,
+        )
+
+
+def _summary(plan: Plan, capture: Capture) -> str:
+    """Say which node of which model it was, where it sits, and which of its executions."""
+    *place, name = capture.path
+    node = f"node '{name}' ({capture.occurrence.node.operator}) of {_printable(plan.model)}"
+    return f"Execution {capture.number} of {node}, in {' / '.join(place)}."
+
+
+def _holds_weights(occurrence: Occurrence) -> bool:
+    """Whether the model itself holds the weights that the node has."""
+    rows = occurrence.node.operator.inputs
+    weights = {row.name for row in rows if row.role in WEIGHTS and row.name in occurrence.inputs}
+    return weights <= occurrence.constants
+
+
+def _sizes(
+    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
+) -> dict[str, int]:
+    """Read the sizes off X and R; the node has run, so all shapes agree."""
+    layout = complete(operator, attributes).get("layout") or 0
+    found = {
+        dim.symbol: size // dim.multiple
+        for row in operator.inputs
+        if row.role in {"X", "R"}
+        for dim, size in zip(row.shape(layout), inputs[row.name].shape, strict=True)
+    }
+    return {name: found[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")}
+
+
+def _dtype(operator: Operator, inputs: Mapping[str, Array]) -> DType:
+    (X,) = (row.name for row in operator.inputs if row.role == "X")
+    return dtype_of(inputs[X])
+
+
+def _printable(name: str) -> str:
+    """Keep a file's name to what any terminal and any manifest can hold."""
+    return re.sub(r"[^\w.-]+", "_", name)
