@@ -11,6 +11,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.error_map import error_map
 from rnncli.judging.margins import errors_of, histogram
+from rnncli.judging.residual import localise
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import CaseVerdict, Element, OutputVerdict, Verdict
 from rnncli.numerics import dtype_of, ulp_distance
@@ -76,6 +77,7 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
         vector.id,
         Verdict.DIFFERS,
         outputs=found,
+        localisation=localise(vector, got, rule),
         error_map=error_map(vector.record, got, answers, found, rule),
     )
 

@@ -31,7 +31,7 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     ">": operator.gt,
 }
 # How a record holds what is compared.
-KINDS: Mapping[str, type] = {"number": int, "word": str, "words": list}
+KINDS: Mapping[str, type[Any]] = {"number": int, "word": str, "words": list}
 _TERM = re.compile(r"\s*(?P<field>[^\s<>=!]*)\s*(?P<sign>[<>]=?|!=|==?)\s*(?P<values>.*?)\s*")
 
 
