@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, json_option, selection_option
+from rnncli.cli.options import SUITE, json_option, selection_option, worker_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,27 +40,7 @@ if TYPE_CHECKING:
 )
 @selection_option
 @click.option("--seed", type=click.IntRange(0), help="Instead of the suite's.")
-@click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Workers at the same time, with one BLAS thread each.",
-)
-@click.option(
-    "--executor",
-    type=click.Choice(["processes", "dask"]),
-    default="processes",
-    show_default=True,
-    help="processes on this machine, or a Dask cluster (extra `dask`).",
-)
-@click.option(
-    "--scheduler",
-    default="",
-    metavar="ADDRESS",
-    help="Of the Dask cluster; without it one of -j workers is started here.",
-)
+@worker_options
 @json_option
 @click.pass_context
 def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:

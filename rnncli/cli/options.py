@@ -163,6 +163,36 @@ readings_option = click.option(
 )
 
 
+def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add -j, --executor and --scheduler."""
+    options = (
+        click.option(
+            "-j",
+            "--jobs",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="Workers at the same time, with one BLAS thread each.",
+        ),
+        click.option(
+            "--executor",
+            type=click.Choice(["processes", "dask"]),
+            default="processes",
+            show_default=True,
+            help="processes on this machine, or a Dask cluster (extra `dask`).",
+        ),
+        click.option(
+            "--scheduler",
+            default="",
+            metavar="ADDRESS",
+            help="Of the Dask cluster; without it one of -j workers is started here.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --atol, --rtol, --max-ulp and --equal-nan; each tolerance may name one output."""
     options = (

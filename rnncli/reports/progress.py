@@ -37,12 +37,13 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
                 MofNCompleteColumn(),
                 TextColumn(self.unit),
                 TextColumn("{task.fields[rate]}"),
+                TextColumn("{task.fields[note]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
             )
             self.bar.start()
-            self.task = self.bar.add_task(self.unit, total=self.total, rate="")
+            self.task = self.bar.add_task(self.unit, total=self.total, rate="", note="")
         return self
 
     def __exit__(
@@ -63,9 +64,9 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         if self.bar:
             self.bar.start()
 
-    def advance(self, count: int = 1) -> None:
-        """Count more."""
+    def advance(self, count: int = 1, note: str = "") -> None:
+        """Count more; a note stands beside the bar until the next one."""
         if self.bar:
             self.bar.advance(self.task, count)
             speed = self.bar.tasks[0].speed
-            self.bar.update(self.task, rate=f"{speed:.3g}/s" if speed else "")
+            self.bar.update(self.task, rate=f"{speed:.3g}/s" if speed else "", note=note)

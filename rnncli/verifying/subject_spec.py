@@ -1,0 +1,83 @@
+"""Which implementation is judged, as plain data that travels to worker processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.subjects.subject import Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectSpec:
+    """An implementation, and the limits it runs under.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        name: of the runtime or backend; the path of results; the command line.
+        compute: of a backend.
+        settings: of a runtime.
+        threads: how many a runtime may use.
+        timeout: seconds for one vector.
+        max_memory: bytes; None for any number.
+    """
+
+    kind: str
+    name: str
+    compute: str = "float64"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    threads: int = 1
+    timeout: float = 60.0
+    max_memory: int | None = None
+
+    def open(self) -> Subject:
+        """Return it, ready to be asked.
+
+        Raises:
+            InvalidRequest: there is none of that name, or it is no results folder or command.
+            Unsupported: its package is not installed.
+        """
+        return KINDS[self.kind](self)
+
+
+def _runtime(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.table import subject_named
+
+    return subject_named(
+        spec.name,
+        settings=spec.settings,
+        threads=spec.threads,
+        timeout=spec.timeout,
+        max_memory=spec.max_memory,
+    )
+
+
+def _backend(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.backend import backend_subject
+
+    return backend_subject(
+        spec.name, spec.compute, timeout=spec.timeout, max_memory=spec.max_memory
+    )
+
+
+def _results(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.results import results_subject
+
+    return results_subject(spec.name)
+
+
+def _command(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.command import CommandSubject
+
+    return CommandSubject(spec.name, timeout=spec.timeout, max_memory=spec.max_memory)
+
+
+KINDS: Mapping[str, Callable[[SubjectSpec], Subject]] = {
+    "runtime": _runtime,
+    "backend": _backend,
+    "results": _results,
+    "command": _command,
+}

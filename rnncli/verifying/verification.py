@@ -1,0 +1,220 @@
+"""Judging an implementation against a pack, from the selection of cases to the report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.executors.table import executor_named
+from rnncli.judging.requirements import Requirements
+from rnncli.judging.verdict import CaseVerdict, Verdict
+from rnncli.judging.verification import (
+    JudgedCase,
+    JudgedPack,
+    JudgedSubject,
+    VerificationReport,
+)
+from rnncli.vectors.pack import is_pack, open_pack
+from rnncli.verifying.batch import Batch, Terms, close_subject, work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rnncli.judging.rule import Rule
+    from rnncli.vectors.pack import Pack
+
+LARGEST_BATCH = 32
+
+Record = Any  # a case of the manifest
+
+
+class Shard(NamedTuple):
+    """Every n-th case, from the i-th: `2/5`."""
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read `i/n`, 1 <= i <= n.
+
+        Raises:
+            ValueError: it is not that.
+        """
+        number, slash, of = text.partition("/")
+        shard = cls(int(number), int(of))
+        if not slash or not 1 <= shard.number <= shard.of:
+            raise ValueError(text)
+        return shard
+
+
+ALL = Shard()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is judged, and how.
+
+    Attributes:
+        pack: its folder.
+        terms: the subject and the rule.
+        selection: a -k expression; "" for all.
+        shard: which part of the selection.
+        requirements: what the subject can do; other cases are skipped.
+        min_cases: fewer judged cases are an error.
+        trust: whether checksums are left unchecked.
+        jobs, executor, scheduler: who works.
+        command: the command line, without its selection.
+    """
+
+    pack: Path
+    terms: Terms
+    selection: str = ""
+    shard: Shard = ALL
+    requirements: Requirements = field(default_factory=Requirements)
+    min_cases: int = 1
+    trust: bool = False
+    jobs: int = 1
+    executor: str = "processes"
+    scheduler: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The cases of a plan.
+
+    Attributes:
+        pack: whole, or trusted.
+        records: of all that were selected, in the pack's order.
+        skipped: id -> why, of those that ask more than the subject can do.
+    """
+
+    pack: Pack
+    records: Sequence[Record]
+    skipped: Mapping[str, str]
+
+    @property
+    def ids(self) -> list[str]:
+        """The cases to judge."""
+        return [record["id"] for record in self.records if record["id"] not in self.skipped]
+
+
+def select(plan: Plan) -> Selected:
+    """Open the pack and choose the cases.
+
+    Raises:
+        InvalidRequest: no pack, or one that is not whole; a tolerance for no output.
+        NothingSelected: no case, or fewer than `min_cases`, are left to judge.
+    """
+    pack = _whole_pack(plan)
+    records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
+    plan.terms.rule.check(records)
+    reasons = {record["id"]: plan.requirements.reason(record) for record in records}
+    found = Selected(pack, records, {name: reason for name, reason in reasons.items() if reason})
+    if len(found.ids) < max(1, plan.min_cases):
+        raise NothingSelected(_too_few(plan, found))
+    return found
+
+
+def judge_all(
+    plan: Plan, selected: Selected, done: Callable[[CaseVerdict], None]
+) -> VerificationReport:
+    """Judge the cases of a plan.
+
+    Args:
+        plan: what is judged, and how.
+        selected: its cases.
+        done: called with each verdict as it is there.
+
+    Returns:
+        The report; its cases are in the pack's order, whoever worked.
+
+    Raises:
+        RnncliError: the subject cannot be asked at all, or a vector is damaged.
+    """
+    start = time.perf_counter()
+    about = _about(plan)
+    verdicts = {
+        case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)
+        for case_id, reason in selected.skipped.items()
+    }
+    try:
+        for verdict in _judged(plan, selected.ids):
+            verdicts[verdict.id] = verdict
+            done(verdict)
+    finally:
+        close_subject()
+    header = selected.pack.manifest.header
+    digest = selected.pack.manifest.digest
+    judged = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
+    return VerificationReport(
+        pack=JudgedPack(header["suite"], digest, str(plan.pack), header["notes"]),
+        subject=JudgedSubject(plan.terms.subject.name, about),
+        rule=_rule(plan.terms.rule),
+        cases=tuple(judged),
+        seconds=time.perf_counter() - start,
+        command=plan.command,
+    )
+
+
+def _whole_pack(plan: Plan) -> Pack:
+    """Open the pack, and check that every file is what its checksum says."""
+    if not is_pack(plan.pack):
+        what = "has no manifest.json" if plan.pack.is_dir() else "is no folder"
+        raise InvalidRequest(f"{plan.pack}: no pack of vectors: it {what}")
+    pack = open_pack(plan.pack)
+    wrong = [] if plan.trust else [f"{path} is {word}" for path, word in pack.problems()]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise InvalidRequest(f"{plan.pack}: {wrong[0]}{more}; --trust judges by it all the same")
+    return pack
+
+
+def _too_few(plan: Plan, found: Selected) -> str:
+    wanted = max(1, plan.min_cases)
+    if not found.records:
+        return f"{plan.pack}: shard {plan.shard.number}/{plan.shard.of} is empty"
+    why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
+    first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
+    return f"{plan.pack}: {len(found.ids)} cases to judge, at least {wanted} are due{why}{first}"
+
+
+def _about(plan: Plan) -> Mapping[str, str]:
+    """Ask the subject what it is; this opens it, and fails early where it cannot be."""
+    subject = plan.terms.subject.open()
+    try:
+        return dict(subject.describe())
+    finally:
+        subject.close()
+
+
+def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[CaseVerdict]:
+    """Yield verdicts as they come; with -x none after the first failure."""
+    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
+    folder = str(plan.pack.absolute())
+    batches = [
+        Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)
+    ]
+    run = executor_named(plan.executor)
+    for _, verdicts in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        yield from verdicts
+        if plan.terms.stop_at_failure and any(verdict.fails for verdict in verdicts):
+            return
+
+
+def _rule(rule: Rule) -> str:
+    """Say by which tolerances is judged."""
+    if rule.tolerance is None:
+        return f"profile {rule.profile}" if rule.profile else "the pack's tolerances"
+    bounds = {name: getattr(rule.tolerance, name) for name in ("rtol", "atol", "max_ulp")}
+    words = [
+        f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
+        for name, bound in bounds.items()
+        for output, value in {"": bound.default, **bound.by_output}.items()
+        if value
+    ]
+    return ", ".join(words) or "exact equality"
