@@ -1,0 +1,79 @@
+"""A backend of this package, judged as any runtime is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rnncli.backends import backend_named
+from rnncli.operators import evaluate
+from rnncli.operators.evaluation import compute_named
+from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.subjects.runtime import known_settings
+from rnncli.vectors.conversion import attributes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+BACKEND, COMPUTE = "backend", "compute"
+WHERE = "rnncli.subjects.backend:BackendRuntime"
+
+
+class BackendRuntime:
+    """Evaluates the node of a vector's record with the package's own operators.
+
+    Settings are ``backend`` and ``compute``. BLAS threads are the environment's.
+    """
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, (BACKEND, COMPUTE))
+        self._backend = settings.get(BACKEND, "numpy")
+        self._compute = settings.get(COMPUTE, "float64")
+        self._summary = backend_named(self._backend).summary
+        compute_named(self._compute)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings."""
+        from rnncli import __version__
+
+        settings = {BACKEND: self._backend, COMPUTE: self._compute}
+        return {"version": f"rnncli {__version__}", **settings, "summary": self._summary}
+
+    def run(self, vector: Vector) -> Tensors:
+        """Evaluate the node under the readings of the vector."""
+        record = vector.record
+        return evaluate(
+            record["operator"],
+            vector.inputs,
+            attributes=attributes_of(record),
+            outputs=record["outputs"],
+            readings=record["readings"],
+            backend=self._backend,
+            compute=self._compute,
+        )
+
+
+def backend_subject(
+    name: str,
+    compute: str = "float64",
+    *,
+    timeout: float = 60.0,
+    max_memory: int | None = None,
+) -> IsolatedSubject:
+    """Return a backend as a subject, in a process of its own.
+
+    Args:
+        name: of the backend.
+        compute: "float64" or "native".
+        timeout: seconds for one vector.
+        max_memory: bytes that it may have in memory; None for any number.
+    """
+    return IsolatedSubject(
+        name,
+        WHERE,
+        settings={BACKEND: name, COMPUTE: compute},
+        timeout=timeout,
+        max_memory=max_memory,
+    )

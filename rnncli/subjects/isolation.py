@@ -1,0 +1,205 @@
+"""A runtime in a process of its own: what it does there is an attempt's status, never our end.
+
+The process is started when it is first needed and used for one vector after the other. One that
+dies, hangs or writes garbage is ended with all it has started, and the next vector has a new one.
+What a vector does must not depend on those before it, or on how many jobs they are spread over:
+where a process that had answered before dies, the vector is put to a new one, and that counts.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, Unsupported
+from rnncli.executors.processes import BLAS_THREADS
+from rnncli.subjects.messages import Channel, GarbageError, Message
+from rnncli.subjects.supervision import Supervised, printable
+from rnncli.subjects.worker import ABSENT, READY, START, UNSUPPORTED, launch, question
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.vectors.conversion import with_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.vectors.vector import Vector
+
+# Loading a runtime from a cold disk is not its answer to the first vector.
+SECONDS_TO_START = 60.0
+# From the moment that a process falls silent until its supervisor has said how it ended.
+SECONDS_TO_BE_BURIED = 6.0
+
+_ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Status.CRASHED)}
+
+
+class IsolatedSubject:
+    """A `Runtime` in a process of its own; see `Subject`.
+
+    Args:
+        name: as the user called it.
+        runtime: "module:attribute" of what makes it, imported in that process only.
+        settings: for the runtime, NAME -> VALUE.
+        threads: how many it may use.
+        timeout: seconds for one vector.
+        max_memory: bytes that the process and all it starts may have in memory; None for any
+            number.
+        extra: which extra of this package it needs, or "".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        runtime: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        threads: int = 1,
+        timeout: float = 60.0,
+        max_memory: int | None = None,
+        extra: str = "",
+    ) -> None:
+        self.name = name
+        self._order = {"runtime": runtime, "settings": dict(settings or {}), "threads": threads}
+        self._threads, self._timeout, self._max_memory = threads, timeout, max_memory
+        self._extra = extra
+        self._description: Mapping[str, str] | None = None
+        self._worker: _Worker | None = None
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings; starts the process if it has not been.
+
+        Raises:
+            InvalidRequest: a setting is unknown or wrong.
+            Unsupported: the runtime is not installed, or does not start.
+        """
+        if self._description is None:
+            self._start()
+        assert self._description is not None
+        return self._description
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Put a vector to it.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
+        if self._worker is None:
+            try:
+                self._start()
+            except RnncliError as error:
+                if self._description is None:
+                    raise
+                return Attempt(Status.CRASHED, message=f"does not start again: {error}")
+        assert self._worker
+        is_new = not self._worker.answered
+        attempt = self._asked(self._worker, vector)
+        return attempt if is_new or attempt.status is not Status.CRASHED else self.attempt(vector)
+
+    def close(self) -> None:
+        """End the process and all it has started."""
+        worker, self._worker = self._worker, None
+        if worker:
+            worker.end()
+
+    def _asked(self, worker: _Worker, vector: Vector) -> Attempt:
+        began = time.monotonic()
+        try:
+            attempt = worker.ask(with_model(vector), began + self._timeout)
+        except BaseException:  # the user's interrupt, between a question and its answer
+            self.close()
+            raise
+        if attempt.status in {Status.CRASHED, Status.TIMEOUT}:
+            self.close()
+        return replace(attempt, seconds=time.monotonic() - began)
+
+    def _start(self) -> None:
+        worker = _Worker(self._threads, self._max_memory)
+        seconds = max(SECONDS_TO_START, self._timeout)
+        try:
+            answer = worker.exchange(Message(0, START, self._order), time.monotonic() + seconds)
+            self._description = self._described(answer)
+        except TimeoutError:
+            worker.end()
+            raise Unsupported(f"'{self.name}' does not start within {seconds:g} s") from None
+        except _LostError as error:
+            worker.end()
+            raise Unsupported(f"'{self.name}' does not start: {error}") from None
+        except BaseException:
+            worker.end()
+            raise
+        self._worker = worker
+
+    def _described(self, answer: Message) -> Mapping[str, str]:
+        """Return what the runtime says of itself.
+
+        Raises:
+            InvalidRequest, Unsupported: it cannot be made.
+        """
+        if answer.kind == READY:
+            return {name: str(value) for name, value in answer.fields.items()}
+        said = str(answer.fields.get("message"))
+        if answer.kind == ABSENT:
+            hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""
+            raise Unsupported(f"'{self.name}' does not import: {said}{hint}")
+        raise Unsupported(said) if answer.kind == UNSUPPORTED else InvalidRequest(said)
+
+
+class _LostError(Exception):
+    """The process is of no more use; `str()` says why."""
+
+
+class _Worker:
+    """The process, and our end of the line to it."""
+
+    def __init__(self, threads: int, max_memory: int | None) -> None:
+        self.answered = 0
+        ours, its = socket.socketpair()
+        with its:
+            self._program = Supervised(
+                launch(its.fileno()),
+                environment={**os.environ, **dict.fromkeys(BLAS_THREADS, str(threads))},
+                max_memory=max_memory,
+                keep=[its.fileno()],
+            )
+        self._channel = Channel(ours)
+
+    def ask(self, vector: Vector, deadline: float) -> Attempt:
+        """Put a vector to the runtime; after a crash or a timeout only `end` is left."""
+        self.answered += 1
+        try:
+            answer = self.exchange(question(self.answered, vector), deadline)
+        except TimeoutError:
+            return Attempt(Status.TIMEOUT, message="gave no answer in time")
+        except _LostError as error:
+            return Attempt(Status.CRASHED, message=str(error))
+        status, message = _ANSWERS.get(answer.kind), answer.fields.get("message", "")
+        if status is None or not isinstance(message, str):
+            return Attempt(Status.CRASHED, message=f"gave garbage: answered {answer.kind!r:.80}")
+        return Attempt(status, answer.tensors, printable(message))
+
+    def exchange(self, question: Message, deadline: float) -> Message:
+        """Send a message and wait for its answer.
+
+        Raises:
+            TimeoutError: there is none in time.
+            _LostError: there will be none.
+        """
+        try:
+            self._channel.send(question, deadline)
+            answer = self._channel.receive(deadline)
+        except GarbageError as error:
+            raise _LostError(f"gave garbage: {printable(str(error))}") from None
+        except EOFError:
+            ending = self._program.wait(SECONDS_TO_BE_BURIED)
+            said = ending.sentence if ending else "gave garbage: fell silent without an answer"
+            raise _LostError(said) from None
+        if answer.number != question.number:
+            raise _LostError(f"gave garbage: the answer to {answer.number}, not {question.number}")
+        return answer
+
+    def end(self) -> None:
+        """End the process and all it has started."""
+        self._channel.close()
+        self._program.end()

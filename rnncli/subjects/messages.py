@@ -1,0 +1,192 @@
+"""What passes between the judge and the process of a runtime: text and arrays, never objects.
+
+A message is ``rnn1``, the length of its header (4 bytes, little-endian), the header, and the bytes
+of its arrays, one after the other in C order. The header is JSON: the message's number, its kind,
+its fields and for each array (name, dtype, shape). What comes back is from a process that a runtime
+may have corrupted: everything about it is checked before it is believed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.formats.stored import normalised
+from rnncli.numerics import DTYPES, dtype_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+
+MAGIC = b"rnn1"
+PREFIX = struct.Struct("<4sI")
+LONGEST_HEADER = 1 << 24
+LARGEST = 1 << 32  # bytes of arrays in one message
+MOST_DIMENSIONS = 32
+
+FOREVER = math.inf
+
+
+class GarbageError(Exception):
+    """What came is no message; `str()` says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One message.
+
+    Attributes:
+        number: of the request; its answer repeats it.
+        kind: what it is.
+        fields: what it says, as JSON holds it.
+        tensors: arrays by name.
+    """
+
+    number: int
+    kind: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    tensors: Tensors = field(default_factory=dict)
+
+
+class Channel:
+    """One end of a connection.
+
+    Args:
+        connection: a stream socket, which it owns.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def send(self, message: Message, deadline: float = FOREVER) -> None:
+        """Send a message.
+
+        Args:
+            message: to be sent.
+            deadline: by `time.monotonic`.
+
+        Raises:
+            EOFError: the other end is gone.
+            TimeoutError: it does not read.
+        """
+        try:
+            self._wait_until(deadline)
+            self._socket.sendall(_written(message))
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise EOFError from error
+
+    def receive(self, deadline: float = FOREVER) -> Message:
+        """Wait for a message.
+
+        Raises:
+            EOFError: the other end is gone, perhaps in the middle of a message.
+            GarbageError: what came is no message.
+            TimeoutError: it has not come, or not all of it.
+        """
+        magic, length = PREFIX.unpack(self._exactly(PREFIX.size, deadline))
+        if magic != MAGIC or length > LONGEST_HEADER:
+            raise GarbageError(f"wrote {magic + length.to_bytes(4, 'little')!r} for an answer")
+        number, kind, fields, layout = _parsed(bytes(self._exactly(length, deadline)))
+        body = self._exactly(_size(layout), deadline)
+        return Message(number, kind, fields, _tensors(layout, body))
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+    def _exactly(self, size: int, deadline: float) -> memoryview:
+        whole = memoryview(np.empty(size, np.uint8).data)  # unlike a bytearray, not touched yet
+        rest = whole
+        while rest:
+            self._wait_until(deadline)
+            try:
+                count = self._socket.recv_into(rest)
+            except ConnectionResetError:
+                count = 0
+            if not count:
+                raise EOFError
+            rest = rest[count:]
+        return whole
+
+    def _wait_until(self, deadline: float) -> None:
+        left = None if deadline == FOREVER else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+
+def _written(message: Message) -> bytes:
+    arrays = {name: np.asarray(values, order="C") for name, values in message.tensors.items()}
+    layout = [(name, dtype_of(a).name, a.shape) for name, a in arrays.items()]
+    header = json.dumps(
+        [message.number, message.kind, message.fields, layout], separators=(",", ":")
+    ).encode()
+    return b"".join([PREFIX.pack(MAGIC, len(header)), header, *(map(_bytes, arrays.values()))])
+
+
+def _bytes(values: Array) -> bytes:
+    return values.astype(values.dtype.newbyteorder("="), copy=False).tobytes()
+
+
+def _parsed(header: bytes) -> tuple[int, str, dict[str, Any], list[Any]]:
+    try:
+        number, kind, fields, layout = json.loads(header)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise GarbageError(f"wrote an answer that is no message: {error}") from None
+    if not (
+        isinstance(number, int)
+        and isinstance(kind, str)
+        and isinstance(fields, dict)
+        and isinstance(layout, list)
+    ):
+        raise GarbageError("wrote an answer whose parts are of wrong types")
+    for row in layout:
+        if not _is_tensor(row):
+            raise GarbageError(f"wrote an array with the heading {row!s:.80}")
+    return number, kind, fields, layout
+
+
+def _is_tensor(row: Any) -> bool:
+    """Whether a row of the header is name, dtype and shape."""
+    if not (isinstance(row, list) and list(map(type, row)) == [str, str, list]):
+        return False
+    _, dtype, shape = row
+    return (
+        dtype in DTYPES
+        and dtype != "string"
+        and len(shape) <= MOST_DIMENSIONS
+        and all(type(size) is int and 0 <= size <= LARGEST for size in shape)
+    )
+
+
+def _size(layout: list[Any]) -> int:
+    size = sum(_bytes_of(dtype, shape) for _, dtype, shape in layout)
+    if size > LARGEST:
+        raise GarbageError(f"announced {size} bytes of outputs")
+    return size
+
+
+def _bytes_of(dtype: str, shape: list[int]) -> int:
+    return math.prod(shape) * DTYPES[dtype].numpy.itemsize
+
+
+def _tensors(layout: list[Any], body: memoryview) -> Tensors:
+    tensors: Tensors = {}
+    start = 0
+    for name, dtype, shape in layout:
+        end = start + _bytes_of(dtype, shape)
+        values = np.frombuffer(body[start:end], np.uint8).view(DTYPES[dtype].numpy)
+        try:
+            tensors[name] = normalised(values.reshape(shape))
+        except ValueError as error:  # no element, yet sizes whose product NumPy cannot count
+            raise GarbageError(f"wrote an array of shape {shape}: {error}") from None
+        start = end
+    return tensors

@@ -1,0 +1,165 @@
+"""Results that were computed elsewhere: a device, a simulator or a colleague needs no Python.
+
+Either a folder, laid out as a pack with nothing but outputs:
+
+    results/test_ID/test_data_set_0/output_0.pb ...
+
+where K of output_K.pb is the position among the outputs that the case asks for, by which a tensor
+without a name of its own is named; or one .npz or .h5 file with ID/outputs/Y, or just ID/Y.
+
+A case of which there is nothing is refused, "no results for it": whoever ran a pack and left out a
+case could not run it, and leaving it out is how a device refuses what must be refused. A case of
+which a part is missing ran, and that part differs. Results that cannot be read are a crash of that
+case, not of the run; a place with no results at all is an error, for it is a wrong place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.formats import pb, read_tensors
+from rnncli.subjects.supervision import printable
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.vectors.case_folder import DATA_SET, PREFIX, folder_of
+from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+_OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
+_OTHER_ROLES = (f"{INPUTS}/", f"{TOLERANCES}/", f"{READINGS}/")
+
+NOTHING = Attempt(Status.REFUSED, message="no results for it")
+
+
+def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
+    """Open a place with results.
+
+    Raises:
+        UnreadableFile: it is missing, or damaged as a whole.
+        InvalidRequest: it holds no results, or no format has its extension.
+    """
+    return ResultsFolder(Path(path)) if Path(path).is_dir() else ResultsFile(Path(path))
+
+
+class ResultsFolder:
+    """A folder for each case.
+
+    Args:
+        folder: of all.
+
+    Raises:
+        InvalidRequest: no folder in it is a case's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+        if not any(entry.name.startswith(PREFIX) for entry in os.scandir(folder)):
+            raise InvalidRequest(
+                f"{folder}: holds no results, which are {PREFIX}ID/{DATA_SET}/output_0.pb"
+            )
+
+    def describe(self) -> Mapping[str, str]:
+        """Return where they are."""
+        return {"results": self.name}
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Read the case's outputs."""
+        folder = f"{self._folder}/{folder_of(vector.id)}/{DATA_SET}"
+        try:
+            outputs = read_folder(folder, vector.record["outputs"])
+        except RnncliError as error:
+            return garbage(error)
+        return Attempt(Status.RAN, outputs) if outputs else NOTHING
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class ResultsFile:
+    """All cases in one file, read at once.
+
+    Args:
+        path: of the file; its extension says the format.
+
+    Raises:
+        UnreadableFile: it is missing or damaged.
+        InvalidRequest: it holds no results, or no format has its extension.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._cases = _by_case(read_tensors(path))
+        if not self._cases:
+            raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
+
+    def describe(self) -> Mapping[str, str]:
+        """Return where they are."""
+        return {"results": self.name}
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Look up the case's outputs."""
+        outputs = self._cases.get(vector.id)
+        return Attempt(Status.RAN, outputs) if outputs else NOTHING
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def read_folder(folder: str, names: Sequence[str]) -> Tensors:
+    """Read the outputs in a folder; none where there is no such folder.
+
+    Args:
+        folder: with output_K.pb.
+        names: of the outputs asked for; name K is that of a tensor K without a name.
+
+    Raises:
+        UnreadableFile: one is damaged, or two have the same name.
+        Unsupported: one is no tensor.
+    """
+    try:
+        entries = os.listdir(folder)  # noqa: PTH208 -- ten thousand times, and names suffice
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    tensors: Tensors = {}
+    found = filter(None, map(_OUTPUT.fullmatch, entries))
+    for position in sorted(int(match[1]) for match in found):
+        own, values = pb.read_named(Path(folder, f"output_{position}.pb"))
+        name = own or (names[position] if position < len(names) else f"output_{position}")
+        if name in tensors:
+            raise UnreadableFile(f"{folder}: two outputs are named '{name}'")
+        tensors[name] = values
+    return tensors
+
+
+def read_file(path: Path) -> Tensors:
+    """Read the outputs of one case, named ``Y`` or ``outputs/Y``; none where there is no file.
+
+    Raises:
+        RnncliError: it cannot be read.
+    """
+    found = read_tensors(path) if path.exists() else {}
+    return {name.removeprefix(f"{OUTPUTS}/"): values for name, values in found.items()}
+
+
+def garbage(error: RnncliError) -> Attempt:
+    """Return the attempt that left results which cannot be read."""
+    return Attempt(Status.CRASHED, message=f"gave garbage: {printable(str(error))}")
+
+
+def _by_case(tensors: Tensors) -> dict[str, Tensors]:
+    """Return the outputs of each case; what else a pack of one file holds is left aside."""
+    cases: dict[str, Tensors] = {}
+    for full_name, values in tensors.items():
+        case, _, name = full_name.partition("/")
+        if name and not name.startswith(_OTHER_ROLES):
+            cases.setdefault(case, {})[name.removeprefix(f"{OUTPUTS}/")] = values
+    return cases

@@ -1,0 +1,86 @@
+"""What evaluates vectors in a process of its own: the small part that each runtime needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.numerics import dtype_of
+from rnncli.subjects.supervision import first_line
+from rnncli.vectors.attempt import Attempt, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.vectors.vector import Vector
+
+
+class Runtime(Protocol):
+    """An implementation in this process; made by `runtime(settings, threads)`.
+
+    Args of the maker:
+        settings: NAME -> VALUE as the user gave them. A name that it does not know is an
+            InvalidRequest, never ignored.
+        threads: how many to use.
+    """
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings, by name."""
+
+    def run(self, vector: Vector) -> Tensors:
+        """Load a vector's model, run it and return every output by the name it has there.
+
+        The vector has no answers. Any exception is a refusal, and its first line the message.
+
+        Raises:
+            Refusal: with a sentence of its own.
+        """
+
+
+class Refusal(Exception):  # noqa: N818 -- reads as what it says
+    """A runtime refuses a vector; `str()` is what it says."""
+
+
+def put(runtime: Runtime, vector: Vector) -> Attempt:
+    """Put a vector to a runtime of this process."""
+    try:
+        outputs = runtime.run(vector)
+    except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
+        return Attempt(Status.REFUSED, message=_said(error))
+    try:
+        return Attempt(Status.RAN, {name: _tensor(name, each) for name, each in outputs.items()})
+    except (InvalidRequest, AttributeError, ValueError) as error:
+        return Attempt(Status.CRASHED, message=f"gave garbage: {error}")
+
+
+def _tensor(name: str, values: Any) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind in "OUS":
+        raise InvalidRequest(f"output '{name}' is {type(values).__name__}, which is no tensor")
+    dtype_of(array)
+    return array
+
+
+def _said(error: Exception) -> str:
+    """What an exception says; Python's own, such as KeyError, say little without their kind."""
+    said, kind = first_line(str(error)), type(error)
+    return f"{kind.__name__}: {said}" if kind.__module__ == "builtins" else said or kind.__name__
+
+
+def known_settings(settings: Mapping[str, str], known: Iterable[str]) -> None:
+    """Refuse a setting whose name is not known.
+
+    Raises:
+        InvalidRequest: there is one.
+    """
+    names = list(known)
+    for name in settings:
+        if name not in names:
+            listed = ", ".join(names) or "none"
+            raise InvalidRequest(
+                f"unknown runtime option '{name}'{did_you_mean(name, names)} (there are: {listed})"
+            )

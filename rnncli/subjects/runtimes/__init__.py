@@ -1,0 +1,1 @@
+"""Runtimes, one module each: how a vector's model is loaded, run, and its outputs named."""

@@ -1,0 +1,32 @@
+"""The reference evaluator of the package onnx, https://onnx.ai/onnx/api/reference.html."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from rnncli.subjects.runtime import known_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+
+class OnnxReference:
+    """It has no settings, and uses as many threads as NumPy is given by the environment."""
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, ())
+
+    def describe(self) -> Mapping[str, str]:
+        """Return the version."""
+        return {"version": onnx.__version__}
+
+    def run(self, vector: Vector) -> Tensors:
+        """Evaluate the model."""
+        evaluator = ReferenceEvaluator(onnx.load_model_from_string(vector.model))
+        return dict(zip(evaluator.output_names, evaluator.run(None, vector.fed), strict=True))

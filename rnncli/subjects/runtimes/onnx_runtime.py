@@ -1,0 +1,67 @@
+"""ONNX Runtime, https://onnxruntime.ai/docs/api/python/api_summary.html."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import onnxruntime
+
+from rnncli.errors import InvalidRequest
+from rnncli.subjects.runtime import known_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+PROVIDER, OPTIMIZATION = "provider", "optimization"
+LEVELS = {
+    "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+FATAL = 4
+
+
+class OnnxRuntime:
+    """A session for each vector.
+
+    Settings are ``provider``, ``optimization`` (none, basic, extended, all), and every name with a
+    dot, which is a session configuration entry: ``session.set_denormal_as_zero=1``.
+    """
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        entries = {name: value for name, value in settings.items() if "." in name}
+        others = {name: value for name, value in settings.items() if "." not in name}
+        known_settings(others, (PROVIDER, OPTIMIZATION))
+        self._settings = {PROVIDER: "CPUExecutionProvider", OPTIMIZATION: "all", **settings}
+        _one_of(PROVIDER, self._settings, onnxruntime.get_available_providers())
+        _one_of(OPTIMIZATION, self._settings, LEVELS)
+        self._options = onnxruntime.SessionOptions()
+        self._options.intra_op_num_threads = threads
+        self._options.inter_op_num_threads = 1
+        self._options.log_severity_level = FATAL
+        self._options.graph_optimization_level = LEVELS[self._settings[OPTIMIZATION]]
+        for name, value in entries.items():
+            self._options.add_session_config_entry(name, value)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings."""
+        return {"version": onnxruntime.__version__, **self._settings}
+
+    def run(self, vector: Vector) -> Tensors:
+        """Make a session and run it once."""
+        session: Any = onnxruntime.InferenceSession(
+            vector.model, self._options, providers=[self._settings[PROVIDER]]
+        )
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, vector.fed), strict=True))
+
+
+def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:
+    if settings[name] not in choices:
+        raise InvalidRequest(
+            f"runtime option '{name}' must be one of {', '.join(choices)}, got '{settings[name]}'"
+        )

@@ -1,0 +1,156 @@
+"""OpenVINO, https://docs.openvino.ai: ONNX models, and its own recurrent operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import openvino
+from openvino import opset5
+
+from rnncli.errors import InvalidRequest
+from rnncli.numerics import DTYPES, dtype_of
+from rnncli.subjects.runtime import Refusal
+from rnncli.subjects.supervision import first_line, printable
+from rnncli.vectors.conversion import attributes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.vectors.vector import Vector
+
+DEVICE = "device"
+DOMAIN = "org.openvinotoolkit"
+# Without it, processors with bfloat16 arithmetic compute float32 models in that.
+PRECISION = "INFERENCE_PRECISION_HINT"
+THREADS = "INFERENCE_NUM_THREADS"
+
+# Where NumPy has no type OpenVINO uses one of the same width: the bits are right, the name is not.
+BITS = {"bf16": "bfloat16"}
+
+# Lines of its exceptions that say where in its sources, or what is said better below.
+NOISE = (
+    "-- Conversion is failed",
+    "-- GRU",
+    "-- LSTM",
+    "-- RNN",
+    "Check ",
+    "Exception from ",
+    "FrontEnd API failed",
+    "Model wasn't fully converted",
+    "Summary:",
+    "To facilitate ",
+    "While validating ",
+)
+
+
+# What comes before it on a line tells of OpenVINO's own passes.
+THROWN = "CALLBACK HAS THROWN: "
+
+
+class OpenVino:
+    """A compiled model for each vector.
+
+    Settings are ``device`` (CPU) and the device's own properties. Models are compiled for float32
+    unless INFERENCE_PRECISION_HINT says otherwise.
+    """
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        properties = {PRECISION: "f32", THREADS: str(threads), **settings}
+        self._device = properties.pop(DEVICE, "CPU")
+        self._properties = properties
+        self._core = openvino.Core()
+        try:
+            self._core.set_property(self._device, properties)
+            self._versions = self._core.get_versions(self._device)
+        except RuntimeError as error:
+            raise InvalidRequest(
+                f"OpenVINO does not take these runtime options: {_said(error)}"
+            ) from error
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings."""
+        version = self._versions[self._device].build_number if self._versions else "unknown"
+        return {"version": version, DEVICE: self._device, **self._properties}
+
+    def run(self, vector: Vector) -> Tensors:
+        """Compile and run a model."""
+        try:
+            return self._run(vector)
+        except RuntimeError as error:
+            raise Refusal(_said(error)) from error
+
+    def _run(self, vector: Vector) -> Tensors:
+        is_native = vector.record["domain"] == DOMAIN
+        model = _native(vector) if is_native else self._core.read_model(vector.model)
+        compiled = self._core.compile_model(model, self._device)
+        request = compiled.create_infer_request()
+        # An input that it ignores, such as P, is no input of its model any more.
+        names = [port.any_name for port in compiled.inputs]
+        request.infer({name: _tensor(vector.fed[name]) for name in names})
+        return {
+            port.any_name: _array(request.get_output_tensor(k))
+            for k, port in enumerate(compiled.outputs)
+        }
+
+
+def _tensor(values: Array) -> Any:
+    row = dtype_of(values)
+    if row.native_to_numpy:
+        return openvino.Tensor(np.array(values, row.numpy, order="C"))
+    for short, name in BITS.items():
+        if row.name == name:
+            bits = np.ascontiguousarray(values).view(np.uint16)
+            return openvino.Tensor(bits, values.shape, getattr(openvino.Type, short))
+    raise Refusal(f"has no elements of type {row}")
+
+
+def _array(tensor: Any) -> Array:
+    name = BITS.get(tensor.element_type.get_type_name())
+    values = np.array(tensor.data)
+    return values.view(DTYPES[name].numpy) if name else values
+
+
+def _native(vector: Vector) -> Any:
+    """Build a model of one RNNSequence-5, which its ONNX frontend does not read."""
+    record = vector.record
+    if record["operator"] != "RNNSequence-5":
+        raise Refusal(f"cannot be given {record['operator']} by this version of rnncli")
+    nodes = dict(_parameters(vector))
+    attributes = attributes_of(record)
+    node = opset5.rnn_sequence(
+        *(nodes[name] for name in record["inputs"]),
+        attributes["hidden_size"],
+        attributes["direction"],
+        attributes.get("activations"),
+        attributes.get("activations_alpha"),
+        attributes.get("activations_beta"),
+        attributes.get("clip", 0.0),
+    )
+    results = []
+    for k, name in enumerate(("Y", "Ho")):
+        if name in record["outputs"]:
+            node.output(k).tensor.set_names({name})
+            results.append(opset5.result(node.output(k)))
+    fed = [nodes[name] for name in vector.fed]
+    return openvino.Model(results, fed, record["operator"])
+
+
+def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
+    for name, values in vector.inputs.items():
+        tensor = _tensor(values)
+        if name in vector.initializers:
+            yield name, opset5.constant(tensor)
+        else:
+            node = opset5.parameter(list(values.shape), tensor.element_type, name)
+            node.output(0).tensor.set_names({name})
+            yield name, node
+
+
+def _said(error: Exception) -> str:
+    """Return the most telling line of its many: the last one that tells of the model."""
+    lines = (line.rpartition(THROWN)[2].strip() for line in str(error).splitlines())
+    telling = [line for line in lines if line and not line.startswith(NOISE)]
+    return printable(telling[-1]) if telling else first_line(str(error))

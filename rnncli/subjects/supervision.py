@@ -1,0 +1,177 @@
+"""Programs that never outlive their use: started, waited for and ended through a supervisor."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+# How long a supervisor may take to end its program and say so; it gives up earlier itself.
+SECONDS_TO_END = 10.0
+LONGEST_SENTENCE = 300
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended.
+
+    Attributes:
+        exit: its exit code, or None.
+        signal: the number of the signal that ended it, or None.
+        memory: how many bytes it had in memory when that was too much, or None.
+        unstartable: why it could not be started, or None.
+        output: the beginning and the end of what it wrote to its standard output.
+        errors: likewise, to its standard error.
+    """
+
+    exit: int | None = None
+    signal: int | None = None
+    memory: int | None = None
+    unstartable: str | None = None
+    output: str = ""
+    errors: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """How it ended, with the last thing it said."""
+        said = last_line(self.errors)
+        return f"{self._cause}: {said}" if said else self._cause
+
+    @property
+    def _cause(self) -> str:
+        if self.unstartable is not None:
+            return f"could not be started: {self.unstartable}"
+        if self.memory is not None:
+            return f"took {self.memory // MIB} MiB of memory, more than it may"
+        if self.signal is not None:
+            return f"died of {signal_name(self.signal)}"
+        return f"ended with exit code {self.exit}"
+
+
+def signal_name(number: int) -> str:
+    """Return a signal's name: SIGSEGV."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def first_line(text: str) -> str:
+    """Return the first line that says anything, fit for a report."""
+    return next(filter(None, map(printable, text.splitlines())), "")
+
+
+def last_line(text: str) -> str:
+    """Return the last line that says anything, fit for a report."""
+    return next(filter(None, map(printable, reversed(text.splitlines()))), "")
+
+
+def printable(text: str) -> str:
+    """Return one line of bounded length that does nothing to a terminal."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
+
+
+class Supervised:
+    """A program that ends when it ends, when `end` is called, or when this process is gone.
+
+    It has a session of its own, so that Ctrl-C does not reach it; everything it starts ends with
+    it. Its standard input is empty.
+
+    Args:
+        argv: the program and its arguments.
+        folder: its working folder.
+        environment: all of its environment; this process' own when None.
+        max_memory: bytes that it and all it starts may have in memory; None for any number.
+        keep: descriptors it inherits besides its standard ones.
+
+    Raises:
+        Unsupported: the system has no process groups, or no /proc to watch memory by.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        max_memory: int | None = None,
+        keep: Sequence[int] = (),
+    ) -> None:
+        if os.name != "posix":
+            raise Unsupported("a subject in a process of its own needs a POSIX system")
+        if max_memory and not Path("/proc/self/statm").exists():
+            raise Unsupported("--max-memory needs a system with /proc, such as Linux")
+        order = {
+            "argv": list(argv),
+            "keep": list(keep),
+            "owner": os.getpid(),
+            "max_memory": max_memory,
+        }
+        self._ending: Ending | None = None
+        self._process = subprocess.Popen(  # noqa: S603 -- runs our own file
+            [sys.executable, "-I", "-S", str(SUPERVISOR), json.dumps(order)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=None if environment is None else dict(environment),
+            pass_fds=keep,
+            start_new_session=True,
+        )
+
+    def wait(self, seconds: float) -> Ending | None:
+        """Return how it ended; None when it is still running after so many seconds."""
+        if self._ending is None:
+            report = self._process.stdout
+            poll = select.poll()
+            poll.register(report, select.POLLIN)  # type: ignore[arg-type]
+            if poll.poll(max(0, seconds * 1000)):
+                self._ending = self._report()
+        return self._ending
+
+    def end(self) -> Ending:
+        """End it, with all it has started, and return how it ended if it had by itself."""
+        if self._ending is None:
+            self._let_go()
+            if self.wait(SECONDS_TO_END) is None:
+                self._process.kill()
+                self._ending = self._report()
+        assert self._ending
+        return self._ending
+
+    def _report(self) -> Ending:
+        with self._process as process:  # closes its pipes and waits
+            assert process.stdout
+            report = process.stdout.read()
+            self._let_go()
+        with suppress(ValueError, TypeError):
+            found: dict[str, Any] = json.loads(report)
+            return Ending(**found)
+        return Ending(signal=signal.SIGKILL, errors="its supervisor was killed")
+
+    def _let_go(self) -> None:
+        assert self._process.stdin
+        with suppress(OSError):
+            self._process.stdin.close()
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that goes with everything in it, also what may not be deleted."""
+    return tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True)

@@ -1,0 +1,258 @@
+"""Runs one program and lets nothing of it outlive its end, or its owner's.
+
+A program by itself, of the standard library alone, so that it starts in some 25 ms:
+
+    python -I -S supervisor.py '{"argv": ["prog"], "keep": [7], "owner": 1234, "max_memory": null}'
+
+Standard input is the owner's hold on it. When that closes, for whatever reason (the owner lets go,
+ends, is killed), the program is ended, and so is everything it started, also what put itself into
+a session of its own or lost its parent: on Linux orphans come to this process. What the program
+writes is read, so that it never waits for a reader, and only the beginning and the end of it are
+kept. Once nothing is left, standard output gets one JSON object:
+
+    exit        the program's exit code, or null
+    signal      the number of the signal that ended it, or null
+    memory      how many bytes it had when that was too much, or null
+    unstartable why it could not be started, or null
+    output      what it wrote to its standard output
+    errors      what it wrote to its standard error
+
+Memory is what is resident, of the program and all it started, pages they share counted in each.
+Address space is not limited: runtimes reserve much more of it than they use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+LIFELINE, REPORT = 0, 1
+
+# Of <linux/prctl.h>.
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+# Memory is looked at so often; a program gains some 50 MB between two looks at most.
+SECONDS_BETWEEN_LOOKS = 0.01
+SECONDS_UNTIL_AN_ORPHAN_NOTICES = 1.0
+# How long to go on killing what does not die.
+SECONDS_TO_DIE = 5.0
+
+PIECE = 1 << 16
+KEPT = 4096
+
+
+class Kept:
+    """The beginning and the end of what a program writes."""
+
+    def __init__(self) -> None:
+        self.head, self.tail = b"", b""
+
+    def add(self, piece: bytes) -> None:
+        """Keep what fits."""
+        room = KEPT - len(self.head)
+        self.head += piece[:room]
+        self.tail = (self.tail + piece[room:])[-KEPT:]
+
+    def __str__(self) -> str:
+        return (self.head + self.tail).decode("utf-8", "replace")
+
+
+class Supervisor:
+    """The one program of this process.
+
+    Args:
+        argv: the program and its arguments.
+        keep: descriptors it inherits besides its standard ones.
+        owner: the process that started this one.
+        max_memory: bytes it may have in memory; None for any number.
+    """
+
+    def __init__(
+        self, argv: list[str], keep: list[int], owner: int, max_memory: int | None
+    ) -> None:
+        self.owner, self.max_memory = owner, max_memory
+        self.status: int | None = None
+        self.memory: int | None = None
+        self.wakeup = _woken_by_children()
+        program = subprocess.Popen(  # noqa: S603 -- to run what it is told is its purpose
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=keep,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- this process has one thread
+        )
+        assert program.stdout
+        assert program.stderr
+        self.pid = program.pid
+        self.output, self.errors = Kept(), Kept()
+        self.pipes = {program.stdout.fileno(): self.output, program.stderr.fileno(): self.errors}
+        for descriptor in keep:
+            os.close(descriptor)
+        for descriptor in self.pipes:
+            os.set_blocking(descriptor, False)
+        self.program = program  # its pipes live as long as it
+
+    def watch(self) -> None:
+        """Wait until the program ends, the owner lets go, or memory runs out."""
+        poll = select.poll()
+        for descriptor in (LIFELINE, self.wakeup, *self.pipes):
+            poll.register(descriptor, select.POLLIN)
+        tick = SECONDS_BETWEEN_LOOKS if self.max_memory else SECONDS_UNTIL_AN_ORPHAN_NOTICES
+        while self.status is None:
+            ready = {descriptor for descriptor, _ in poll.poll(tick * 1000)}
+            for descriptor in ready & {*self.pipes}:
+                if not self._read(descriptor):
+                    poll.unregister(descriptor)
+            if self.wakeup in ready:
+                os.read(self.wakeup, PIECE)
+            self._reap()
+            if LIFELINE in ready or os.getppid() != self.owner or self._is_too_large():
+                return
+
+    def end(self) -> dict[str, Any]:
+        """Kill what is left and say how the program ended."""
+        give_up = time.monotonic() + SECONDS_TO_DIE
+        while self._reap() and time.monotonic() < give_up:
+            with suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
+            for pid in family(os.getpid()):
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.001)
+        for descriptor in self.pipes:
+            while self._read(descriptor):
+                pass
+        code = None if self.status is None else os.waitstatus_to_exitcode(self.status)
+        return {
+            "exit": code if code is not None and code >= 0 else None,
+            "signal": -code if code is not None and code < 0 else None,
+            "memory": self.memory,
+            "unstartable": None,
+            "output": str(self.output),
+            "errors": str(self.errors),
+        }
+
+    def _read(self, descriptor: int) -> bool:
+        """Read what is there; whether there may be more."""
+        try:
+            piece = os.read(descriptor, PIECE)
+        except BlockingIOError:
+            return False
+        self.pipes[descriptor].add(piece)
+        return bool(piece)
+
+    def _reap(self) -> bool:
+        """Bury the dead; whether any child is left."""
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
+                    return True
+                if pid == self.pid:
+                    self.status = status
+        return False
+
+    def _is_too_large(self) -> bool:
+        if self.max_memory:
+            size = sum(map(resident, family(os.getpid())))
+            self.memory = size if size > self.max_memory else None
+        return self.memory is not None
+
+
+def _woken_by_children() -> int:
+    """Return a descriptor that becomes readable when a child ends."""
+    wakeup, other_end = os.pipe()
+    for descriptor in (wakeup, other_end):
+        os.set_blocking(descriptor, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(other_end, warn_on_full_buffer=False)
+    return wakeup
+
+
+def _die_with_parent() -> None:
+    """Between fork and exec: let the kernel kill the program when this process dies."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def family(root: int) -> list[int]:
+    """Return all descendants of a process; none where there is no /proc."""
+    found: list[int] = []
+    waiting = [root]
+    children = _children_listed if Path(f"/proc/{root}/task/{root}/children").exists() else _scan()
+    while waiting:
+        born = children(waiting.pop())
+        found += born
+        waiting += born
+    return found
+
+
+def _children_listed(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- often, and names suffice
+            with open(f"/proc/{pid}/task/{thread}/children") as stream:  # noqa: PTH123
+                found += map(int, stream.read().split())
+    return found
+
+
+def _scan() -> Any:
+    """Return a function as `_children_listed`, for kernels that do not list children."""
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError):
+            # The name of a program, in parentheses, may hold anything.
+            parent = int(status.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(status.parent.name))
+    return lambda pid: children.get(pid, [])
+
+
+def resident(pid: int) -> int:
+    """Return how many bytes of memory a process has; 0 once it is gone."""
+    with suppress(OSError, IndexError), open(f"/proc/{pid}/statm") as stream:  # noqa: PTH123
+        return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def supervise(order: dict[str, Any]) -> dict[str, Any]:
+    """Run a program to its end, or its owner's, and say how it ended."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is wanted, its core is not
+    try:
+        supervisor = Supervisor(**order)
+    except OSError as error:
+        return {"unstartable": error.strerror or str(error)}
+    try:
+        supervisor.watch()
+    finally:
+        ending = supervisor.end()
+    return ending
+
+
+def _end_when_told(*_: Any) -> NoReturn:
+    sys.exit()
+
+
+def main() -> None:
+    """Read the order from the arguments, and write the report."""
+    signal.signal(signal.SIGTERM, _end_when_told)
+    ending = supervise(json.loads(sys.argv[1]))
+    with suppress(BrokenPipeError):
+        os.write(REPORT, json.dumps(ending).encode())
+
+
+if __name__ == "__main__":
+    main()

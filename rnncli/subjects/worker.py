@@ -1,0 +1,117 @@
+"""The process of a runtime: it answers one request after the other until the judge is gone."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import RnncliError, Unsupported
+from rnncli.subjects.messages import Channel, Message
+from rnncli.subjects.runtime import put
+from rnncli.vectors.vector import INPUTS, Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.subjects.runtime import Runtime
+
+# What a process of its own runs; its own sys.path is not yet that of the judge.
+BOOT = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[2])
+from rnncli.subjects.worker import serve
+serve(int(sys.argv[1]))
+"""
+
+# What a subject gets to know of a vector's record: the node, and nothing of what must come out.
+NODE_FIELDS = (
+    "id",
+    "operator",
+    "domain",
+    "opset",
+    "attributes",
+    "sizes",
+    "dtype",
+    "inputs",
+    "outputs",
+    "weights",
+    "readings",
+)
+
+# Kinds of messages; the answer to RUN has the attempt's status for its kind.
+START, READY, RUN = "start", "ready", "run"
+# Answers to START when the runtime cannot be made, and what was raised then.
+ABSENT, UNSUPPORTED, INVALID = "absent", "unsupported", "invalid"
+FAILURES: Mapping[str, type[Exception]] = {
+    ABSENT: ImportError,
+    UNSUPPORTED: Unsupported,
+    INVALID: RnncliError,
+}
+
+MODEL = "model"
+
+
+def launch(descriptor: int) -> list[str]:
+    """Return the command line of such a process, which talks on that descriptor."""
+    return [sys.executable, "-c", BOOT, str(descriptor), json.dumps(sys.path)]
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests on a socket until its other end is closed."""
+    channel = Channel(socket.socket(fileno=descriptor))
+    with suppress(EOFError):
+        start = channel.receive()
+        try:
+            runtime = _made(**start.fields)
+        except (ImportError, RnncliError) as error:
+            kind = next(kind for kind, each in FAILURES.items() if isinstance(error, each))
+            channel.send(Message(start.number, kind, {"message": str(error)}))
+            return
+        channel.send(Message(start.number, READY, dict(runtime.describe())))
+        while True:
+            request = channel.receive()
+            attempt = put(runtime, _vector(request))
+            said = {"message": attempt.message}
+            channel.send(Message(request.number, attempt.status, said, attempt.outputs))
+
+
+def _made(runtime: str, settings: dict[str, str], threads: int) -> Runtime:
+    maker: Any = pkgutil.resolve_name(runtime)
+    made: Runtime = maker(settings, threads)
+    return made
+
+
+def question(number: int, vector: Vector) -> Message:
+    """Return the request to run a vector; its answers stay here."""
+    tensors = {f"{INPUTS}/{name}": values for name, values in vector.inputs.items()}
+    return Message(
+        number,
+        RUN,
+        {"record": node_record(vector), "initializers": list(vector.initializers)},
+        {MODEL: np.frombuffer(vector.model, np.uint8), **tensors},
+    )
+
+
+def node_record(vector: Vector) -> dict[str, Any]:
+    """Return what a vector's record says of the node."""
+    return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
+
+
+def _vector(request: Message) -> Vector:
+    tensors = dict(request.tensors)
+    model = tensors.pop(MODEL).tobytes()
+    return Vector(
+        id=request.fields["record"].get("id", ""),
+        model=model,
+        inputs={name.removeprefix(f"{INPUTS}/"): values for name, values in tensors.items()},
+        initializers=tuple(request.fields["initializers"]),
+        answers=Answers(),
+        alternatives={},
+        record=request.fields["record"],
+    )
