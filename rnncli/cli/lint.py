@@ -16,7 +16,8 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     """Check YAML files; list every finding with its place.
 
     FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input. Of
-    a suite every case is read, and those that must be rejected have to be. Findings are printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 when there are any.
+    a suite every case is read, and those that must be rejected have to be. Findings are printed as
+    FILE:LINE:COLUMN: SENTENCE; the exit code is 1 when there are any.
     """
     from rnncli.running.target import findings_of
 
