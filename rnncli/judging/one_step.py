@@ -7,6 +7,7 @@ give, so a C that went wrong shows in later steps as well.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,8 @@ def _inputs(path: Trajectory) -> Array:
 def _times(values: Array, weights: Array) -> Array:
     """Return values [D, ..., K] times weights [G, D, H, K], [G, D, ..., H]."""
     D, *rest, K = values.shape
-    found = values.reshape(D, -1, K) @ weights.swapaxes(2, 3)
-    return np.asarray(found).reshape(len(weights), D, *rest, -1)
+    found = values.reshape(D, math.prod(rest), K) @ weights.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(weights), D, *rest, weights.shape[2])
 
 
 def step_tolerances(path: Trajectory, profile: Profile) -> Array:

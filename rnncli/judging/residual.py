@@ -124,6 +124,7 @@ class ResidualCheck:
         allowed = np.where(padding, 0.0, allowed)
         got = np.concatenate([path.H[:, 1:] for path in paths])
         margin = errors_of(got, np.where(padding, 0.0, right), allowed).margin
+        margin[np.concatenate([_overflowed(path) for path in paths]) & ~padding[..., 0]] = 0.0
         return cls(recurrence, profile, paths, allowed, margin, live)
 
     def localisation(self, differs: Array) -> Localisation | None:
@@ -224,6 +225,16 @@ class ResidualCheck:
         if steps == 1:
             return f"wrong in this one of {of} steps, and carried on"
         return f"wrong in {steps} of {of} steps"
+
+
+def _overflowed(path: Trajectory) -> Array:
+    """Return which steps start from an h that was too large to be stored, [D, T, N].
+
+    The implementation may have gone on with what it was, and that is not known.
+    """
+    found: Array = np.isinf(path.H[:, :-1]).any(axis=3)
+    found[:, 0] = False
+    return found
 
 
 def _worst(path: Trajectory, tolerance: Array, live: Array) -> float:
