@@ -134,4 +134,7 @@ class Journal:
 
 
 def _line(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    return _encode(record) + "\n"
+
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
 FORMAT = "rnncli-pack-1"
+END = "\n}\n"
 
 
 class Field(NamedTuple):
@@ -123,7 +125,7 @@ PACK_FIELDS: Mapping[str, Field] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """What a pack holds.
 
@@ -137,10 +139,10 @@ class Manifest:
     cases: tuple[Mapping[str, Any], ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """One number for the whole pack: it covers every case's record and every file."""
-        return sha256(self._text().encode())
+        return sha256(f"{self._entries}{END}".encode())
 
     def texts(self) -> dict[str, str]:
         """Return the files that stand beside the cases by name: the manifest, last, and the sums.
@@ -148,7 +150,7 @@ class Manifest:
         The sums are as `sha256sum --check` reads them.
         """
         sums = "".join(f"{checksum}  {path}\n" for path, checksum in sorted(self.sums().items()))
-        return {SUMS: sums, MANIFEST: self._text(f',\n"digest": {_json(self.digest)}')}
+        return {SUMS: sums, MANIFEST: f'{self._entries},\n"digest": "{self.digest}"{END}'}
 
     def sums(self) -> dict[str, str]:
         """Return the SHA-256 of every file by its path in the pack, the manifest aside."""
@@ -157,19 +159,16 @@ class Manifest:
             found |= case["files"]
         return found
 
-    def _text(self, digest: str = "") -> str:
-        lines = [
-            f"{_json(name)}: {_json(self.header[name])}"
-            for name in PACK_FIELDS
-            if name in self.header
-        ]
-        cases = ",\n".join(_json(case) for case in self.cases)
+    @cached_property
+    def _entries(self) -> str:
+        """All but the digest and the end."""
+        lines = [f"{_json(k)}: {_json(self.header[k])}" for k in PACK_FIELDS if k in self.header]
+        cases = ",\n".join(map(_json, self.cases))
         lines += [f'"cases": [\n{cases}\n]', f'"files": {_json(self.files)}']
-        return "{\n" + ",\n".join(lines) + digest + "\n}\n"
+        return "{\n" + ",\n".join(lines)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def sha256(content: bytes) -> str:
