@@ -137,6 +137,15 @@ def _element_type(row: Input, dtype: DType) -> DType:
     return dtype_named("int32" if "int32" in row.dtypes else row.dtypes[0])
 
 
+_ZERO = bytes(16)  # as wide as the widest element
+
+
+def _one_zero(blank: Blank) -> Array:
+    """Return an array of any shape that takes no memory."""
+    strides = (0,) * len(blank.shape)
+    return np.ndarray(blank.shape, blank.dtype.numpy, _ZERO, strides=strides)
+
+
 def _stand_ins(
     operator: Operator, blanks: Mapping[str, Blank], sources: Mapping[str, Filling | Given]
 ) -> dict[str, Array]:
@@ -146,7 +155,7 @@ def _stand_ins(
     """
     required = [row.name for row in operator.inputs if not row.optional]
     shapes = {
-        name: np.broadcast_to(np.zeros((), blank.dtype.numpy), blank.shape)
+        name: _one_zero(blank)
         for name, blank in blanks.items()
         if blank.dtype.is_float and (name in sources or name in required)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rnncli.operators.operator import SYMBOLS
@@ -12,7 +13,7 @@ from rnncli.operators.operator import SYMBOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.operators import Dim, Operator
+    from rnncli.operators import Dim, Input, Operator
     from rnncli.operators.operator import Tensor
 
 # What making and evaluating one element takes at its peak: random words, float64, its own dtype.
@@ -34,23 +35,31 @@ class Frame:
 
     def shape(self, row: Tensor) -> tuple[int, ...]:
         """Return the shape of an input or output."""
-        return tuple(self._extent(dim) for dim in row.shape(self.layout))
+        sizes = self.sizes
+        return tuple([multiple * sizes[symbol] for symbol, multiple in row.shape(self.layout)])
 
     def names(self, row: Tensor) -> str:
         """Write the dimensions of an input or output by name."""
-        return "[" + ", ".join(map(str, row.shape(self.layout))) + "]"
-
-    def _extent(self, dim: Dim) -> int:
-        return dim.multiple * self.sizes[dim.symbol]
+        return _names(row.shape(self.layout))
 
     def needed(self, rows: Iterable[Tensor]) -> int:
         """Return about how many bytes a case of these tensors takes."""
         return BYTES_PER_ELEMENT * sum(math.prod(self.shape(row)) for row in rows)
 
 
+@cache
+def _names(dims: tuple[Dim, ...]) -> str:
+    return "[" + ", ".join(map(str, dims)) + "]"
+
+
 def size_names(operator: Operator) -> tuple[str, ...]:
     """Return the sizes that a config of an operator gives."""
-    dims = {dim.symbol for row in operator.inputs for dim in row.shape()}
+    return _size_names(operator.inputs)
+
+
+@cache
+def _size_names(inputs: tuple[Input, ...]) -> tuple[str, ...]:
+    dims = {dim.symbol for row in inputs for dim in row.shape()}
     return tuple(name for name in SYMBOLS.values() if name in dims - {"num_directions"})
 
 
