@@ -9,6 +9,7 @@ SCHEMAS = {
     "config": "rnncli.cases.schema:config_schema",
     "suite": "rnncli.cases.suite_schema:suite_schema",
     "manifest": "rnncli.vectors.manifest:manifest_schema",
+    "verification": "rnncli.reports.verification_schema:verification_schema",
 }
 
 
@@ -16,10 +17,10 @@ SCHEMAS = {
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
 @click.option("-o", "--output", default="", metavar="FILE", help="Write it there, not to stdout.")
 def schema(of: str, output: str) -> None:
-    """Write the JSON Schema of configs, suites or manifests.
+    """Write the JSON Schema of configs, suites, manifests, or the lines of `rnncli verify --json`.
 
-    Editors use the first two to complete and check YAML, readers of packs the third: they ship as
-    specs/schema.json, specs/suite.schema.json and specs/manifest.schema.json.
+    Editors use the first two to complete and check YAML, readers of packs and of verifications the
+    others: they ship as specs/schema.json and specs/{suite,manifest,verification}.schema.json.
     """
     import pkgutil
     from pathlib import Path

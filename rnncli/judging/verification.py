@@ -8,10 +8,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.verdict import MEANINGS, CaseVerdict, Verdict
+from rnncli.judging.verdict import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.judging.verdict import CaseVerdict, OutputVerdict, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Tally:
         counts: how many have each verdict, in the order of `MEANINGS`.
         expected: how many were expected to fail.
         fails: how many make the run fail.
-        margin: the largest error / tolerance of their outputs.
+        margin: the largest error / tolerance of their outputs; None where none was compared.
         seconds: what running them took.
     """
 
@@ -68,7 +70,7 @@ class Tally:
     counts: Mapping[Verdict, int]
     expected: int
     fails: int
-    margin: float
+    margin: float | None
     seconds: float
 
     @property
@@ -141,11 +143,12 @@ def tally(name: str, cases: Sequence[JudgedCase]) -> Tally:
         counts={verdict: counts[verdict] for verdict in MEANINGS},
         expected=sum(bool(verdict.expected) for verdict in verdicts),
         fails=sum(verdict.fails for verdict in verdicts),
-        margin=max((_worst(verdict.margin) for verdict in verdicts), default=0.0),
+        margin=largest_margin(output for verdict in verdicts for output in verdict.outputs),
         seconds=math.fsum(verdict.seconds for verdict in verdicts),
     )
 
 
-def _worst(margin: float) -> float:
-    """Take NaN for the worst there is: it compares with nothing."""
-    return math.inf if math.isnan(margin) else margin
+def largest_margin(outputs: Iterable[OutputVerdict]) -> float | None:
+    """Return the largest margin; infinite where one is NaN; None where nothing was compared."""
+    margins = [output.margin for output in outputs if not output.problem]
+    return max((math.inf if math.isnan(margin) else margin for margin in margins), default=None)

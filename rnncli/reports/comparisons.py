@@ -39,8 +39,8 @@ def row(output: OutputComparison) -> tuple[Any, ...]:
     verdict = output.problem or ("agrees" if output.agrees else "differs")
     worst: tuple[str | None, ...] = (None, None, None)
     if output.worst:
-        got, wanted = (_value(output, v) for v in (output.worst.got, output.worst.wanted))
-        worst = (_index(output.worst.index), got, wanted)
+        got, wanted = (value_text(output.dtype, v) for v in (output.worst.got, output.worst.wanted))
+        worst = (index_text(output.worst.index), got, wanted)
     return (
         output.name,
         output.dtype,
@@ -63,18 +63,19 @@ def difference(output: OutputComparison) -> str:
     ulp = "" if output.max_ulp is None else f" (up to {shown(output.max_ulp)} ulp)"
     return (
         f"{output.name}: {output.differing} of {output.size} differ{ulp}, worst at"
-        f" {_index(worst.index)}: got {_value(output, worst.got)},"
-        f" expected {_value(output, worst.wanted)} +- {shown(worst.allowed)}"
+        f" {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
+        f" expected {value_text(output.dtype, worst.wanted)} +- {shown(worst.allowed)}"
     )
 
 
-def _value(output: OutputComparison, value: object) -> str:
-    """Write a number with enough digits to tell it from its neighbours in the output's dtype."""
-    precision = dtype_named(output.dtype).precision
+def value_text(dtype: str, value: object) -> str:
+    """Write a number with enough digits to tell it from its neighbours in its dtype."""
+    precision = dtype_named(dtype).precision
     if not precision or not isinstance(value, float):
         return str(value)
     return f"{value:.{math.ceil(1 + precision * math.log10(2))}g}"
 
 
-def _index(index: tuple[int, ...]) -> str:
+def index_text(index: tuple[int, ...]) -> str:
+    """Write where an element is."""
     return f"[{','.join(map(str, index))}]"

@@ -66,7 +66,9 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
 
 def print_json_line(record: Mapping[str, Any]) -> None:
     """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for."""
-    click.echo(json.dumps(_jsonable(record), ensure_ascii=False, allow_nan=False))
+    line = json.dumps(_jsonable(record), ensure_ascii=False, allow_nan=False)
+    # Half a surrogate pair, as Python reads bytes that are no text, goes out as JSON's own escape.
+    click.echo(line.encode("utf-8", "backslashreplace").decode())
 
 
 def _jsonable(value: Any) -> Any:

@@ -1,0 +1,97 @@
+"""What went wrong with a case, in sentences: for terminals, JUnit files and pages."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
+from rnncli.reports.comparisons import index_text, value_text
+from rnncli.reports.tables import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rnncli.judging.verdict import OutputVerdict
+    from rnncli.judging.verification import JudgedCase, VerificationReport
+
+# An implementation may print megabytes before it dies; the first of it tells why.
+LONGEST_MESSAGE = 2000
+MOST_LINES = 20
+
+# What must reach neither a terminal nor an XML file as it is: control characters other than tab
+# and line feed, halves of surrogate pairs, marks that turn the direction of writing, and code
+# points that are no characters.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
+    """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
+    lines = (*reasons(case), *notes(report, case), f"repeat: {report.repeat(case.verdict.id)}")
+    yield from map(printable, lines)
+
+
+def reasons(case: JudgedCase) -> Iterator[str]:
+    """Yield what is wrong with a case, or why it is not simply right."""
+    verdict = case.verdict
+    if verdict.expected:
+        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
+        yield f"{gone}expected to fail: {verdict.expected}"
+    if verdict.verdict is Verdict.ACCEPTABLE:
+        yield f"acceptable: answers as {verdict.reading} has it"
+    elif verdict.verdict is Verdict.ACCEPTED:
+        yield f"accepted, although invalid: {excerpt(verdict.message)}"
+    elif verdict.verdict is not Verdict.DIFFERS and (message := excerpt(verdict.message)):
+        yield f"{verdict.verdict}: {message}"
+    elif verdict.verdict in FAILURES and not verdict.outputs:
+        yield f"{verdict.verdict}: {MEANINGS[verdict.verdict]}"
+    for output in verdict.outputs:
+        if output.verdict is Verdict.DIFFERS:
+            yield output_sentence(output, case.record["dtype"])
+    if verdict.localisation:
+        yield verdict.localisation.sentence
+
+
+def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
+    """Yield which bug each flag of a failed case finds."""
+    if case.verdict.verdict in FAILURES:
+        for flag in case.record["flags"]:
+            yield f"note {flag}: {report.pack.notes.get(flag, 'not explained by the pack')}"
+
+
+def output_sentence(output: OutputVerdict, dtype: str) -> str:
+    """Return what is said of an output that differs."""
+    if output.problem or output.worst is None:
+        return f"{output.name}: {excerpt(output.problem) or output.verdict}"
+    worst = output.worst
+    got, wanted = value_text(dtype, worst.got), value_text(dtype, worst.wanted)
+    allowed = f"+- {worst.tolerance:.3g}" if worst.tolerance else "exactly"
+    factor = f" ({times(output.margin)} tolerance)" if math.isfinite(output.margin) else ""
+    return (
+        f"{output.name}: {output.differing} of {output.size} differ"
+        f" (up to {shown(output.max_ulp)} ulp), worst at {index_text(worst.index)}:"
+        f" got {got}, expected {wanted} {allowed}{factor}"
+    )
+
+
+def times(margin: float | None) -> str:
+    """Write a margin as a factor: 0.3x, 719x, 1.2e+07x; a dash where nothing was compared."""
+    if margin is None or not math.isfinite(margin):
+        return "-" if margin is None else "inf"
+    return f"{margin:.0f}x" if 1000 <= margin < 1e6 else f"{margin:.3g}x"
+
+
+def excerpt(message: str) -> str:
+    """Return the first of what an implementation said."""
+    whole = message.strip()
+    kept = "\n".join(whole[:LONGEST_MESSAGE].splitlines()[:MOST_LINES])
+    more = len(whole) - len(kept)
+    return f"{kept} ... and {more} more characters" if more > 0 else kept
+
+
+def printable(text: str) -> str:
+    r"""Write text so that it does no harm on a terminal or in XML: ESC becomes the four \x1b."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))

@@ -1,0 +1,96 @@
+"""A verification as JUnit XML, which every CI server reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from rnncli.formats.atomic import atomic_file
+from rnncli.judging.verdict import FAILURES, Verdict
+from rnncli.reports.failures import printable, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rnncli.judging.verdict import CaseVerdict
+    from rnncli.judging.verification import JudgedCase, VerificationReport
+
+# The implementation did not get as far as being wrong.
+ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT})
+COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+
+
+def write_junit(path: Path, report: VerificationReport) -> None:
+    """Write a test suite for each operator, a test case for each case.
+
+    A case that fails as it was expected to counts as skipped, as test runners have it; one that
+    passes although it was expected to fail is a failure.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the file cannot be written.
+    """
+    root = ET.Element("testsuites", name=printable(f"rnncli verify {report.pack.name}"))
+    for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
+        cases = [case for case in report.cases if case.record["operator"] == operator]
+        root.append(_suite(report, operator, cases))
+    _count(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
+    ET.indent(root)
+    with atomic_file(path) as temporary:
+        ET.ElementTree(root).write(temporary, encoding="utf-8", xml_declaration=True)
+
+
+def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
+    suite = ET.Element("testsuite", name=printable(operator))
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _properties(report).items():
+        ET.SubElement(properties, "property", name=printable(name), value=printable(value))
+    suite.extend(_case(report, case) for case in cases)
+    _count(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
+    return suite
+
+
+def _properties(report: VerificationReport) -> dict[str, str]:
+    return {
+        "subject": report.subject.name,
+        **{f"subject.{name}": value for name, value in report.subject.about.items()},
+        "pack": report.pack.name,
+        "pack.digest": report.pack.digest,
+        "rule": report.rule,
+    }
+
+
+def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
+    verdict = case.verdict
+    element = ET.Element(
+        "testcase",
+        classname=printable(f"{report.pack.name}.{case.record['operator']}"),
+        name=printable(verdict.id),
+        time=f"{verdict.seconds:.6f}",
+    )
+    lines = list(sentences(report, case))
+    if name := _outcome(verdict):
+        outcome = ET.SubElement(element, name, message=lines[0])
+        outcome.text = "\n".join(lines)
+        if name != "skipped":
+            outcome.set("type", verdict.verdict)
+    elif verdict.verdict is Verdict.ACCEPTABLE:
+        ET.SubElement(element, "system-out").text = lines[0]
+    return element
+
+
+def _outcome(verdict: CaseVerdict) -> str:
+    """Return the element that says how a test case ended; "" if well."""
+    if verdict.fails:
+        return "error" if verdict.verdict in ERRORS else "failure"
+    return "skipped" if verdict.verdict in {*FAILURES, Verdict.SKIPPED} else ""
+
+
+def _count(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
+    cases = list(cases)
+    found = Counter(outcome.tag for case in cases for outcome in case)
+    counts = {"tests": len(cases), **{COUNTED[name]: found[name] for name in COUNTED}}
+    for name, count in counts.items():
+        element.set(name, str(count))
+    element.set("time", f"{seconds:.6f}")

@@ -1,0 +1,101 @@
+"""A verification as Markdown, for a step summary or a merge request."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rnncli.formats.atomic import atomic_file
+from rnncli.judging.verdict import MEANINGS
+from rnncli.reports.failures import printable, sentences, times
+from rnncli.reports.verification import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from rnncli.judging.verdict import Verdict
+    from rnncli.judging.verification import Tally, VerificationReport
+
+# GitHub drops a step summary of more than 1 MiB: so many characters are spent on failures.
+LIMIT = 400_000
+
+
+def write_markdown(path: Path, report: VerificationReport) -> None:
+    """Write the summary, the grids of operators and features by verdict, and what failed.
+
+    Failures beyond the first 400,000 characters are counted only.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the file cannot be written.
+    """
+    with atomic_file(path) as temporary:
+        text = "\n".join(_lines(report)) + "\n"
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _lines(report: VerificationReport) -> Iterator[str]:
+    total = report.total
+    mark = "❌" if total.fails else "✅" if total.cases else "⚠️"
+    outcome = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
+    yield f"## {mark} {_inline(report.subject.name)}: {outcome}"
+    yield ""
+    yield from _about(report)
+    yield ""
+    yield from _grid("Operator", [*report.by_operator, total])
+    if flags := report.by_flag:
+        yield ""
+        yield from _grid("Feature", flags)
+    yield from _failures(report)
+
+
+def _about(report: VerificationReport) -> Iterator[str]:
+    settings = [f"{name} {value}" for name, value in report.subject.about.items()]
+    yield f"{_inline(title(report))} in {report.seconds:.3g} s."
+    if settings:
+        yield f"Subject: {_inline('; '.join(settings))}."
+    yield f"Pack: {_inline(report.pack.name)}, digest {_inline(report.pack.digest[:16])}."
+
+
+def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
+    """Yield a table of counts, without the verdicts that nobody has."""
+    verdicts = [name for name in MEANINGS if any(tally.counts[name] for tally in tallies)]
+    yield _table_row([heading, "cases", *verdicts, "worst margin"])
+    yield _table_row(["---", *["---:"] * (len(verdicts) + 2)])
+    for tally in tallies:
+        yield _table_row(_cells(tally, verdicts))
+
+
+def _cells(tally: Tally, verdicts: Iterable[Verdict]) -> list[Any]:
+    counts = [tally.counts[verdict] or "" for verdict in verdicts]
+    return [_inline(tally.name), tally.cases, *counts, times(tally.margin)]
+
+
+def _table_row(cells: Iterable[Any]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _failures(report: VerificationReport) -> Iterator[str]:
+    """Yield a block that opens for each failure, as long as there is room."""
+    failing = [case for case in report.cases if case.verdict.fails]
+    room = LIMIT
+    for k, case in enumerate(failing):
+        about = f"<code>{_escaped(case.verdict.id)}</code> {case.verdict.verdict}"
+        body = _escaped("\n".join(sentences(report, case)))
+        block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
+        room -= len(block.encode())
+        if room < 0:
+            yield f"\n... and {len(failing) - k} more failures."
+            return
+        yield block
+
+
+def _inline(text: str) -> str:
+    """Write text so that it is text: no markup, no link, no new line, no new cell."""
+    flat = " ".join(printable(text).split())
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
+
+
+def _escaped(text: str) -> str:
+    return escape(printable(text), quote=False)

@@ -1,0 +1,200 @@
+"""What `rnncli verify` shows: counts by operator and by feature, and a block for each failure."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.verdict import MEANINGS, Verdict
+from rnncli.reports.failures import excerpt, printable, sentences
+from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.judging.verification import JudgedCase, Tally, VerificationReport
+
+COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "fails", "worst margin")
+# What a table on a terminal has although it is zero everywhere.
+ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
+
+
+# What a report is written to, and what writes it; each is imported on use.
+WRITERS = {
+    "junit": "rnncli.reports.junit:write_junit",
+    "markdown": "rnncli.reports.markdown:write_markdown",
+    "html": "rnncli.reports.html:write_html",
+}
+
+
+def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
+    """Print a report: the data to stdout; what fails, and the counts in words, to stderr."""
+    if as_json:
+        _print_lines(report)
+    else:
+        _print_failures(report)
+        _print_tables(report)
+    sys.stdout.flush()
+    for sentence in closing(report):
+        click.echo(sentence, err=True)
+
+
+def write_reports(report: VerificationReport, files: Mapping[str, str | None]) -> None:
+    """Write a report to files.
+
+    Args:
+        report: what was found.
+        files: kind, a key of `WRITERS` -> path; empty where none is wanted.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a file cannot be written.
+        rnncli.errors.Unsupported: the extra `report` is not installed; `check_reports` says so
+            before an hour of judging.
+    """
+    for kind, path in files.items():
+        if path:
+            pkgutil.resolve_name(WRITERS[kind])(Path(path), report)
+
+
+def check_reports(files: Mapping[str, str | None]) -> None:
+    """Make sure that reports can be written: their folders are there, and what makes them is.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a folder is missing.
+        rnncli.errors.Unsupported: the extra `report` is not installed.
+    """
+    for path in filter(None, files.values()):
+        if not Path(path).parent.is_dir():
+            raise InvalidRequest(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if files.get("html"):
+        from rnncli.reports.html import check_extra
+
+        check_extra()
+
+
+def _print_lines(report: VerificationReport) -> None:
+    print_json_line(run_record(report))
+    for case in report.cases:
+        print_json_line(case_record(report, case))
+    print_json_line(summary_record(report))
+
+
+def _print_failures(report: VerificationReport) -> None:
+    for case in report.cases:
+        if case.verdict.fails:
+            click.echo(f"FAIL {printable(case.verdict.id)}", err=True)
+            for sentence in sentences(report, case):
+                click.echo("  " + sentence.replace("\n", "\n    "), err=True)
+
+
+def _print_tables(report: VerificationReport) -> None:
+    """Draw a table of operators and one of features; in a pipe they are one, with all cases."""
+    if is_drawn():
+        _draw("operator", report.by_operator)
+        _draw("feature", report.by_flag)
+        return
+    operators = [_row("operator", tally) for tally in report.by_operator]
+    flags = [_row("flag", tally) for tally in report.by_flag]
+    print_table(COLUMNS, [*operators, *flags, _row("all", report.total)])
+
+
+def closing(report: VerificationReport) -> list[str]:
+    """Return the reasons why cases were skipped, a line each, then one line with all counts."""
+    skipped = Counter(
+        printable(excerpt(case.verdict.message))
+        for case in report.cases
+        if case.verdict.verdict is Verdict.SKIPPED
+    )
+    lines = [f"skipped {count}: {reason}" for reason, count in skipped.most_common()]
+    total = report.total
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in total.counts.items() if count)
+    known = f", {total.expected} expected to fail" if total.expected else ""
+    fails = f"{total.fails} fail" if total.fails else "none fails"
+    last = f"{title(report)}: {total.cases} cases in {report.seconds:.3g} s"
+    return [*lines, f"{last}: {counts}{known}; {fails}" if total.cases else last]
+
+
+def title(report: VerificationReport) -> str:
+    """Return what was held against what, by which rule."""
+    version = report.subject.about.get("version", "")
+    subject = f"{report.subject.name} {version}".rstrip()
+    return printable(f"{subject} against {report.pack.folder} by {report.rule}")
+
+
+def _row(by: str, tally: Tally) -> tuple[Any, ...]:
+    counts = tally.counts.values()
+    return (
+        by,
+        printable(tally.name),
+        tally.cases,
+        *counts,
+        tally.expected,
+        tally.fails,
+        tally.margin,
+    )
+
+
+def _draw(by: str, tallies: Sequence[Tally]) -> None:
+    """Draw a table without the columns that are zero everywhere, and zeros left out."""
+    rows = [dict(zip(COLUMNS, _row(by, tally), strict=True)) for tally in tallies]
+    columns = [name for name in COLUMNS[1:] if name in ALWAYS or any(row[name] for row in rows)]
+    if rows:
+        heading = [by if name == "name" else name for name in columns]
+        draw_table(heading, [[_cell(row[name]) for name in columns] for row in rows])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.3g}")
+    return "" if value == 0 else value
+
+
+def run_record(report: VerificationReport) -> dict[str, Any]:
+    """Return the first line of JSON: what was held against what."""
+    pack, subject = report.pack, report.subject
+    return {
+        "kind": "run",
+        "pack": {"name": pack.name, "digest": pack.digest, "folder": pack.folder},
+        "subject": {"name": subject.name, "about": dict(subject.about)},
+        "rule": report.rule,
+        "command": report.command,
+    }
+
+
+def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
+    """Return a case's line of JSON."""
+    known = ("operator", "dtype", "flags", "tags", "expect")
+    return {
+        "kind": "case",
+        **case.verdict.record(),
+        **{name: case.record[name] for name in known},
+        "repeat": report.repeat(case.verdict.id),
+    }
+
+
+def summary_record(report: VerificationReport) -> dict[str, Any]:
+    """Return the last line of JSON: the counts."""
+    return {
+        "kind": "summary",
+        **_tally_record(report.total),
+        "operators": {tally.name: _tally_record(tally) for tally in report.by_operator},
+        "flags": {tally.name: _tally_record(tally) for tally in report.by_flag},
+        "wall_seconds": report.seconds,
+    }
+
+
+def _tally_record(tally: Tally) -> dict[str, Any]:
+    return {
+        "cases": tally.cases,
+        "verdicts": {str(verdict): count for verdict, count in tally.counts.items()},
+        "expected": tally.expected,
+        "fails": tally.fails,
+        "margin": tally.margin,
+        "seconds": tally.seconds,
+    }

@@ -1,0 +1,151 @@
+"""JSON Schema of the lines that `rnncli verify --json` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rnncli.judging.verdict import MARGIN_EDGES, MEANINGS
+from rnncli.vectors.manifest import CASE_FIELDS, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TEXT = {"type": "string"}
+_WHOLE = {"type": "integer", "minimum": 0}
+_YES = {"type": "boolean"}
+_SECONDS = {"type": "number", "minimum": 0}
+# JSON has no infinity and no NaN.
+_NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf", "nan"]}]}
+_VERDICT = {"enum": list(map(str, MEANINGS))}
+
+
+def _list(items: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def _named(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": items}
+
+
+def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            name: {"description": row.summary, **row.schema} if row.summary else {**row.schema}
+            for name, row in fields.items()
+        },
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+ELEMENT_FIELDS: Mapping[str, Field] = {
+    "index": Field("where it is", _list(_WHOLE)),
+    "got": Field("its value", _NUMBER),
+    "wanted": Field("the value it should have", _NUMBER),
+    "tolerance": Field("how far off it may be", _NUMBER),
+}
+OUTPUT_FIELDS: Mapping[str, Field] = {
+    "name": Field("of the output", _TEXT),
+    "verdict": Field("", {"enum": ["pass", "acceptable", "differs"]}),
+    "problem": Field("why nothing could be compared: missing, other shape or dtype; or ''", _TEXT),
+    "reading": Field("READING=CHOICE whose answer it is, where acceptable", _TEXT),
+    "size": Field("how many elements it has", _WHOLE),
+    "differing": Field("how many of them are beyond their tolerance", _WHOLE),
+    "margin": Field(
+        "the largest error / tolerance; inf where a value must match exactly and does not", _NUMBER
+    ),
+    "max_abs": Field("the largest absolute error", _NUMBER),
+    "max_ulp": Field("the largest error in units in the last place of its dtype", _NUMBER),
+    "worst": Field("the element of the largest margin", _or_null(_object(ELEMENT_FIELDS))),
+    "histogram": Field(
+        f"how many elements have a margin up to each of {', '.join(map(str, MARGIN_EDGES))}, and"
+        " beyond; empty where nothing could be compared",
+        _list(_WHOLE, maxItems=len(MARGIN_EDGES) + 1),
+    ),
+}
+LOCALISATION_FIELDS: Mapping[str, Field] = {
+    "t": Field("of the first step that is wrong in itself", _WHOLE),
+    "direction": Field("0 or 1", _WHOLE),
+    "batch": Field("counted from 0", _WHOLE),
+    "unit": Field("counted from 0", _WHOLE),
+    "steps": Field("how many of the steps computed are wrong in themselves", _WHOLE),
+    "of": Field("how many there are", _WHOLE),
+    "gate": Field("the gate that fits the error, or ''", _TEXT),
+    "sentence": Field("all of that in words", _TEXT),
+}
+RUN_FIELDS: Mapping[str, Field] = {
+    "kind": Field("the first line: what was held against what", {"const": "run"}),
+    "pack": Field(
+        "the vectors; the digest covers every file",
+        _object({name: Field("", _TEXT) for name in ("name", "digest", "folder")}),
+    ),
+    "subject": Field(
+        "the implementation, with its version and settings",
+        _object({"name": Field("", _TEXT), "about": Field("", _named(_TEXT))}),
+    ),
+    "rule": Field("how near is near enough", _TEXT),
+    "command": Field("that gave this, without its selection of cases", _TEXT),
+}
+VERDICT_FIELDS: Mapping[str, Field] = {
+    "kind": Field("a line for each case, in the pack's order", {"const": "case"}),
+    "id": Field("of the case", _TEXT),
+    "verdict": Field("; ".join(f"{name}: {means}" for name, means in MEANINGS.items()), _VERDICT),
+    "message": Field("what the implementation said, why the case was skipped, or ''", _TEXT),
+    "reading": Field("READING=CHOICE whose answers it gave, where acceptable", _TEXT),
+    "outputs": Field(
+        "each output asked for, then those that were not", _list(_object(OUTPUT_FIELDS))
+    ),
+    "seconds": Field("what running took", _SECONDS),
+    "localisation": Field(
+        "where the error enters, by steps recomputed from the implementation's own states",
+        _or_null(_object(LOCALISATION_FIELDS)),
+    ),
+    "error_map": Field(
+        "of the first output that differs: the largest margin at each row, a step of a direction,"
+        " and hidden unit; at most 64 x 64",
+        _or_null(_list(_list(_NUMBER, maxItems=64), maxItems=64)),
+    ),
+    "expected": Field("why it was expected to fail, or ''", _TEXT),
+    "margin": Field("the largest of its outputs", _NUMBER),
+    "fails": Field("whether it makes the run fail", _YES),
+    **{name: CASE_FIELDS[name] for name in ("operator", "dtype", "flags", "tags", "expect")},
+    "repeat": Field("the command line that judges it again", _TEXT),
+}
+TALLY_FIELDS: Mapping[str, Field] = {
+    "cases": Field("how many there are", _WHOLE),
+    "verdicts": Field("how many have each", _object({str(v): Field("", _WHOLE) for v in MEANINGS})),
+    "expected": Field("how many were expected to fail", _WHOLE),
+    "fails": Field("how many make the run fail", _WHOLE),
+    "margin": Field(
+        "the largest error / tolerance; null where nothing was compared", _or_null(_NUMBER)
+    ),
+    "seconds": Field("what running them took", _SECONDS),
+}
+_TALLIES = _named({"$ref": "#/$defs/tally"})
+SUMMARY_FIELDS: Mapping[str, Field] = {
+    "kind": Field("the last line: the counts", {"const": "summary"}),
+    **TALLY_FIELDS,
+    "operators": Field("the same for the cases of each operator", _TALLIES),
+    "flags": Field("the same for the cases of each flag", _TALLIES),
+    "wall_seconds": Field("what the run took", _SECONDS),
+}
+LINES = {"run": RUN_FIELDS, "case": VERDICT_FIELDS, "summary": SUMMARY_FIELDS}
+
+
+def verification_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a line, draft 2020-12."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rnncli verify --json",
+        "description": "One line of it: a run, then each case, then a summary.",
+        "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in LINES],
+        "$defs": {
+            **{kind: _object(fields) for kind, fields in LINES.items()},
+            "tally": _object(TALLY_FIELDS),
+        },
+    }

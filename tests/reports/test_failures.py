@@ -1,0 +1,122 @@
+"""Claims about the sentences on a case."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output
+
+from rnncli.judging.verdict import Verdict
+from rnncli.reports.failures import LONGEST_MESSAGE, excerpt, printable, sentences, times
+
+LINES = {case.verdict.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
+
+
+def test_a_difference_says_what_where_by_how_much_what_it_means_and_how_to_repeat_it():
+    """As the design has it."""
+    command = "rnncli verify vectors/core --runtime onnxruntime"
+
+    assert LINES["lstm_14_reverse_float16_ragged"] == [
+        (
+            "Y: 6 of 40 differ (up to 3 ulp), worst at [2,0,1,3]:"
+            " got 0.4312, expected 0.1187 +- 0.0004 (781x tolerance)"
+        ),
+        "first wrong in itself at t=2, batch 1, unit 3; enters at one step; fits gate f",
+        "note Reverse: walks forward, or leaves the reversed Y in the order of computation",
+        "note Ragged: ignores sequence_lens, or keeps values in the padding",
+        f"repeat: {command} -k lstm_14_reverse_float16_ragged",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case_id", "sentence"),
+    [
+        ("gru_14_layout", "refused: Batchwise recurrence is not supported"),
+        ("lstm_14_missing", "Y_c: is missing; nothing came out"),
+        ("rnn_14_exact", "Y: 6 of 40 differ (up to inf ulp), worst at [0]: got nan, expected 1"),
+        ("rnn_14_bad_shape", "accepted, although invalid: W has too few rows"),
+        ("gru_14_empty", "crashed: killed by SIGABRT"),
+        ("gru_14_long", "timeout: no answer in 60 s"),
+        ("lstm_22_bfloat16", "skipped: opset 22 is not required"),
+        ("lstm_14_alpha_order", "acceptable: answers as alpha-order=positional has it"),
+        ("lstm_14_known", "expected to fail: issue 12: ragged reverse"),
+        ("lstm_14_fixed", "pass, although expected to fail: issue 13"),
+    ],
+)
+def test_the_first_sentence_says_what_is_wrong(case_id, sentence):
+    """Of every kind of failure, and of what is no failure but worth a word."""
+    assert LINES[case_id][0].startswith(sentence)
+
+
+def test_a_pass_needs_no_words():
+    """But it can be repeated."""
+    assert [line.partition(":")[0] for line in LINES["lstm_14_forward"]] == ["repeat"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.CRASHED, Verdict.TIMEOUT])
+def test_silence_is_put_in_words(verdict):
+    """An implementation that died without a word has still died."""
+    case = judged("x_1", verdict, {})
+
+    assert next(sentences(every_verdict(), case)).startswith(f"{verdict}: ")
+
+
+def test_values_have_the_digits_of_their_dtype():
+    """Two float64 numbers that differ in their last place can be told apart."""
+    worst = output(verdict=Verdict.DIFFERS).worst
+    worst = type(worst)((0,), 0.1, math.nextafter(0.1, 1), 1e-17)
+    case = judged(
+        "x_1",
+        Verdict.DIFFERS,
+        {"outputs": (output(verdict=Verdict.DIFFERS, worst=worst),)},
+        dtype="float64",
+    )
+
+    line = next(sentences(every_verdict(), case))
+    assert "got 0.10000000000000001, expected 0.10000000000000002 " in line
+
+
+def test_nothing_said_can_move_the_cursor():
+    """Escape sequences, direction marks and halves of characters are shown, not obeyed."""
+    lines = [line for case in REPORTS["hostile"].cases for line in sentences(*_of(case))]
+
+    assert not {char for line in lines for char in line if char in "\x00\x1b\ud800\u202e\r"}
+    assert r"\x00\x1b[31m\ud800\u202e ünï→" in printable(HOSTILE)
+
+
+def _of(case):
+    return REPORTS["hostile"], case
+
+
+def test_a_flood_is_cut():
+    """The first of it is kept, the rest counted."""
+    assert len(excerpt("x" * 10**6)) < LONGEST_MESSAGE + 50
+    assert excerpt("x" * 10**6).endswith("... and 998000 more characters")
+    assert excerpt("a\n" * 500) == "a\n" * 19 + "a ... and 960 more characters"
+    assert excerpt("  short\n") == "short"
+
+
+def test_an_id_with_a_quote_is_repeated_as_written():
+    """The command is one for a shell."""
+    case = judged("it's_1", *CASES["lstm_14_forward"])
+
+    assert list(sentences(every_verdict(), case))[-1].endswith("""-k 'it'"'"'s_1'""")
+
+
+@pytest.mark.parametrize(
+    ("margin", "text"),
+    [
+        (None, "-"),
+        (0.0, "0x"),
+        (0.2999, "0.3x"),
+        (719.3, "719x"),
+        (123456.7, "123457x"),
+        (1.234e7, "1.23e+07x"),
+        (math.inf, "inf"),
+        (math.nan, "inf"),
+    ],
+)
+def test_margins_are_factors(margin, text):
+    """Short enough for a table."""
+    assert times(margin) == text

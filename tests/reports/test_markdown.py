@@ -1,0 +1,85 @@
+"""Claims about Markdown summaries."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from verifications import CASES, REPORTS, judged, many, report
+
+from rnncli.reports.markdown import LIMIT, write_markdown
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a report and read it back."""
+
+    def write(verification):
+        write_markdown(tmp_path / "summary.md", verification)
+        return (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+    return write
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_tables_are_rectangular(written, name):
+    """Every row of a table has as many cells as its heading, whatever names hold."""
+    text = re.sub(r"<pre>.*?</pre>", "", written(REPORTS[name]), flags=re.DOTALL)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    widths = [{len(re.findall(r"(?<!\\)\|", row)) for row in t.splitlines()} for t in tables]
+
+    assert tables
+    assert {len(each) for each in widths} == {1}
+
+
+def test_the_heading_tells_the_outcome(written):
+    """At a glance: green, red, or nothing at all."""
+    assert written(REPORTS["one"]).startswith("## ✅ onnxruntime: 0 of 1 cases fail\n")
+    assert written(REPORTS["every verdict"]).startswith("## ❌ onnxruntime: 8 of 12 cases fail\n")
+    assert written(report()).startswith("## ⚠️ onnxruntime: no case was judged\n")
+
+
+def test_the_grids_count_by_operator_and_by_feature(written):
+    """A column for each verdict that somebody has."""
+    text = written(REPORTS["every verdict"])
+
+    assert "| GRU-14 | 3 |  |  | 1 |  |  | 1 | 1 |  | - |" in text
+    assert "| Feature | cases | acceptable | differs | worst margin |" in text
+    assert "| Reverse | 1 |  | 1 | 781x |" in text
+
+
+def test_each_failure_opens(written):
+    """With all that the terminal says."""
+    text = written(REPORTS["every verdict"])
+
+    assert text.count("<details>") == text.count("</details>") == 8
+    assert "repeat: rnncli verify vectors/core --runtime onnxruntime -k gru_14_empty" in text
+
+
+def test_malice_stays_text(written):
+    """No tag but our own, no cell or line that was not meant."""
+    text = written(REPORTS["hostile"])
+    tags = set(re.findall(r"<[^>]*>", text))
+
+    assert tags == {
+        *("<details>", "</details>", "<summary>", "</summary>", "<code>", "</code>"),
+        *("<pre>", "</pre>"),
+    }
+    assert not set("\x00\x1b\u202e") & set(text)
+
+
+def test_it_fits_a_step_summary(written):
+    """GitHub drops what is larger than 1 MiB: failures that find no room are counted."""
+    verdict, more = CASES["gru_14_empty"]
+    count = 3000
+    cases = [judged(f"gru_14_{k}", verdict, {**more, "message": "x" * 500}) for k in range(count)]
+    text = written(report(cases))
+
+    assert LIMIT < len(text.encode()) < LIMIT + 10_000
+    shown = text.count("<details>")
+    assert f"... and {count - shown} more failures." in text
+
+
+def test_the_same_report_gives_the_same_bytes(written):
+    """No date in it."""
+    assert written(many(100)) == written(many(100))

@@ -1,0 +1,165 @@
+"""Claims about what `rnncli verify` prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jsonschema
+import pytest
+from verifications import REPORTS, every_verdict, many
+
+from rnncli.cases.library import specs_folder
+from rnncli.cases.schema import schema_text
+from rnncli.errors import InvalidRequest
+from rnncli.judging.verdict import (
+    MEANINGS,
+    CaseVerdict,
+    Element,
+    Localisation,
+    OutputVerdict,
+    Verdict,
+)
+from rnncli.judging.verification import Tally
+from rnncli.reports import verification_schema as fields
+from rnncli.reports.verification import (
+    COLUMNS,
+    WRITERS,
+    check_reports,
+    closing,
+    show_report,
+    write_reports,
+)
+
+SCHEMA = fields.verification_schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def printed(capsys, name, **options):
+    """What is printed of a report: on stdout, on stderr."""
+    show_report(REPORTS[name], **options)
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_json_is_a_run_then_its_cases_then_a_summary(capsys, name):
+    """Every line is as the schema has it, whatever is in it."""
+    lines = [json.loads(line) for line in printed(capsys, name, as_json=True).out.splitlines()]
+
+    for line in lines if name != "many" else lines[:50] + lines[-1:]:
+        VALIDATOR.validate(line)
+    assert [line["kind"] for line in lines] == [
+        "run",
+        *("case" for _ in REPORTS[name].cases),
+        "summary",
+    ]
+
+
+def test_json_keeps_what_a_message_says(capsys):
+    """Bytes that are no text come back as they were."""
+    lines = printed(capsys, "hostile", as_json=True).out.splitlines()
+
+    assert json.loads(lines[1])["message"] == REPORTS["hostile"].cases[0].verdict.message
+
+
+def test_the_summary_adds_up(capsys):
+    """Every case is of one verdict and one operator."""
+    summary = json.loads(printed(capsys, "many", as_json=True).out.splitlines()[-1])
+
+    assert sum(summary["verdicts"].values()) == summary["cases"] == 2000
+    for entry in ("cases", "fails", "expected"):
+        assert sum(row[entry] for row in summary["operators"].values()) == summary[entry]
+    assert summary["fails"] == sum(case.verdict.fails for case in many().cases)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "own"),
+    [
+        (fields.ELEMENT_FIELDS, Element, set()),
+        (fields.OUTPUT_FIELDS, OutputVerdict, set()),
+        (fields.LOCALISATION_FIELDS, Localisation, set()),
+        (
+            fields.VERDICT_FIELDS,
+            CaseVerdict,
+            {"kind", "margin", "fails", "operator", "dtype", "flags", "tags", "expect", "repeat"},
+        ),
+        (fields.TALLY_FIELDS, Tally, {"cases", "verdicts"}),
+    ],
+)
+def test_the_schema_knows_every_attribute(rows, kind, own):
+    """A field added to a verdict must be described."""
+    known = {field.name for field in dataclasses.fields(kind)} - {"name", "counts"}
+
+    assert set(rows) - own - {"name"} == known
+
+
+def test_the_committed_schema_is_current():
+    """`rnncli schema verification` writes it; nobody edits it."""
+    VALIDATOR.check_schema(SCHEMA)
+    path = specs_folder() / "verification.schema.json"
+    assert path.read_text(encoding="utf-8") == schema_text(SCHEMA)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_pipe_gets_one_line_a_row(capsys, name):
+    """As many cells in each as the heading has, the last row being all cases."""
+    rows = [line.split("\t") for line in printed(capsys, name).out.splitlines()]
+
+    assert rows[0] == list(COLUMNS)
+    assert {len(row) for row in rows} == {len(COLUMNS)}
+    assert rows[-1][:3] == ["all", "all", str(len(REPORTS[name].cases))]
+
+
+def test_flags_stand_in_the_order_of_the_pack(capsys):
+    """A case with two flags counts in both; a flag that no case has is left out."""
+    rows = [line.split("\t") for line in printed(capsys, "every verdict").out.splitlines()]
+
+    assert [row[1] for row in rows if row[0] == "flag"] == ["Reverse", "Ragged", "AlphaOrder"]
+
+
+def test_failures_go_to_stderr_a_block_each(capsys):
+    """Data and talk do not mix; what fails as expected is not told."""
+    talk = printed(capsys, "every verdict").err
+    failing = [case.verdict.id for case in every_verdict().cases if case.verdict.fails]
+
+    assert [line[5:] for line in talk.splitlines() if line.startswith("FAIL ")] == failing
+    assert talk.count("  repeat: ") == len(failing) == 8
+
+
+def test_a_terminal_gets_no_column_of_zeros(capsys, monkeypatch):
+    """Nor a zero in a cell, where the eye looks for failures."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = printed(capsys, "one").out
+
+    assert "operator" in out
+    assert not [verdict for verdict in MEANINGS if verdict != Verdict.PASS and verdict in out]
+
+
+def test_the_last_line_counts():
+    """After the reasons why cases were skipped."""
+    assert closing(every_verdict()) == [
+        "skipped 1: opset 22 is not required",
+        (
+            "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 12 cases in 3.2 s:"
+            " 2 pass, 1 acceptable, 1 refused, 4 differs, 1 accepted, 1 crashed, 1 timeout,"
+            " 1 skipped, 2 expected to fail; 8 fail"
+        ),
+    ]
+    assert closing(REPORTS["one"])[-1].endswith("1 cases in 3.2 s: 1 pass; none fails")
+    assert closing(REPORTS["empty"])[-1].endswith("0 cases in 3.2 s")
+
+
+def test_reports_go_where_they_are_wanted(tmp_path):
+    """Only those that are."""
+    files = {"junit": str(tmp_path / "a.xml"), "markdown": str(tmp_path / "a.md"), "html": None}
+    write_reports(every_verdict(), files)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "a.xml"]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_missing_folder_is_found_before_the_run(tmp_path, kind):
+    """Not after an hour of judging."""
+    with pytest.raises(InvalidRequest, match="there is no folder"):
+        check_reports({kind: str(tmp_path / "none" / "report")})

@@ -1,0 +1,176 @@
+"""Reports of verifications, made up: every verdict, nothing at all, much, and malice."""
+
+from __future__ import annotations
+
+import math
+
+from rnncli.judging.verdict import (
+    MARGIN_EDGES,
+    CaseVerdict,
+    Element,
+    Localisation,
+    OutputVerdict,
+    Verdict,
+)
+from rnncli.judging.verification import (
+    JudgedCase,
+    JudgedPack,
+    JudgedSubject,
+    VerificationReport,
+)
+
+NOTES = {
+    "Reverse": "walks forward, or leaves the reversed Y in the order of computation",
+    "Ragged": "ignores sequence_lens, or keeps values in the padding",
+    "AlphaOrder": "gives an alpha to the activation of the same position",
+    "ZeroLength": "returns something else than zero for a sequence of length 0",
+}
+PACK = JudgedPack("core", "0123456789abcdef" * 4, "vectors/core", NOTES)
+SUBJECT = JudgedSubject("onnxruntime", {"version": "1.31.1", "threads": "1"})
+HOSTILE = (
+    "</script><script>document.title='owned'</script> & \"'`| \x00\x1b[31m\ud800\u202e ünï→\n]]>"
+)
+
+
+def histogram(*bins):
+    """So many elements in each of these bins."""
+    return tuple(bins.count(k) for k in range(len(MARGIN_EDGES) + 1))
+
+
+def output(name="Y", verdict=Verdict.PASS, margin=0.12, **more):
+    """One output of 40 elements."""
+    beyond = {"differing": 6, "worst": Element((2, 0, 1, 3), 0.4312, 0.1187, 0.0004)}
+    known = {"size": 40, "max_abs": margin * 4e-4, "max_ulp": 3.0} | (
+        beyond if verdict is Verdict.DIFFERS else {}
+    )
+    bins = (0, 3, 5, 5, 11 if verdict is Verdict.DIFFERS else 4)
+    return OutputVerdict(
+        name, verdict, margin=margin, **({"histogram": histogram(*bins)} | known | more)
+    )
+
+
+def differing(**more):
+    """A wrong output in full."""
+    return {
+        "outputs": (output(verdict=Verdict.DIFFERS, margin=781.25), output("Y_h")),
+        "localisation": Localisation(
+            *(2, 0, 1, 3, 4, 40, "f"),
+            sentence="first wrong in itself at t=2, batch 1, unit 3; enters at one step;"
+            " fits gate f",
+        ),
+        "error_map": ((0.1, 0.2, 0.0), (0.1, 781.25, 1.5), (math.inf, 3.0, 20.0)),
+        **more,
+    }
+
+
+CASES = {
+    "lstm_14_forward": (Verdict.PASS, {"outputs": (output(), output("Y_h", margin=0.02))}),
+    "lstm_14_alpha_order": (
+        Verdict.ACCEPTABLE,
+        {
+            "reading": "alpha-order=positional",
+            "outputs": (
+                output(verdict=Verdict.ACCEPTABLE, reading="alpha-order=positional", margin=0.4),
+            ),
+        },
+    ),
+    "gru_14_layout": (Verdict.REFUSED, {"message": "Batchwise recurrence is not supported"}),
+    "lstm_14_reverse_float16_ragged": (Verdict.DIFFERS, differing()),
+    "lstm_14_missing": (
+        Verdict.DIFFERS,
+        {"outputs": (OutputVerdict("Y_c", Verdict.DIFFERS, "is missing; nothing came out"),)},
+    ),
+    "rnn_14_exact": (
+        Verdict.DIFFERS,
+        {
+            "outputs": (
+                output(
+                    verdict=Verdict.DIFFERS,
+                    margin=math.inf,
+                    max_abs=math.inf,
+                    max_ulp=math.inf,
+                    worst=Element((0,), math.nan, 1.0, 0.0),
+                ),
+            )
+        },
+    ),
+    "rnn_14_bad_shape": (Verdict.ACCEPTED, {"message": "W has too few rows"}),
+    "gru_14_empty": (Verdict.CRASHED, {"message": "killed by SIGABRT"}),
+    "gru_14_long": (Verdict.TIMEOUT, {"message": "no answer in 60 s", "seconds": 60.0}),
+    "lstm_22_bfloat16": (Verdict.SKIPPED, {"message": "opset 22 is not required"}),
+    "lstm_14_known": (Verdict.DIFFERS, differing(expected="issue 12: ragged reverse")),
+    "lstm_14_fixed": (Verdict.PASS, {"outputs": (output(),), "expected": "issue 13"}),
+}
+
+
+def judged(case_id, verdict, more, **record):
+    """One case."""
+    known = {
+        "operator": "-".join(case_id.split("_")[:2]).upper(),
+        "dtype": "float16" if "float16" in case_id else "float32",
+        "flags": [flag for flag in NOTES if flag.lower() in case_id.replace("_", "")],
+        "tags": [],
+        "summary": "What it shows.",
+        "expect": "rejection" if verdict is Verdict.ACCEPTED else "result",
+        "reason": "W has too few rows" if verdict is Verdict.ACCEPTED else "",
+        "sizes": {"seq_length": 3, "batch_size": 2, "input_size": 3, "hidden_size": 3},
+        "requirements": {"direction": "reverse" if "reverse" in case_id else "forward"},
+    }
+    return JudgedCase(
+        {"id": case_id, **known, **record},
+        CaseVerdict(case_id, verdict, **{"seconds": 0.0125, **more}),
+    )
+
+
+def report(cases=(), pack=PACK, subject=SUBJECT):
+    """A report of some cases."""
+    return VerificationReport(
+        pack,
+        subject,
+        rule="the pack's tolerances",
+        cases=tuple(cases),
+        seconds=3.2,
+        command="rnncli verify vectors/core --runtime onnxruntime",
+    )
+
+
+def every_verdict():
+    """A case of each kind."""
+    return report(judged(case_id, *said) for case_id, said in CASES.items())
+
+
+def many(count=2000):
+    """So many, of all kinds."""
+    rows = list(CASES.items())
+    named = ((f"{rows[k % len(rows)][0]}_{k}", rows[k % len(rows)][1]) for k in range(count))
+    return report(judged(case_id, *said) for case_id, said in named)
+
+
+def hostile():
+    """Malice in every text that is not ours."""
+    pack = JudgedPack(HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE})
+    more = differing(
+        message=HOSTILE * 2000,
+        outputs=(
+            OutputVerdict(HOSTILE, Verdict.DIFFERS, HOSTILE),
+            output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan),
+        ),
+        localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE, HOSTILE),
+        error_map=((math.nan, -1.0), (math.inf, 1e300)),
+        reading=HOSTILE,
+    )
+    named = {"operator": HOSTILE, "flags": [HOSTILE], "tags": [HOSTILE], "summary": HOSTILE}
+    cases = [
+        judged(f"{HOSTILE}{verdict}" + "x" * 300, verdict, more, **named, reason=HOSTILE)
+        for verdict in Verdict
+    ]
+    return report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE}))
+
+
+REPORTS = {
+    "empty": report(),
+    "one": report([judged("lstm_14_forward", *CASES["lstm_14_forward"])]),
+    "every verdict": every_verdict(),
+    "hostile": hostile(),
+    "many": many(),
+}
