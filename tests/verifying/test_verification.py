@@ -1,0 +1,255 @@
+"""Claims about verification: right implementations pass, wrong ones are named, nothing is hidden."""
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_suite import small_suite
+
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.executors.table import EXECUTORS
+from rnncli.formats import pb
+from rnncli.generating.generation import Plan as GenerationPlan
+from rnncli.generating.generation import generate
+from rnncli.judging.requirements import Requirements
+from rnncli.judging.rule import Rule
+from rnncli.judging.tolerance import Tolerance
+from rnncli.judging.verdict import Verdict
+from rnncli.judging.xfails import Xfails, parse_xfails
+from rnncli.vectors.pack import open_pack
+from rnncli.verifying.batch import Terms
+from rnncli.verifying.subject_spec import SubjectSpec
+from rnncli.verifying.verification import Plan, Shard, judge_all, select
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+NUMPY = SubjectSpec(kind="backend", name="numpy")
+
+
+def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
+    """A plan; options are those of the plan or of its terms."""
+    names = ("allow_refused", "stop_at_failure")
+    terms = Terms(
+        subject=subject,
+        rule=rule or Rule(),
+        xfails=parse_xfails(xfails, "xfails") if xfails else Xfails(),
+        **{name: options.pop(name) for name in names if name in options},
+    )
+    return Plan(pack=pack, terms=terms, **options)
+
+
+def verify(pack, subject=NUMPY, **options):
+    """The report."""
+    asked = plan(pack, subject, **options)
+    return judge_all(asked, select(asked), lambda _: None)
+
+
+def verdicts(report):
+    """Verdict by id."""
+    return {case.verdict.id: case.verdict.verdict for case in report.cases}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The pack of the small suite."""
+    folder = tmp_path_factory.mktemp("packs") / "small"
+    assert generate(GenerationPlan(suite=small_suite()), folder, lambda _: None).failed == []
+    return folder
+
+
+@pytest.fixture
+def results(small, tmp_path):
+    """The right results in a folder, as a device that needs no Python would leave them."""
+    for path in small.glob("test_*/test_data_set_0/output_*.pb"):
+        copy = tmp_path / "results" / path.relative_to(small)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return tmp_path / "results"
+
+
+def spoil(results, case_id, position=0):
+    """Change one element of an output."""
+    path = results / f"test_{case_id}/test_data_set_0/output_{position}.pb"
+    name, values = pb.read_named(path)
+    values = values.copy()
+    values.reshape(-1)[-1] += values.dtype.type(1)
+    path.write_bytes(pb.serialize(name, values))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "certified"])
+def test_our_backends_pass_the_committed_pack(backend):
+    """Every case passes, and none is skipped."""
+    report = verify(CORE, SubjectSpec(kind="backend", name=backend))
+
+    assert set(verdicts(report).values()) == {Verdict.PASS}
+    assert len(report.cases) == len(open_pack(CORE).manifest.cases)
+    assert not report.fails
+
+
+def test_native_arithmetic_passes_the_committed_pack():
+    """float32 sums stay well within the tolerances."""
+    report = verify(CORE, SubjectSpec(kind="backend", name="numpy", compute="native"))
+
+    assert not report.fails
+    assert 0 < report.total.margin < 0.5
+
+
+# What semantics.md says of each runtime, by the flags of the cases it shows in.
+DEVIATIONS = {
+    "onnxruntime": set(),
+    "openvino": {
+        "BackwardActivations",  # the backward direction is given the forward one's
+        "AlphaOrder",  # the same: this case is bidirectional
+        "Float64",  # computed in float32
+        "Peepholes",  # ignored
+        "InputForget",  # ignored
+    },
+}
+
+
+@pytest.mark.parametrize("runtime", DEVIATIONS)
+def test_runtimes_get_no_false_alarm(runtime):
+    """Whatever differs is a deviation that is known by name; nothing right is called wrong."""
+    report = verify(CORE, SubjectSpec(kind="runtime", name=runtime))
+    counts = Counter(verdicts(report).values())
+    differing = [c for c in report.cases if c.verdict.verdict is Verdict.DIFFERS]
+
+    assert counts[Verdict.PASS] > 40
+    assert counts[Verdict.CRASHED] == counts[Verdict.TIMEOUT] == 0
+    assert all(DEVIATIONS[runtime] & set(case.record["flags"]) for case in differing)
+    assert all(case.verdict.localisation for case in differing)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_verdicts_do_not_depend_on_who_works(small, executor):
+    """Two workers say what one says, in the same order."""
+    alone = verify(small)
+    together = verify(small, jobs=2, executor=executor)
+
+    def said(report):
+        return [replace(case.verdict, seconds=0.0) for case in report.cases]
+
+    assert said(together) == said(alone)
+
+
+def test_right_results_pass_and_a_wrong_one_differs(small, results):
+    """One element off by one is one case that differs, with where and by how much."""
+    spoil(results, "lstm_14_clip")
+    report = verify(small, SubjectSpec(kind="results", name=str(results)))
+    wrong = [case.verdict for case in report.cases if case.verdict.fails]
+
+    assert [verdict.id for verdict in wrong] == ["lstm_14_clip"]
+    assert wrong[0].verdict is Verdict.DIFFERS
+    assert wrong[0].outputs[0].differing == 1
+    assert wrong[0].margin > 100
+    assert report.fails
+
+
+def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
+    """An entry of the list excuses its case; when the case passes, the entry is news."""
+    spec = SubjectSpec(kind="results", name=str(results))
+    spoil(results, "lstm_14_clip")
+
+    assert not verify(small, spec, xfails="lstm_14_clip  their bug 12").fails
+    cured = verify(small, spec, xfails="lstm_14_clip  bug 12\nrnn_7_gates_* cured long ago")
+    assert {c.verdict.id for c in cured.cases if c.verdict.fails} == {
+        f"rnn_7_gates_{d}_{w}"
+        for d in ("forward", "bidirectional")
+        for w in ("inputs", "initializers")
+    }
+
+
+def test_refusals_fail_unless_allowed(small, results):
+    """A valid case without results is refused; a case that must be refused passes like that."""
+    shutil.rmtree(results / "test_lstm_14_clip")
+    spec = SubjectSpec(kind="results", name=str(results))
+    report = verify(small, spec)
+
+    assert verdicts(report)["lstm_14_clip"] is Verdict.REFUSED
+    assert verdicts(report)["lstm_14_shape"] is Verdict.PASS
+    assert report.fails
+    assert not verify(small, spec, allow_refused=True).fails
+
+
+def test_what_must_be_refused_and_runs_is_accepted(small, results):
+    """Outputs for an invalid node are silently wrong, and counted apart."""
+    folder = results / "test_lstm_14_shape" / "test_data_set_0"
+    folder.mkdir(parents=True)
+    (folder / "output_0.pb").write_bytes(pb.serialize("Y", np.zeros(3, np.float32)))
+    report = verify(small, SubjectSpec(kind="results", name=str(results)))
+
+    assert verdicts(report)["lstm_14_shape"] is Verdict.ACCEPTED
+    assert report.fails
+
+
+def test_the_first_failure_can_be_the_last(small, results):
+    """-x judges nothing after the first failure."""
+    spoil(results, "gru_14_gates_forward_inputs")
+    spec = SubjectSpec(kind="results", name=str(results))
+    report = verify(small, spec, stop_at_failure=True)
+
+    assert report.cases[-1].verdict.id == "gru_14_gates_forward_inputs"
+    assert len(report.cases) < len(verify(small, spec).cases)
+
+
+@pytest.mark.parametrize("of", [1, 3, 18])
+def test_shards_are_all_cases_once(small, of):
+    """Every case is in exactly one of n shards."""
+    shards = [list(verdicts(verify(small, shard=Shard(k, of)))) for k in range(1, of + 1)]
+
+    assert sorted(sum(shards, [])) == sorted(verdicts(verify(small)))
+
+
+def test_an_empty_shard_is_an_error(small):
+    """More shards than cases: somebody would be green for nothing."""
+    with pytest.raises(NothingSelected, match="shard 19/19 is empty"):
+        select(plan(small, shard=Shard(19, 19)))
+
+
+def test_requirements_skip_with_the_reason(small):
+    """What a subject cannot do is not held against it, and not hidden."""
+    required = Requirements.parse(["opset<=14,dtype=float32"])
+    report = verify(small, requirements=required)
+    skipped = [c.verdict for c in report.cases if c.verdict.verdict is Verdict.SKIPPED]
+
+    assert {verdict.id.split("_")[1] for verdict in skipped} == {"22"}
+    assert all("opset" in verdict.message or "dtype" in verdict.message for verdict in skipped)
+    assert not report.fails
+
+
+def test_too_few_cases_are_an_error(small):
+    """An almost empty run is not green either."""
+    required = Requirements.parse(["dtype=bfloat16"])
+
+    with pytest.raises(NothingSelected, match=r"1 cases to judge, at least 2 are due; 17 were"):
+        select(plan(small, requirements=required, min_cases=2))
+
+
+def test_a_pack_that_was_touched_is_refused(small, tmp_path):
+    """Unless it is trusted, which is said by an option."""
+    pack = Path(shutil.copytree(small, tmp_path / "pack"))
+    spoil(pack, "lstm_14_clip")
+
+    with pytest.raises(InvalidRequest, match=r"output_0\.pb is altered; --trust"):
+        select(plan(pack))
+    assert verdicts(verify(pack, trust=True))["lstm_14_clip"] is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize("path", ["nothing", "."])
+def test_what_is_no_pack_is_said_to_be_none(tmp_path, path):
+    """A missing folder, and one without a manifest."""
+    with pytest.raises(InvalidRequest, match="no pack of vectors"):
+        select(plan(tmp_path / path))
+
+
+def test_other_tolerances_can_be_asked_for(small, results):
+    """A profile or numbers replace the pack's, and the report says so."""
+    spoil(results, "lstm_14_clip")
+    spec = SubjectSpec(kind="results", name=str(results))
+    loose = verify(small, spec, rule=Rule(tolerance=Tolerance.parse(atol=["2"])))
+    strict = verify(small, spec, rule=Rule(profile="strict"))
+
+    assert (loose.fails, loose.rule) == (False, "atol 2")
+    assert (strict.fails, strict.rule) == (True, "profile strict")
