@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.backends import backend_named
-from rnncli.errors import InvalidRequest, RnncliError, Unsupported
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.formats.atomic import atomic_folder, require_replaceable
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.making import BACKENDS, make_vectors
@@ -25,7 +26,7 @@ from rnncli.vectors.pack import ONNX
 from rnncli.vectors.vector import WEIGHTS, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.generating.captures import Capture
@@ -137,33 +138,48 @@ def extract(
     """
     with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
-        records, left_out = [], []
-        for case in _cases(plan, captures):
-            (outcome,) = make_vectors([case])
-            if isinstance(outcome, Vector):
-                record, files = packed(outcome)
-                write_files(spool, files)
-                records.append(record)
-            elif isinstance(outcome, RnncliError):
-                left_out.append(outcome)
-            else:
-                raise outcome
-            done(1)
+        records, errors = _write_cases(_cases(plan, captures), spool, done)
         if not records:
-            raise _nothing_made(plan, left_out)
+            raise _nothing_made(plan, errors)
         manifest = in_layout(_header(plan, records), records, temporary, spool)
         if spool != temporary:
             shutil.rmtree(spool)
         for name, text in manifest.texts().items():
             (temporary / name).write_bytes(text.encode())
-    return Extraction(manifest, [f"left out: {error}" for error in left_out])
+    return Extraction(manifest, [f"left out: {error}" for error in errors])
+
+
+def _write_cases(
+    cases: Iterable[Captured], root: Path, done: Callable[[int], None]
+) -> tuple[list[dict[str, Any]], list[RnncliError]]:
+    """Return the records of those that can be made, and why the others cannot."""
+    records, errors = [], []
+    for case in cases:
+        outcome = _made(case)
+        if isinstance(outcome, Vector):
+            record, files = packed(outcome)
+            write_files(root, files)
+            records.append(record)
+        elif isinstance(outcome, RnncliError):
+            errors.append(outcome)
+        else:
+            raise outcome
+        done(1)
+    return records, errors
+
+
+def _made(case: Captured) -> Vector | Exception:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # the model's run has said them
+        (outcome,) = make_vectors([case])
+    return outcome
 
 
 def _nothing_made(plan: Plan, errors: Sequence[RnncliError]) -> RnncliError:
     """Return one error for all, of the kind that they have in common."""
     kind = Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
-    reasons = "; ".join(map(str, errors))
-    return kind(f"{plan.model}: no capture can become a case: {reasons}")
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
 
 
 def _header(plan: Plan, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

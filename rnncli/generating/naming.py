@@ -43,8 +43,10 @@ def ids_of(captures: Sequence[Capture]) -> list[str]:
 
 
 def _base(capture: Capture, taken: Collection[str]) -> str:
-    name = slug(capture.path[-1]) or slug(capture.occurrence.node.operator.type)
-    return name if name not in taken else _free(slug(capture.where) or name, taken)
+    name = slug(capture.path[-1])
+    if not name:
+        return _free(slug(capture.occurrence.node.operator.type), taken)
+    return name if name not in taken else _free(slug(capture.where), taken)
 
 
 def _free(wanted: str, taken: Collection[str]) -> str:

@@ -1,0 +1,197 @@
+"""Claims about `rnncli extract` as a user meets it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from gru_places import HELD, PLACES, WEIGHTS, text_of
+from real_models import PATHS, recorded
+
+from rnncli.formats.data_set import DataSet
+from rnncli.formats.onnx_folder import write_test_case
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1]>\n'
+GTCRN = PATHS["gtcrn_simple"]
+
+
+def saved(path, text):
+    """Write a model that is given as text."""
+    onnx.save(onnx.parser.parse_model(HEADER + text), path)
+    return path
+
+
+@pytest.fixture
+def scan(tmp_path):
+    """A model whose GRU runs four times."""
+    return saved(tmp_path / "scan.onnx", text_of("Scan", HELD))
+
+
+def test_a_model_becomes_a_pack(rnncli, scan, tmp_path):
+    """Standard output is data: a heading and a line; nothing on standard error."""
+    done = rnncli("extract", scan, "-o", tmp_path / "pack")
+    (row,) = done.rows
+
+    assert (done.code, done.err) == (0, "")
+    assert (row["suite"], row["cases"], row["layout"]) == ("extracted-scan", "4", "onnx")
+    assert row["digest"] == json.loads((tmp_path / "pack/manifest.json").read_text())["digest"]
+
+
+def test_json_is_one_object(rnncli, scan, tmp_path):
+    """What the table says."""
+    done = rnncli("extract", scan, "-o", tmp_path / "pack", "--json")
+
+    assert json.loads(done.out)["cases"] == 4
+
+
+def test_the_pack_is_a_target_of_the_other_commands(rnncli, scan, tmp_path):
+    """It is listed, inspected, converted, and run: each case agrees with its golden."""
+    pack = tmp_path / "pack"
+    rnncli("extract", scan, "-o", pack)
+    inspected = json.loads(rnncli("inspect", pack, "--json").out)
+
+    assert rnncli("list", pack, "-k", "gru").out.splitlines() == [
+        *("gru_1", "gru_1_2", "gru_1_3", "gru_1_4")
+    ]
+    assert (inspected["damaged"], inspected["weights"]) == ({}, {"initializers": 4})
+    assert rnncli("convert", pack, tmp_path / "npz", "--format", "npz").code == 0
+    ran = rnncli("run", pack, "--json", "--max-ulp", "0", "--atol", "0")
+    assert (ran.code, len(ran.out.splitlines())) == (0, 4)
+    assert rnncli("generate", "smoke", "-o", pack).code == 2
+
+
+def test_the_same_inputs_give_the_same_bytes(rnncli, tmp_path):
+    """Given or generated from the same seed; another seed gives others."""
+    inputs, _ = recorded(GTCRN)
+    np.savez(tmp_path / "in.npz", **inputs)
+    given = ["--inputs", tmp_path / "in.npz", "--node", "GRU_70*"]
+    made = ["--seed", 5, "--node", "GRU_70*"]
+    digests = [
+        rnncli("extract", GTCRN, "-o", tmp_path / f"pack{k}", *options).rows[0]["digest"]
+        for k, options in enumerate((given, given, made, made, ["--seed", 6, *made[2:]]))
+    ]
+
+    assert digests[0] == digests[1]
+    assert digests[2] == digests[3]
+    assert len(set(digests)) == 3
+
+
+def test_inputs_are_given_shaped_or_sized_as_in_run(rnncli, tmp_path):
+    """`-i`, `--shape` and `--dim` mean the same."""
+    text = """g (float[seq, batch, 3] X, float[1, 6, 3] W) => (float[d, batch, 2] out)
+    <float[1,6,2] R = {1,2,3,4,5,6,6,5,4,3,2,1}>
+    { "", out = GRU <hidden_size: int = 2> (X, W, R) }"""
+    model = saved(tmp_path / "m.onnx", text)
+    np.save(tmp_path / "W.npy", WEIGHTS["W"])
+    options = ["-i", f"W={tmp_path / 'W.npy'}"]
+    rnncli("extract", model, "-o", tmp_path / "dims", *options, "--dim", "seq=7,batch=3")
+    rnncli("extract", model, "-o", tmp_path / "shape", *options, "--shape", "X=7,3,3")
+    (by_dims,), (by_shape,) = (
+        json.loads((tmp_path / name / "manifest.json").read_text())["cases"]
+        for name in ("dims", "shape")
+    )
+
+    assert by_dims == by_shape
+    assert by_dims["sizes"] == {
+        "seq_length": 7, "batch_size": 3, "input_size": 3, "hidden_size": 2
+    }  # fmt: skip
+    assert by_dims["weights"] == "inputs"
+
+
+def test_test_data_sets_are_what_it_runs_on(rnncli, tmp_path):
+    """A model-zoo folder has inputs of its own; `--data-set` takes one of them."""
+    sets = [DataSet(inputs={"X": WEIGHTS["X"] * k}) for k in (1, 2, 3)]
+    model = onnx.parser.parse_model(HEADER + text_of("graph", HELD)).SerializeToString()
+    write_test_case(tmp_path / "zoo", sets, {"model.onnx": model})
+    rnncli("extract", tmp_path / "zoo", "-o", tmp_path / "all")
+    rnncli("extract", tmp_path / "zoo", "-o", tmp_path / "one", "--data-set", 1)
+
+    assert rnncli("list", tmp_path / "all").out.split() == ["gru_0", "gru_0_2", "gru_0_3"]
+    assert rnncli("list", tmp_path / "one").out.split() == ["gru_0"]
+    suite = json.loads((tmp_path / "one" / "manifest.json").read_text())["suite"]
+    assert suite == "extracted-zoo"
+
+
+def test_limits_warn_and_name_their_option(rnncli, scan, tmp_path):
+    """Less than everything is still a success."""
+    done = rnncli("extract", scan, "-o", tmp_path / "pack", "--max-cases", 3)
+
+    assert (done.code, done.rows[0]["cases"]) == (0, "3")
+    assert done.err == "warning: 1 further executions left out by --max-cases 3\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--node", "GRU_11"], (5, "no recurrent node 'GRU_11'; did you mean 'GRU_1'?")),
+        (["--max-bytes", "100"], (5, "up to 296 bytes, more than --max-bytes 100")),
+        (["--profile", "stric"], (2, "did you mean 'strict'")),
+        (["--profile", "exact"], (2, "no capture can become a case: gru_1: profile 'exact'")),
+        (["--max-bytes", "3G"], (2, "at most 2000000000 bytes, got '3G'")),
+        (["--max-bytes", "much"], (2, "expected a size such as 200M, got 'much'")),
+        (["--max-cases", "0"], (2, "x>=1")),
+        (["--data-set", "0"], (2, "--data-set 0, but it has no test data sets")),
+        (["--shape", "Y=1"], (2, "no input 'Y' to give a shape")),
+    ],
+)
+def test_a_wrong_request_writes_nothing(rnncli, scan, tmp_path, options, wanted):
+    """The exit code tells what kind of wrong, the line says what."""
+    done = rnncli("extract", scan, "-o", tmp_path / "pack", *options)
+
+    assert (done.code, done.out) == (wanted[0], "")
+    assert wanted[1] in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["scan.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("lstm_14_peepholes", (2, "is a config of one operator; `extract` is for models")),
+        ("nothing.onnx", (2, "nothing.onnx: no such file")),
+        ("none.onnx", (5, "none.onnx: has no recurrent node")),
+    ],
+)
+def test_what_has_no_recurrent_node_is_refused(rnncli, tmp_path, monkeypatch, target, wanted):
+    """One line that names it."""
+    saved(tmp_path / "none.onnx", "g (float[2] x) => (float[2] y) { y = Identity (x) }")
+    monkeypatch.chdir(tmp_path)
+    done = rnncli("extract", target, "-o", "pack")
+
+    assert (done.code, len(done.err.splitlines())) == (wanted[0], 1)
+    assert wanted[1] in done.err
+
+
+def test_a_foreign_folder_is_found_before_the_model_runs(rnncli, tmp_path):
+    """Nobody waits for a run whose result has no place."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    done = rnncli("extract", tmp_path / "no-such.onnx", "-o", tmp_path / "full")
+
+    assert done.code == 2
+    assert "the folder holds other files" in done.err
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_node_is_named_as_inspect_names_it(rnncli, tmp_path, place):
+    """What `inspect` prints as its place can be pasted after `--node`."""
+    model = saved(tmp_path / "m.onnx", text_of(place, HELD))
+    nodes = json.loads(rnncli("inspect", model, "--json").out)["recurrent_nodes"]
+    done = rnncli("extract", model, "-o", tmp_path / "pack", "--node", nodes[0]["where"])
+
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_terminal_sees_progress(scan, tmp_path):
+    """On standard error, and gone when it is done."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "rnncli", "extract", scan, "-o", tmp_path / "pack"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, check=False)
+    os.close(follower)
+
+    assert done.returncode == 0
+    assert b"cases" in os.read(leader, 1 << 16)
+    os.close(leader)
