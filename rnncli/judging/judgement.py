@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.error_map import error_map
-from rnncli.judging.margins import errors_of, histogram
+from rnncli.judging.margins import errors_of, histogram, problem_of
 from rnncli.judging.residual import localise
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import CaseVerdict, Element, OutputVerdict, Verdict
-from rnncli.numerics import dtype_of, ulp_distance
+from rnncli.numerics import ulp_distance
 from rnncli.vectors.attempt import Status
 
 if TYPE_CHECKING:
@@ -131,22 +130,6 @@ def _missing(got: Tensors) -> str:
 
 
 _NAMED = 8
-
-
-def problem_of(got: Array, wanted: Array) -> str:
-    """Return why an output cannot be compared: its dtype or its shape; "" when it can."""
-    if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
-        return f"dtype is {dtype}, wanted {_dtype(wanted)}"
-    if got.shape != wanted.shape:
-        return f"shape is {list(got.shape)}, wanted {list(wanted.shape)}"
-    return ""
-
-
-def _dtype(values: Array) -> str:
-    try:
-        return dtype_of(values).name
-    except InvalidRequest:  # of no tensor
-        return str(values.dtype)
 
 
 def _worst(errors: Errors, got: Array, wanted: Array, tolerance: Array) -> Element:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rnncli.errors import InvalidRequest
 from rnncli.judging.verdict import MARGIN_EDGES
-from rnncli.numerics import ulp_distance
+from rnncli.numerics import dtype_of, ulp_distance
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
@@ -25,6 +26,22 @@ class Errors(NamedTuple):
 
     absolute: Array
     margin: Array
+
+
+def problem_of(got: Array, wanted: Array) -> str:
+    """Return why an output cannot be compared: its dtype or its shape; "" when it can."""
+    if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
+        return f"dtype is {dtype}, wanted {_dtype(wanted)}"
+    if got.shape != wanted.shape:
+        return f"shape is {list(got.shape)}, wanted {list(wanted.shape)}"
+    return ""
+
+
+def _dtype(values: Array) -> str:
+    try:
+        return dtype_of(values).name
+    except InvalidRequest:  # of no tensor
+        return str(values.dtype)
 
 
 def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0) -> Errors:

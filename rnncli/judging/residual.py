@@ -13,14 +13,13 @@ import numpy as np
 
 from rnncli.judging.derivation import of_directions
 from rnncli.judging.error_model.trajectory import Trajectory, in_order
-from rnncli.judging.margins import errors_of
+from rnncli.judging.margins import errors_of, problem_of
 from rnncli.judging.node import canonical, output_rows, recurrence_of
 from rnncli.judging.one_step import predicted, step_tolerances
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.shortened import window
 from rnncli.judging.suspicions import Suspicion, suspicions, turned
 from rnncli.judging.verdict import Localisation
-from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction
@@ -52,9 +51,7 @@ def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Locali
     rows = output_rows(operator_named(vector.record["operator"])).values()
     row = next(row for row in rows if row.role == "Y")
     wanted, got = vector.answers.outputs.get(row.name), outputs.get(row.name)
-    if wanted is None or got is None or not wanted.size:
-        return None
-    if got.shape != wanted.shape or dtype_of(got) != dtype_of(wanted):
+    if wanted is None or got is None or problem_of(got, wanted) or not wanted.size:
         return None
     tolerance = rule.answers(vector).tolerances[row.name]
     margin = errors_of(got, wanted, tolerance, rule.max_ulp(row.name)).margin
@@ -232,7 +229,7 @@ def _overflowed(path: Trajectory) -> Array:
 
     The implementation may have gone on with what it was, and that is not known.
     """
-    found: Array = np.isinf(path.H[:, :-1]).any(axis=3)
+    found = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
     found[:, 0] = False
     return found
 

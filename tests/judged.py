@@ -1,0 +1,57 @@
+"""Vectors to judge by, and implementations of them that are sound, or wrong in a known way."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from emulation import WIDE
+from small_suite import small_suite
+
+from rnncli.generating.making import make_vectors
+from rnncli.judging.node import attributes_of, recurrence_of
+from rnncli.operators import operator_named
+from rnncli.operators.binding import unbind
+from rnncli.recurrence.recurrence import Result
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.vectors.pack import open_pack
+
+CORE = Path(__file__).parents[1] / "vectors" / "core"
+
+
+@cache
+def core():
+    """The committed vectors by id."""
+    return {vector.id: vector for vector in open_pack(CORE).vectors()}
+
+
+def vectors_of(*cases):
+    """Make vectors of cases, each the YAML of one; the first has the id `0`, or begins with it."""
+    text = "suite: some\nsummary: Some.\nseed: 3\ngolden: float64\ncases:\n"
+    text += "".join(f"  case_{k}: {case}\n" for k, case in enumerate(cases))
+    found = list(make_vectors(small_suite(text).entries))
+    for vector in found:
+        if isinstance(vector, Exception):
+            raise vector
+    return found
+
+
+def ran(outputs, seconds=0.0):
+    """An attempt that ran."""
+    return Attempt(Status.RAN, dict(outputs), seconds=seconds)
+
+
+def outputs_of(vector, result):
+    """Return a recurrence's result as the outputs of a vector."""
+    record = vector.record
+    operator = operator_named(record["operator"])
+    return unbind(operator, attributes_of(record), record["outputs"], result)
+
+
+def computed(vector, change=lambda recurrence: recurrence, implementation="term-by-term"):
+    """Evaluate a vector's recurrence, or a changed one, in its own precision."""
+    return outputs_of(vector, WIDE[implementation].run(change(recurrence_of(vector))))
+
+
+def joined(first, second):
+    """Return the result of some steps, and of those that follow."""
+    return Result(np.concatenate((first.Y, second.Y)), second.last)

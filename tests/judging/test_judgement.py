@@ -1,0 +1,345 @@
+"""Verdicts on attempts."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from judged import computed, core, ran, vectors_of
+from small_suite import small_suite
+
+from rnncli.generating.making import make_vectors
+from rnncli.judging.judgement import judge
+from rnncli.judging.verdict import MARGIN_EDGES, Verdict
+from rnncli.numerics import ulp_distance
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.vectors.vector import Answers
+
+LSTM = "lstm_14_initial"
+TOLERANCE = 2.0**-8
+
+
+def dyadic(case_id=LSTM):
+    """A vector whose answers and tolerances make every multiple of a tolerance exact."""
+    vector = core()[case_id]
+    answers = Answers(
+        {name: np.rint(values * 64) / 64 for name, values in vector.answers.outputs.items()},
+        {
+            name: np.full(values.shape, TOLERANCE, np.float32)
+            for name, values in vector.answers.outputs.items()
+        },
+    )
+    return replace(vector, answers=answers, alternatives={})
+
+
+def outputs_of(vector):
+    """Copies of what must come out."""
+    return {name: values.copy() for name, values in vector.answers.outputs.items()}
+
+
+def moved(vector, name, index, tolerances):
+    """Outputs with one element off by so many tolerances."""
+    found = outputs_of(vector)
+    found[name][index] += tolerances * TOLERANCE
+    return found
+
+
+@pytest.mark.parametrize("case_id", core())
+def test_goldens_pass_with_margin_0(case_id):
+    """Nothing differs, nothing is worst, every element is in the first bin."""
+    vector = core()[case_id]
+    found = judge(vector, ran(vector.answers.outputs, seconds=1.5))
+
+    assert (found.id, found.verdict, found.margin) == (case_id, Verdict.PASS, 0)
+    assert (found.seconds, found.message, found.fails) == (1.5, "", False)
+    assert found.localisation is found.error_map is None
+    assert [output.name for output in found.outputs] == vector.record["outputs"]
+    for output in found.outputs:
+        assert (output.verdict, output.differing, output.worst) == (Verdict.PASS, 0, None)
+        assert (output.max_abs, output.max_ulp) == (0, 0)
+        assert output.histogram == (output.size, *[0] * len(MARGIN_EDGES))
+
+
+@pytest.mark.parametrize("tolerances", [0.25, 0.5, 1, 1.5, 4, 250])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_error_of_k_tolerances_has_margin_k(tolerances, sign):
+    """Up to 1 it passes; the worst element is where it was put."""
+    vector, index = dyadic(), (2, 0, 1, 3)
+    found = judge(vector, ran(moved(vector, "Y", index, sign * tolerances)))
+    output = found.outputs[0]
+
+    passes = tolerances <= 1
+    assert found.verdict is (Verdict.PASS if passes else Verdict.DIFFERS)
+    assert found.margin == output.margin == tolerances
+    assert output.differing == (not passes)
+    assert output.max_abs == tolerances * TOLERANCE
+    wanted = float(vector.answers.outputs["Y"][index])
+    assert output.worst.index == index
+    assert output.worst.got == wanted + sign * tolerances * TOLERANCE
+    assert (output.worst.wanted, output.worst.tolerance) == (wanted, TOLERANCE)
+    assert [each.verdict for each in found.outputs[1:]] == [Verdict.PASS, Verdict.PASS]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_every_number_is_what_a_loop_over_elements_finds(dtype):
+    """Counts, margins, distances and histogram, on errors from 0 to thousands of tolerances."""
+    (vector,) = vectors_of(
+        f"{{op: GRU-22, dtype: {dtype}, attributes: {{direction: bidirectional}},"
+        " sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5},"
+        " inputs: {sequence_lens: lengths}}"
+    )
+    generator = np.random.default_rng(1)
+    got = {}
+    for name, values in vector.answers.outputs.items():
+        factor = 10.0 ** generator.uniform(-3, 4, values.shape) * generator.integers(0, 2)
+        off = factor * vector.answers.tolerances[name]
+        got[name] = (values.astype(np.float64) + off).astype(values.dtype)
+    got["Y"].reshape(-1)[7] = np.nan
+
+    for output in judge(vector, ran(got)).outputs:
+        g, w = got[output.name].reshape(-1), vector.answers.outputs[output.name].reshape(-1)
+        tolerance = vector.answers.tolerances[output.name].reshape(-1)
+        errors = [
+            0.0 if a == b else math.inf if math.isnan(a) else abs(a - b)
+            for a, b in zip(map(float, g), map(float, w), strict=True)
+        ]
+        margins = [
+            0.0 if e == 0 else e / float(t) if t else math.inf
+            for e, t in zip(errors, tolerance, strict=True)
+        ]
+        assert output.size == len(errors)
+        assert output.max_abs == max(errors)
+        assert output.margin == max(margins)
+        assert output.differing == sum(
+            not e <= float(t) for e, t in zip(errors, tolerance, strict=True)
+        )
+        assert output.max_ulp == ulp_distance(g, w).max()
+        edges = zip([-1.0, *MARGIN_EDGES], [*MARGIN_EDGES, math.inf], strict=True)
+        assert output.histogram == tuple(
+            sum(low < m <= high for m in margins) for low, high in edges
+        )
+        if max(errors):
+            position = np.ravel_multi_index(
+                output.worst.index, vector.answers.outputs[output.name].shape
+            )
+            assert margins[position] == max(margins)
+
+
+def test_the_worst_of_what_must_be_exact_is_the_farthest():
+    """Several margins are infinite; the one that is farthest off is shown."""
+    vector = core()["lstm_14_ragged"]
+    padding = np.argwhere(vector.answers.tolerances["Y"] == 0)
+    near, far = map(tuple, padding[[0, -1]])
+    found = outputs_of(vector)
+    found["Y"][near], found["Y"][far] = 1e-3, 5.0
+
+    output = judge(vector, ran(found)).outputs[0]
+
+    assert (output.margin, output.differing) == (math.inf, 2)
+    assert output.worst.index == far
+    assert output.worst.tolerance == 0
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(-0.0, Verdict.PASS), (1e-38, Verdict.DIFFERS)])
+def test_padding_must_be_zero_of_either_sign(value, verdict):
+    """Tolerance 0 means exactly equal."""
+    vector = core()["gru_14_ragged"]
+    found = outputs_of(vector)
+    found["Y"][vector.answers.tolerances["Y"] == 0] = value
+
+    assert judge(vector, ran(found)).verdict is verdict
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_differs_infinitely(value):
+    """One NaN among right values is a failure that no tolerance covers."""
+    vector = core()[LSTM]
+    found = outputs_of(vector)
+    found["Y_c"][0, 2, 4] = value
+
+    verdict = judge(vector, ran(found))
+
+    assert (verdict.verdict, verdict.margin) == (Verdict.DIFFERS, math.inf)
+    assert verdict.outputs[2].worst.index == (0, 2, 4)
+    assert verdict.record()["margin"] == "inf"
+
+
+def test_nan_is_matched_by_nan_only():
+    """A vector of NaN passes with them, and differs where they were swallowed."""
+    (vector,) = vectors_of(
+        "{op: RNN-14, sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 3},"
+        " inputs: {X: {special: [2, nan]}}}"
+    )
+    assert np.isnan(vector.answers.outputs["Y"]).any()
+    swallowed = {name: np.nan_to_num(t) for name, t in vector.answers.outputs.items()}
+
+    assert judge(vector, ran(vector.answers.outputs)).verdict is Verdict.PASS
+    assert judge(vector, ran(swallowed)).verdict is Verdict.DIFFERS
+
+
+def without(outputs, name):
+    """Leave one out."""
+    return {each: values for each, values in outputs.items() if each != name}
+
+
+Y, Y_H = "Y", "Y_h"
+# what an implementation does to its outputs -> problems by output
+WRONG = {
+    "nothing": (lambda _: {}, dict.fromkeys(("Y", "Y_h", "Y_c"), "is missing; nothing came out")),
+    "missing": (lambda o: without(o, Y_H), {Y_H: "is missing; there is Y, Y_c"}),
+    "extra": (lambda o: {"Z": o[Y], **o}, {"Z": "was not asked for"}),
+    "misnamed": (
+        lambda o: {"y_h": o[Y_H], **without(o, Y_H)},
+        {Y_H: "is missing; there is y_h, Y, Y_c", "y_h": "was not asked for"},
+    ),
+    "transposed": (
+        lambda o: {**o, Y: o[Y].swapaxes(1, 2)},
+        {Y: "shape is [4, 3, 1, 5], wanted [4, 1, 3, 5]"},
+    ),
+    "flat": (lambda o: {**o, Y: o[Y].reshape(-1)}, {Y: "shape is [60], wanted [4, 1, 3, 5]"}),
+    "scalar": (lambda o: {**o, Y: np.float32(1)[None][0]}, {Y: "shape is [], wanted [4, 1, 3, 5]"}),
+    "wide": (
+        lambda o: {**o, Y: o[Y].astype(np.float64)},
+        {Y: "dtype is float64, wanted float32"},
+    ),
+    "text": (lambda o: {**o, Y: o[Y].astype(str)}, {Y: "dtype is string, wanted float32"}),
+    "dates": (
+        lambda o: {**o, Y: np.zeros(o[Y].shape, "M8[s]")},
+        {Y: "dtype is datetime64[s], wanted float32"},
+    ),
+    "objects": (
+        lambda o: {**o, Y: np.full(o[Y].shape, None)},
+        {Y: "dtype is string, wanted float32"},
+    ),
+    "records": (
+        lambda o: {**o, Y: np.zeros(2, [("a", "f4")])},
+        {Y: "dtype is [('a', '<f4')], wanted float32"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_compared_is_said_in_words(what):
+    """Missing, extra, misnamed, misshapen, mistyped; the other outputs are judged as ever."""
+    change, problems = WRONG[what]
+    vector = core()[LSTM]
+    found = judge(vector, ran(change(outputs_of(vector))))
+
+    assert found.verdict is Verdict.DIFFERS
+    assert {each.name: each.problem for each in found.outputs if each.problem} == problems
+    for output in found.outputs:
+        right = output.name not in problems
+        assert output.verdict is (Verdict.PASS if right else Verdict.DIFFERS)
+    assert found.error_map is None
+
+
+def test_thousands_of_outputs_are_not_all_listed():
+    """A message stays readable."""
+    vector = core()[LSTM]
+    many = {f"o{k}": np.zeros(1) for k in range(5000)}
+
+    assert len(judge(vector, ran(many)).outputs[0].problem) < 80
+
+
+def test_permuted_names_differ():
+    """Y_h under the name of Y_c is a wrong value, not a missing one."""
+    vector = core()[LSTM]
+    outputs = outputs_of(vector)
+    outputs["Y_h"], outputs["Y_c"] = outputs["Y_c"], outputs["Y_h"]
+
+    found = judge(vector, ran(outputs))
+
+    assert [each.verdict for each in found.outputs] == ["pass", "differs", "differs"]
+
+
+def test_the_order_of_outputs_means_nothing():
+    """They are known by their names."""
+    vector = core()[LSTM]
+
+    assert judge(vector, ran(reversed(outputs_of(vector).items()))).verdict is Verdict.PASS
+
+
+WITH_READINGS = [case_id for case_id, vector in core().items() if vector.alternatives]
+
+
+@pytest.mark.parametrize("case_id", WITH_READINGS)
+def test_another_readings_answers_are_acceptable(case_id):
+    """All of its outputs, within that reading's own tolerances; it is named, and no failure."""
+    vector = core()[case_id]
+    for reading, answers in vector.alternatives.items():
+        found = judge(vector, ran(answers.outputs))
+
+        assert (found.verdict, found.reading, found.fails) == (Verdict.ACCEPTABLE, reading, False)
+        assert {(o.verdict, o.reading) for o in found.outputs} == {(Verdict.ACCEPTABLE, reading)}
+        assert found.margin == 0
+
+
+LITERAL = [
+    case_id for case_id in WITH_READINGS if "recurrence=literal" in core()[case_id].alternatives
+]
+
+
+@pytest.mark.parametrize("case_id", LITERAL)
+def test_half_a_reading_differs(case_id):
+    """Y of one reading and the last states of another: no implementation reads like that."""
+    vector = core()[case_id]
+    mixed = {
+        **vector.answers.outputs,
+        "Y": vector.alternatives["recurrence=literal"].outputs["Y"],
+    }
+
+    found = judge(vector, ran(mixed))
+
+    assert (found.verdict, found.reading) == (Verdict.DIFFERS, "")
+    assert {output.reading for output in found.outputs} == {""}
+
+
+def rejected():
+    """The vector of the small suite that must be refused."""
+    return next(iter(make_vectors([small_suite().entry("lstm_14_shape")])))
+
+
+ENDS = [
+    (Status.REFUSED, Verdict.REFUSED, Verdict.PASS),
+    (Status.CRASHED, Verdict.CRASHED, Verdict.CRASHED),
+    (Status.TIMEOUT, Verdict.TIMEOUT, Verdict.TIMEOUT),
+    (Status.SKIPPED, Verdict.SKIPPED, Verdict.SKIPPED),
+]
+
+
+@pytest.mark.parametrize(("status", "valid", "invalid"), ENDS)
+def test_how_an_attempt_ended_is_its_verdict(status, valid, invalid):
+    """With its message; refusing is right only where it must be."""
+    attempt = Attempt(status, message="no such thing", seconds=2.0)
+    for vector, verdict in ((core()[LSTM], valid), (rejected(), invalid)):
+        found = judge(vector, attempt)
+
+        assert (found.verdict, found.message, found.seconds) == (verdict, "no such thing", 2.0)
+        assert found.outputs == ()
+
+
+def test_an_invalid_vector_that_ran_is_accepted():
+    """Whatever came out; the message says what is wrong with it."""
+    found = judge(rejected(), ran({"Y": np.zeros(3)}))
+
+    assert (found.verdict, found.fails) == (Verdict.ACCEPTED, True)
+    assert "W must be [1, 20, 3]" in found.message
+
+
+def test_sound_implementations_pass():
+    """What rounds otherwise is within the tolerances, with a margin above 0."""
+    for vector in core().values():
+        found = judge(vector, ran(computed(vector, implementation="in-pairs")))
+        assert found.verdict is Verdict.PASS
+        assert found.margin < 0.7
+
+
+def test_a_case_that_differs_is_located():
+    """Y is there, so the residual check says where it goes wrong."""
+    vector = core()[LSTM]
+    found = outputs_of(vector)
+    found["Y"][1, 0, 2, 3] += 0.25
+
+    located = judge(vector, ran(found)).localisation
+
+    assert (located.t, located.direction, located.batch, located.unit) == (1, 0, 2, 3)
