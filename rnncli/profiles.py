@@ -140,6 +140,12 @@ _ROWS = (
         ka=0.5,
     ),
     Profile(
+        "relative",
+        "float32 accumulation; activations right to the last bits in their tails, too, where the"
+        " other profiles allow an absolute error",
+        ka=0.0,
+    ),
+    Profile(
         "dtype-accumulator",
         "sums in the tensors' own dtype, as float16 and bfloat16 hardware without wide sums",
         accumulator="dtype",

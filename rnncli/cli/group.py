@@ -33,6 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.generate:generate",
         "Write the conformance vectors of a suite as a pack.",
     ),
+    "verify": (
+        "rnncli.cli.verify:verify",
+        "Judge an implementation against a pack of conformance vectors.",
+    ),
     "extract": (
         "rnncli.cli.extract:extract",
         "Write the recurrent nodes of a model, as they run in it, as a pack.",
@@ -57,6 +61,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("rnncli.cli.bench:bench", "Measure speed, as ratios within one run."),
     "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
     "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
+    "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
     "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
     "schema": (
         "rnncli.cli.schema:schema",

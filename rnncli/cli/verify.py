@@ -187,10 +187,11 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     rnncli verify vectors/core --backend numpy --compute native --profile strict
     """
     from rnncli.reports.progress import progress_bar
-    from rnncli.reports.verification import show_report, write_reports
+    from rnncli.reports.verification import check_reports, show_report, write_reports
     from rnncli.verifying.verification import judge_all, select
 
     files = {name: options.pop(name) for name in ("junit", "markdown", "html")}
+    check_reports(files)
     as_json = options.pop("as_json")
     plan = _plan(pack, options)
     selected = select(plan)
