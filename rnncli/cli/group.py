@@ -63,10 +63,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
     "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
     "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
-    "schema": (
-        "rnncli.cli.schema:schema",
-        "Write the JSON Schema of configs, suites or manifests.",
-    ),
+    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
 }
 
 

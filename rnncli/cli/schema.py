@@ -17,7 +17,9 @@ SCHEMAS = {
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
 @click.option("-o", "--output", default="", metavar="FILE", help="Write it there, not to stdout.")
 def schema(of: str, output: str) -> None:
-    """Write the JSON Schema of configs, suites, manifests, or the lines of `rnncli verify --json`.
+    """Write the JSON Schema of what is read or printed.
+
+    Of configs, suites, manifests, or the lines of `rnncli verify --json`.
 
     Editors use the first two to complete and check YAML, readers of packs and of verifications the
     others: they ship as specs/schema.json and specs/{suite,manifest,verification}.schema.json.
