@@ -9,6 +9,7 @@ Position K of a tolerance is that of its output; every tensor also carries its o
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import onnx
@@ -24,7 +25,7 @@ from rnncli.vectors.manifest import sha256
 from rnncli.vectors.vector import READINGS, Answers, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
 
@@ -75,31 +76,69 @@ def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
     }
 
 
-def read_vector(folder: Path, record: Mapping[str, Any]) -> Vector:
-    """Read a vector back from its folder.
+class StoredVector(Vector):
+    """A vector in its folder; each part is read when it is first asked for.
 
     Args:
         folder: the case's.
         record: what the manifest says of it.
 
     Raises:
-        UnreadableFile: a file is missing or damaged.
+        UnreadableFile: from any part, when a file is missing or damaged.
     """
-    with reading(folder / MODEL):
-        model = (folder / MODEL).read_bytes()
-        held = _initializers(model)
-    fed = dict(_read(folder / DATA_SET, "input"))
-    return Vector(
-        id=record["id"],
-        model=model,
-        inputs=_in_order({**fed, **held}, record["inputs"]),
-        initializers=tuple(held),
-        answers=_read_answers(folder / DATA_SET),
-        alternatives={
-            name: _read_answers(folder / READINGS / name) for name in record["alternatives"]
-        },
-        record=record,
-    )
+
+    def __init__(self, folder: Path, record: Mapping[str, Any]) -> None:
+        vars(self).update(id=record["id"], folder=folder, record=record)
+
+    @cached_property
+    def model(self) -> bytes:
+        """The model's file."""
+        path = self._path(MODEL)
+        with reading(path):
+            return path.read_bytes()
+
+    @cached_property
+    def initializers(self) -> tuple[str, ...]:
+        """The names of the inputs that the model holds."""
+        return tuple(self._held)
+
+    @cached_property
+    def inputs(self) -> Tensors:
+        """The inputs, in the record's order."""
+        names = self.record["inputs"]
+        fed = _read(self._path(DATA_SET), "input", len(names) - len(self._held))
+        found = {**fed, **self._held}
+        if set(found) != set(names):
+            raise UnreadableFile(
+                f"{self._path('')}: holds inputs {', '.join(found)}, not {', '.join(names)}"
+            )
+        return {name: found[name] for name in names}
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What must come out."""
+        return self._answers(DATA_SET)
+
+    @cached_property
+    def alternatives(self) -> Mapping[str, Answers]:
+        """What comes out under other readings."""
+        return {name: self._answers(f"{READINGS}/{name}") for name in self.record["alternatives"]}
+
+    @cached_property
+    def _held(self) -> Tensors:
+        if self.record["weights"] == "inputs":
+            return {}
+        with reading(self._path(MODEL)):
+            return _initializers(self.model)
+
+    def _answers(self, folder: str) -> Answers:
+        count = len(self.record["outputs"]) if self.record["expect"] == "result" else 0
+        path = self._path(folder)
+        return Answers(_read(path, "output", count), _read(path, "tolerance", count))
+
+    def _path(self, below: str) -> Path:
+        folder: Path = vars(self)["folder"]
+        return folder / below
 
 
 def _initializers(model: bytes) -> Tensors:
@@ -110,16 +149,5 @@ def _initializers(model: bytes) -> Tensors:
     return {each.name: normalised(numpy_helper.to_array(each)) for each in graph.initializer}
 
 
-def _in_order(tensors: Tensors, names: list[str]) -> Tensors:
-    if set(tensors) != set(names):
-        raise UnreadableFile(f"the case holds inputs {', '.join(tensors)}, not {', '.join(names)}")
-    return {name: tensors[name] for name in names}
-
-
-def _read_answers(folder: Path) -> Answers:
-    return Answers(dict(_read(folder, "output")), dict(_read(folder, "tolerance")))
-
-
-def _read(folder: Path, role: str) -> Iterator[tuple[str, Any]]:
-    for k in range(len(list(folder.glob(f"{role}_*.pb")))):
-        yield pb.read_named(folder / f"{role}_{k}.pb")
+def _read(folder: Path, role: str, count: int) -> Tensors:
+    return dict(pb.read_named(folder / f"{role}_{k}.pb") for k in range(count))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.cases.selection import Selection
 from rnncli.errors import InvalidRequest, NothingSelected, UnreadableFile, did_you_mean
 from rnncli.formats import read_tensors
-from rnncli.vectors.case_folder import folder_of, read_vector
+from rnncli.vectors.case_folder import StoredVector, folder_of
 from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
 from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, Answers, Vector
 
@@ -63,12 +63,10 @@ class Pack:
         Raises:
             InvalidRequest: there is none of that id.
         """
-        known = {record["id"]: record for record in self.manifest.cases}
-        if case_id not in known:
-            raise InvalidRequest(
-                f"{self.folder}: no case '{case_id}'{did_you_mean(case_id, known)}"
-            )
-        return known[case_id]
+        if case_id not in self._by_id:
+            hint = did_you_mean(case_id, self._by_id)
+            raise InvalidRequest(f"{self.folder}: no case '{case_id}'{hint}")
+        return self._by_id[case_id]
 
     def select(self, expression: str) -> list[Mapping[str, Any]]:
         """Return the records of the cases an expression selects, as `Suite.select` does.
@@ -86,18 +84,22 @@ class Pack:
         return chosen
 
     def read(self, record: Mapping[str, Any]) -> Vector:
-        """Read one vector.
+        """Return one vector; of a folder, each part is read when it is asked for.
 
         Raises:
             UnreadableFile: it is missing or damaged.
         """
         if self.layout == ONNX:
-            return read_vector(self.folder / folder_of(record["id"]), record)
+            return StoredVector(self.folder / folder_of(record["id"]), record)
         return _vector(record, self._groups.get(record["id"], {}))
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield (path, what is wrong) of every file that is not what its checksum says."""
         return differences(self.manifest.sums(), self.folder)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Mapping[str, Any]]:
+        return {record["id"]: record for record in self.manifest.cases}
 
     @cached_property
     def _groups(self) -> dict[str, Tensors]:

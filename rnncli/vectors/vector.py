@@ -29,9 +29,11 @@ class Answers:
     tolerances: Tensors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Vector:
     """One case of a pack.
+
+    One that is read back (`case_folder.StoredVector`) reads each part when it is first asked for.
 
     Attributes:
         id: unique in its pack.
