@@ -10,7 +10,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import UnreadableFile
@@ -219,8 +218,8 @@ def _check(record: Any, fields: Mapping[str, Field], what: str) -> None:
 
 def _check_path(path: str) -> None:
     """Refuse a path that leads out of the pack."""
-    parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+    parts = path.split("/")
+    if not path or "" in parts or ".." in parts or "\\" in path or "\0" in path:
         raise UnreadableFile(f"lists {path!r}, which is no path within the pack")
 
 
