@@ -1,17 +1,17 @@
 """Vectors to judge by, and implementations of them that are sound, or wrong in a known way."""
 
+import warnings
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 from emulation import WIDE
 from small_suite import small_suite
 
+from rnncli.errors import RnncliWarning
 from rnncli.generating.making import make_vectors
 from rnncli.judging.node import attributes_of, recurrence_of
-from rnncli.operators import operator_named
-from rnncli.operators.binding import unbind
-from rnncli.recurrence.recurrence import Result
+from rnncli.operators import OPERATORS, operator_named
+from rnncli.operators.binding import bind, unbind
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.pack import open_pack
 
@@ -52,6 +52,11 @@ def computed(vector, change=lambda recurrence: recurrence, implementation="term-
     return outputs_of(vector, WIDE[implementation].run(change(recurrence_of(vector))))
 
 
-def joined(first, second):
-    """Return the result of some steps, and of those that follow."""
-    return Result(np.concatenate((first.Y, second.Y)), second.last)
+def bound(node):
+    """Bind a generated node, all outputs asked for; surplus alpha and beta are allowed here."""
+    row = OPERATORS[node.operator]
+    names = [output.name for output in row.outputs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)
+        readings = {**row.readings, **node.readings}
+        return bind(row, node.attributes, node.inputs, names, readings)

@@ -41,7 +41,7 @@ def predicted(path: Trajectory) -> Array:
         if path.recurrence.cell.states == 1:
             found = step(_parameters(path), _inputs(path), (path.H[:, :-1],))[0]
         else:
-            found = np.stack([h for h, _ in _lstm_steps(path)], axis=1)
+            found = _lstm_steps(path)[0]
         stored_as = round_to(found, path.recurrence.dtype)
         return np.asarray(np.where(np.isinf(stored_as), stored_as, found), np.float64)
 
@@ -49,19 +49,23 @@ def predicted(path: Trajectory) -> Array:
 def cells(path: Trajectory) -> Array:
     """Return the C that an LSTM's known h give, from the initial one on, [D, T + 1, N, H]."""
     with np.errstate(all="ignore"):
-        return np.stack([path.C0, *(C for _, C in _lstm_steps(path))], axis=1)
+        return _lstm_steps(path)[1]
 
 
-def _lstm_steps(path: Trajectory) -> list[tuple[Array, Array]]:
-    """Return h and C of every step; the gates' sums are known but for the peepholes."""
+def _lstm_steps(path: Trajectory) -> tuple[Array, Array]:
+    """Return every new h [D, T, N, H] and C [D, T + 1, N, H].
+
+    The gates' sums are known for all steps at once, but for the peepholes.
+    """
+    D, T, N, H = path.sizes
     p = _parameters(path)
     sums = _inputs(path) + p.R(path.H[:, :-1])
     p = replace(p, R=lambda _: 0.0, P=None if path.P is None else path.P[:, :, 0])
-    found, C = [], path.C0
-    for t in range(path.sizes[1]):
-        h, C = path.recurrence.cell.step(p, sums[:, :, t], (0.0, C))
-        found.append((h, C))
-    return found
+    h, C = np.empty((D, T, N, H)), np.empty((D, T + 1, N, H))
+    C[:, 0] = path.C0
+    for t in range(T):
+        h[:, t], C[:, t + 1] = path.recurrence.cell.step(p, sums[:, :, t], (0.0, C[:, t]))
+    return h, C
 
 
 def _parameters(path: Trajectory) -> Parameters:

@@ -235,9 +235,10 @@ def _activations(path: Trajectory) -> Iterator[Suspicion]:
     """Compute another activation, or the right one with other parameters."""
     for letter, gates in _APPLIED[path.recurrence.cell.name].items():
         right = path.activation(letter)
-        for other in (*_parameters_of(right), *_TAKEN_FOR):
-            if other != right:
-                words = f"with {_called(other)} for {_called(right)}"
+        others = {_called(row): row for row in (*_TAKEN_FOR, *_parameters_of(right))}
+        for name, other in others.items():
+            if name != _called(right):
+                words = f"with {name} for {_called(right)}"
                 changed = _with_activation(path, letter, other)
                 yield Suspicion(gates, words, changed, "" if gates else f"activation {letter}")
 
