@@ -116,7 +116,7 @@ class Term:
         if row.kind == "words":
             failing = [each for each in has if (each in self.values) != (self.sign == "=")]
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
-        return "" if self._holds(has) else f"requires {self}, has {has}"
+        return "" if self._holds(has) else f"requires {self}, has {_said(has)}"
 
     def _holds(self, has: Any) -> bool:
         if self.sign in COMPARISONS:
@@ -125,12 +125,16 @@ class Term:
 
     def __str__(self) -> str:
         """Say it in words."""
-        row, listed = FIELDS[self.field], " or ".join(value or "''" for value in self.values)
+        row, listed = FIELDS[self.field], " or ".join(map(_said, self.values))
         if self.sign in COMPARISONS:
             return f"{self.field} {self.sign} {listed}"
         if row.kind == "words":
             return f"{self.field} {'only' if self.sign == '=' else 'without'} {listed}"
         return f"{self.field} {'' if self.sign == '=' else 'other than '}{listed}"
+
+
+def _said(value: Any) -> str:
+    return "''" if value == "" else str(value)
 
 
 @dataclass(frozen=True, slots=True)
