@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 # Loading a runtime from a cold disk is not its answer to the first vector.
 SECONDS_TO_START = 60.0
-# From the moment that a process falls silent until its supervisor has said how it ended.
-SECONDS_TO_BE_BURIED = 6.0
+# From the moment that a process falls silent until its supervisor has said how it ended; one that
+# only closed its end of the line has not ended.
+SECONDS_TO_BE_BURIED = 2.0
 
 _ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Status.CRASHED)}
 
@@ -104,9 +105,10 @@ class IsolatedSubject:
             worker.end()
 
     def _asked(self, worker: _Worker, vector: Vector) -> Attempt:
+        request = question(worker.answered + 1, with_model(vector))
         began = time.monotonic()
         try:
-            attempt = worker.ask(with_model(vector), began + self._timeout)
+            attempt = worker.ask(request, began + self._timeout)
         except BaseException:  # the user's interrupt, between a question and its answer
             self.close()
             raise
@@ -165,11 +167,11 @@ class _Worker:
             )
         self._channel = Channel(ours)
 
-    def ask(self, vector: Vector, deadline: float) -> Attempt:
+    def ask(self, request: Message, deadline: float) -> Attempt:
         """Put a vector to the runtime; after a crash or a timeout only `end` is left."""
-        self.answered += 1
+        self.answered = request.number
         try:
-            answer = self.exchange(question(self.answered, vector), deadline)
+            answer = self.exchange(request, deadline)
         except TimeoutError:
             return Attempt(Status.TIMEOUT, message="gave no answer in time")
         except _LostError as error:
@@ -179,7 +181,7 @@ class _Worker:
             return Attempt(Status.CRASHED, message=f"gave garbage: answered {answer.kind!r:.80}")
         return Attempt(status, answer.tensors, printable(message))
 
-    def exchange(self, question: Message, deadline: float) -> Message:
+    def exchange(self, request: Message, deadline: float) -> Message:
         """Send a message and wait for its answer.
 
         Raises:
@@ -187,7 +189,7 @@ class _Worker:
             _LostError: there will be none.
         """
         try:
-            self._channel.send(question, deadline)
+            self._channel.send(request, deadline)
             answer = self._channel.receive(deadline)
         except GarbageError as error:
             raise _LostError(f"gave garbage: {printable(str(error))}") from None
@@ -195,8 +197,8 @@ class _Worker:
             ending = self._program.wait(SECONDS_TO_BE_BURIED)
             said = ending.sentence if ending else "gave garbage: fell silent without an answer"
             raise _LostError(said) from None
-        if answer.number != question.number:
-            raise _LostError(f"gave garbage: the answer to {answer.number}, not {question.number}")
+        if answer.number != request.number:
+            raise _LostError(f"gave garbage: the answer to {answer.number}, not {request.number}")
         return answer
 
     def end(self) -> None:

@@ -34,7 +34,10 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LIFELINE, REPORT = 0, 1
 
@@ -91,7 +94,7 @@ class Supervisor:
             stderr=subprocess.PIPE,
             start_new_session=True,
             pass_fds=keep,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- this process has one thread
+            preexec_fn=_dying_with(os.getpid()),  # noqa: PLW1509 -- this process has one thread
         )
         assert program.stdout
         assert program.stderr
@@ -181,10 +184,16 @@ def _woken_by_children() -> int:
     return wakeup
 
 
-def _die_with_parent() -> None:
-    """Between fork and exec: let the kernel kill the program when this process dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _dying_with(parent: int) -> Callable[[], None]:
+    """Return what is done between fork and exec: the kernel kills the program with its parent."""
+
+    def die_with_parent() -> None:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # which was already dead
+            os._exit(1)
+
+    return die_with_parent
 
 
 def family(root: int) -> list[int]:

@@ -142,7 +142,7 @@ def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
     for name, values in vector.inputs.items():
         tensor = _tensor(values)
         if name in vector.initializers:
-            yield name, opset5.constant(tensor)
+            yield name, openvino.op.Constant(tensor, shared_memory=False)
         else:
             node = opset5.parameter(list(values.shape), tensor.element_type, name)
             node.output(0).tensor.set_names({name})

@@ -1,0 +1,252 @@
+"""Claims about runtimes in processes of their own: whatever they do, the run goes on."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import hostile_runtimes
+import numpy as np
+import pytest
+
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.vectors.attempt import Status
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """One subject for all that does not take its time."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=20)
+    yield subject
+    subject.close()
+
+
+def answered(attempt):
+    """Whether an attempt is that of a runtime in good health."""
+    return attempt.status is Status.RAN and np.array_equal(
+        attempt.outputs["Y"], hostile_runtimes.NUMBERS
+    )
+
+
+@pytest.mark.parametrize("way", hostile_runtimes.CRASHES)
+def test_a_crash_is_a_verdict_and_the_next_vector_runs(hostile, called, way):
+    """Dying and writing what is no answer concern one vector only."""
+    attempt = hostile.attempt(called(way))
+
+    assert attempt.status is Status.CRASHED
+    assert attempt.message.isprintable()
+    assert attempt.message
+    assert answered(hostile.attempt(called("good")))
+
+
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        ("segfault", "died of SIGSEGV"),
+        ("abort", "died of SIGABRT: terminate called: [31mout of luck"),
+        ("leave", "ended with exit code 7"),
+        ("exit_politely", "ended with exit code 1: enough"),
+        ("half", "ended with exit code 0"),
+        ("answer_another", "gave garbage: the answer to 12345, not 1"),
+        ("rejoice", "gave garbage: answered 'rejoiced'"),
+        ("returns_a_list", "gave garbage: 'list' object has no attribute 'items'"),
+        ("output_is_none", "gave garbage: output 'Y' is NoneType, which is no tensor"),
+    ],
+)
+def test_a_crash_is_told_by_its_name(hostile, called, way, message):
+    """The signal, the exit code or the fault of the answer, and the last word of the process."""
+    assert hostile.attempt(called(way)).message == message
+
+
+def test_a_process_that_closes_its_line_is_ended(called, family, monkeypatch):
+    """It lives, but nothing can come from it any more."""
+    monkeypatch.setattr("rnncli.subjects.isolation.SECONDS_TO_BE_BURIED", 0.2)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    try:
+        attempt = subject.attempt(called("close"))
+        assert attempt.status is Status.CRASHED
+        assert attempt.message == "gave garbage: fell silent without an answer"
+        assert answered(subject.attempt(called("good")))
+    finally:
+        subject.close()
+    assert family.is_gone()
+
+
+def test_an_answer_too_many_is_not_taken_for_the_next(hostile, called):
+    """The next vector gets its own, from a new process if need be."""
+    attempt = hostile.attempt(called("answer_twice"))
+
+    assert attempt.status is Status.RAN
+    assert answered(hostile.attempt(called("good")))
+    assert answered(hostile.attempt(called("good")))
+
+
+@pytest.mark.parametrize("way", hostile_runtimes.REFUSALS)
+def test_an_exception_is_a_refusal(hostile, called, way):
+    """Its first line is the message, fit for a terminal, and the process is kept."""
+    attempt = hostile.attempt(called(way))
+
+    assert attempt.status is Status.REFUSED
+    assert attempt.message == hostile_runtimes.REFUSALS[way][1].strip()
+
+
+@pytest.mark.parametrize("way", hostile_runtimes.HANGS)
+def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
+    """The process is ended, even one that is stopped and deaf."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=0.3)
+    try:
+        assert answered(subject.attempt(called("good")))
+        attempt = subject.attempt(called(way))
+        assert attempt.status is Status.TIMEOUT
+        assert answered(subject.attempt(called("good")))
+    finally:
+        subject.close()
+    assert family.is_gone()
+
+
+@pytest.mark.parametrize("way", hostile_runtimes.HOGS)
+def test_a_memory_hog_is_a_crash_and_the_next_vector_runs(called, family, way):
+    """Memory counts wherever it is taken, also in a child of the process."""
+    limit = 400 * MIB
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", max_memory=limit)
+    try:
+        attempt = subject.attempt(called(way))
+        assert attempt.status is Status.CRASHED
+        assert "MiB of memory, more than it may" in attempt.message
+        assert answered(subject.attempt(called("good")))
+    finally:
+        subject.close()
+    assert family.is_gone()
+
+
+def test_what_a_runtime_starts_ends_with_it(called, family):
+    """Children, sessions of their own and orphans that hold the line are all ended."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    try:
+        assert answered(subject.attempt(called("forks")))
+        assert len(family.members()) >= 5
+        assert subject.attempt(called("forks_and_dies")).message == "died of SIGSEGV"
+        assert answered(subject.attempt(called("good")))
+    finally:
+        subject.close()
+    assert family.is_gone()
+
+
+def test_what_a_runtime_writes_does_not_reach_our_streams(called, capfd):
+    """Megabytes on both streams are read and forgotten."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
+    try:
+        assert answered(subject.attempt(called("talks")))
+    finally:
+        subject.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_verdict_does_not_depend_on_the_vectors_before(called):
+    """Where a process dies that had answered before, a new one decides."""
+    subject = IsolatedSubject("grudge", "hostile_runtimes:Grudge")
+    try:
+        attempts = [subject.attempt(called("good")) for _ in range(3)]
+    finally:
+        subject.close()
+    assert all(map(answered, attempts))
+
+
+def test_the_description_comes_from_the_process():
+    """Threads are those asked for."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", threads=3)
+    try:
+        assert subject.describe() == {"version": "6.66", "threads": "3"}
+    finally:
+        subject.close()
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        (
+            "hostile_runtimes:needs_what_is_missing",
+            "'it' does not import: No module named 'no_such_package'; install it with: pip install",
+        ),
+        ("hostile_runtimes:dies_at_birth", "'it' does not start: died of SIGABRT"),
+    ],
+)
+def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where, sentence):
+    """It is no verdict on any vector."""
+    subject = IsolatedSubject("it", where, extra="things")
+
+    for ask in (subject.describe, lambda: subject.attempt(called("good"))):
+        with pytest.raises(Unsupported) as error:
+            ask()
+        assert str(error.value).startswith(sentence)
+    assert family.is_gone()
+
+
+def test_a_limit_that_is_too_small_to_start_is_an_error(called, family):
+    """Every vector would say the same."""
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", max_memory=MIB)
+
+    with pytest.raises(Unsupported, match="'hostile' does not start: took"):
+        subject.attempt(called("good"))
+    assert family.is_gone()
+
+
+def test_an_unknown_setting_is_an_error():
+    """Nothing that a user asks for is ignored."""
+    subject = IsolatedSubject(
+        "numpy", "rnncli.subjects.backend:BackendRuntime", settings={"computer": "x"}
+    )
+
+    with pytest.raises(InvalidRequest, match="did you mean 'compute'"):
+        subject.describe()
+
+
+JUDGE = """
+import sys
+sys.path[:] = {path!r}
+from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.vectors.pack import open_pack
+from rnncli.vectors.vector import Vector
+
+pack = open_pack({core!r})
+read = pack.read(pack.case("rnn_7_plain"))
+subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=1000)
+def called(name):
+    record = {{**read.record, "id": name}}
+    return Vector(name, read.model, read.inputs, (), read.answers, {{}}, record)
+
+subject.attempt(called("forks"))
+print("ready", flush=True)
+try:
+    subject.attempt(called("sleep"))
+finally:
+    print("left", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGKILL, ""), (signal.SIGTERM, ""), (signal.SIGINT, "left\n")]
+)
+def test_nothing_outlives_the_judge(family, number, said):
+    """Killed, told to end or interrupted while a runtime hangs: its processes go with it."""
+    text = textwrap.dedent(JUDGE).format(path=sys.path, core=str(CORE))
+    with subprocess.Popen(
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    ) as judge:
+        assert judge.stdout.readline() == "ready\n"
+        time.sleep(0.05)
+        judge.send_signal(number)
+        assert judge.stdout.read() == said
+        assert judge.wait() == -number
+    assert family.is_gone()

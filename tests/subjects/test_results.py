@@ -1,0 +1,189 @@
+"""Claims about results that were computed elsewhere."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+from small_suite import small_suite
+
+from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.formats import pb, write_tensors
+from rnncli.generating.generation import Plan, generate
+from rnncli.generating.making import make_vectors
+from rnncli.subjects.results import results_subject
+from rnncli.vectors.attempt import Status
+from rnncli.vectors.pack import open_pack
+
+Y = np.arange(6, dtype=np.float32).reshape(2, 3)
+Y_h = np.ones(3, np.float32)
+
+
+@pytest.fixture
+def asked(core):
+    """A vector called `case` that asks for Y and Y_h."""
+    vector = core("rnn_7_plain")
+    assert vector.record["outputs"] == ["Y", "Y_h"]
+    return dataclasses.replace(vector, id="case")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with results of another case, and the case's own folder."""
+    for case in ("case", "other"):
+        (tmp_path / f"test_{case}" / "test_data_set_0").mkdir(parents=True)
+    return tmp_path / "test_case" / "test_data_set_0"
+
+
+def attempted(folder, vector):
+    """What the results are for a vector."""
+    return results_subject(folder.parents[1]).attempt(vector)
+
+
+def test_a_folder_is_read_by_the_names_in_its_files(folder, asked):
+    """Also where their order is another."""
+    (folder / "output_0.pb").write_bytes(pb.serialize("Y_h", Y_h))
+    (folder / "output_1.pb").write_bytes(pb.serialize("Y", Y))
+    outputs = attempted(folder, asked).outputs
+
+    assert outputs["Y"].tolist() == Y.tolist()
+    assert outputs["Y_h"].tolist() == Y_h.tolist()
+
+
+def test_tensors_without_names_are_named_by_position(folder, asked):
+    """A device need not know the names; position K is that of the outputs asked for."""
+    (folder / "output_1.pb").write_bytes(pb.serialize("", Y_h))
+    (folder / "output_2.pb").write_bytes(pb.serialize("", Y))
+    (folder / "output_0.txt").write_text("not a tensor")
+
+    assert {n: v.shape for n, v in attempted(folder, asked).outputs.items()} == {
+        "Y_h": (3,),
+        "output_2": (2, 3),
+    }
+
+
+@pytest.mark.parametrize("case_id", ["missing", "other"])
+def test_a_case_without_results_is_refused(folder, asked, case_id):
+    """Leaving it out is how a device refuses; an empty folder is nothing, too."""
+    attempt = attempted(folder, dataclasses.replace(asked, id=case_id))
+
+    assert attempt.status is Status.REFUSED
+    assert attempt.message == "no results for it"
+
+
+def damage_nothing_left(path):
+    """Empty the file."""
+    path.write_bytes(b"")
+
+
+def damage_half(path):
+    """Cut the file."""
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def damage_noise(path):
+    """Overwrite the file."""
+    path.write_bytes(b"\x1b[31m" * 20)
+
+
+def damage_pipe(path):
+    """Replace the file by a pipe, which nobody writes to."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def damage_folder(path):
+    """Replace the file by a folder."""
+    path.unlink()
+    path.mkdir()
+
+
+def damage_twin(path):
+    """Give another output the same name."""
+    path.with_name("output_1.pb").write_bytes(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [damage_nothing_left, damage_half, damage_noise, damage_pipe, damage_folder, damage_twin],
+)
+def test_results_that_cannot_be_read_are_a_crash_of_that_case(folder, asked, damage):
+    """The others are judged."""
+    path = folder / "output_0.pb"
+    path.write_bytes(pb.serialize("Y", Y))
+    damage(path)
+    attempt = attempted(folder, asked)
+
+    assert attempt.status is Status.CRASHED
+    assert attempt.message.startswith("gave garbage: ")
+    assert attempt.message.isprintable()
+
+
+@pytest.mark.parametrize("extension", ["npz", "h5"])
+@pytest.mark.parametrize("prefix", ["case/", "case/outputs/"])
+def test_a_file_is_read_by_id_and_name(tmp_path, asked, extension, prefix):
+    """In both ways of writing it."""
+    path = tmp_path / f"results.{extension}"
+    write_tensors(path, {f"{prefix}Y": Y, f"{prefix}Y_h": Y_h, "other/Y": Y})
+    subject = results_subject(path)
+    outputs = subject.attempt(asked).outputs
+
+    assert list(outputs) == ["Y", "Y_h"]
+    assert outputs["Y"].tolist() == Y.tolist()
+    assert list(subject.attempt(dataclasses.replace(asked, id="other")).outputs) == ["Y"]
+    missing = subject.attempt(dataclasses.replace(asked, id="missing"))
+    assert (missing.status, missing.message) == (Status.REFUSED, "no results for it")
+
+
+@pytest.mark.parametrize("layout", ["onnx", "npz", "h5"])
+def test_a_pack_is_its_own_result(tmp_path, layout):
+    """Inputs, tolerances and answers under other readings are no outputs."""
+    pack = tmp_path / "pack"
+    generate(Plan(suite=small_suite(), layout=layout), pack, lambda _: None)
+    subject = results_subject(pack if layout == "onnx" else pack / f"vectors.{layout}")
+
+    for vector in open_pack(pack).vectors():
+        attempt = subject.attempt(vector)
+        wanted = vector.answers.outputs
+        assert {n: v.tobytes() for n, v in attempt.outputs.items()} == {
+            n: v.tobytes() for n, v in wanted.items()
+        }
+        expected = Status.RAN if wanted else Status.REFUSED
+        assert attempt.status is expected
+        assert [v.dtype for v in attempt.outputs.values()] == [v.dtype for v in wanted.values()]
+
+
+def test_a_place_without_results_is_an_error(tmp_path):
+    """It is the wrong place, not a device that refuses everything."""
+    write_tensors(tmp_path / "plain.npz", {"Y": Y})
+    write_tensors(tmp_path / "inputs.npz", {"case/inputs/X": Y})
+
+    for path in (tmp_path, tmp_path / "plain.npz", tmp_path / "inputs.npz"):
+        with pytest.raises(InvalidRequest, match="holds no results, which are"):
+            results_subject(path)
+
+
+def test_a_file_that_is_damaged_or_missing_is_an_error(tmp_path):
+    """Nothing of it can be judged."""
+    (tmp_path / "cut.npz").write_bytes(b"PK\3\4half")
+
+    for name in ("cut.npz", "missing.h5", "missing"):
+        with pytest.raises((UnreadableFile, InvalidRequest), match=name):
+            results_subject(tmp_path / name)
+
+
+def test_no_vector_is_needed_twice(tmp_path, asked):
+    """A subject keeps nothing between vectors, and tells where it reads."""
+    write_tensors(tmp_path / "r.npz", {"case/Y": Y})
+    subject = results_subject(tmp_path / "r.npz")
+
+    assert subject.attempt(asked).outputs == subject.attempt(asked).outputs
+    assert subject.describe() == {"results": str(tmp_path / "r.npz")}
+    assert subject.close() is None
+
+
+def test_the_suite_has_a_case_that_must_be_refused():
+    """So the claims above hold of one."""
+    vectors = make_vectors(list(small_suite().select("shape")))
+
+    assert [vector.record["expect"] for vector in vectors] == ["rejection"]

@@ -1,0 +1,206 @@
+"""Claims about the runtimes: each runs real vectors, names itself, refuses loudly, and survives."""
+
+import dataclasses
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnncli.cases.suite import parse_suite
+from rnncli.errors import InvalidRequest
+from rnncli.generating.making import make_vectors
+from rnncli.subjects.table import SUBJECTS, subject_named
+from rnncli.vectors.attempt import Status
+
+EMPTY = """\
+suite: empty
+summary: Sizes of 0.
+seed: 1
+golden: float64
+defaults: {sizes: {batch_size: 3, input_size: 3, hidden_size: 5}}
+cases:
+  empty:
+    op: GRU-14
+    matrix: {seq_length: [{t0: 0}, {t1: 1}]}
+  invalid:
+    op: RNN-14
+    sizes: {seq_length: 2}
+    breaks: {shapes: {W: [1, 5, 4]}}
+"""
+
+
+@pytest.fixture(scope="module", params=SUBJECTS)
+def runtime(request):
+    """Each runtime that is installed."""
+    subject = opened(request.param)
+    yield subject
+    subject.close()
+
+
+@pytest.fixture(scope="module")
+def onnxruntime():
+    """ONNX Runtime, which has the most colourful faults."""
+    subject = opened("onnxruntime")
+    yield subject
+    subject.close()
+
+
+@pytest.fixture(scope="module")
+def openvino():
+    """OpenVINO, which has types and operators of its own."""
+    subject = opened("openvino")
+    yield subject
+    subject.close()
+
+
+def opened(name, **options):
+    """A runtime, or the reason for not having it."""
+    package = SUBJECTS[name].package
+    if package and not find_spec(package):
+        pytest.skip(f"{package} is not installed")
+    return subject_named(name, **options)
+
+
+def vectors_of(text):
+    """The vectors of a suite, by id."""
+    suite = parse_suite(text, "suite.yaml", Path())
+    return {vector.id: vector for vector in make_vectors(list(suite.select("")))}
+
+
+def passes(attempt, vector):
+    """Whether every output is there, of the right kind, and within its tolerance."""
+    assert attempt.status is Status.RAN, attempt.message
+    assert list(attempt.outputs) == list(vector.answers.outputs)
+    for name, wanted in vector.answers.outputs.items():
+        given = attempt.outputs[name]
+        assert (given.dtype, given.shape) == (wanted.dtype, wanted.shape)
+        error = np.abs(given.astype(np.float64) - wanted.astype(np.float64))
+        if not np.all(error <= vector.answers.tolerances[name]):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("case_id", ["rnn_7_plain", "gru_7_plain"])
+def test_it_runs_a_plain_vector_as_it_should(runtime, core, case_id):
+    """Inputs, outputs and their names get through."""
+    assert passes(runtime.attempt(core(case_id)), core(case_id))
+
+
+def test_it_runs_a_vector_that_came_without_a_model(runtime, core):
+    """Packs of one file have no models; the model is made from the record."""
+    vector = core("rnn_7_plain")
+
+    assert passes(runtime.attempt(dataclasses.replace(vector, model=b"")), vector)
+
+
+def test_it_says_its_version(runtime):
+    """A report must say what was judged."""
+    assert runtime.describe()["version"][0].isdigit()
+
+
+def test_it_refuses_what_is_no_model(runtime, core, capfd):
+    """Loudly, in one line, and without talk on our streams."""
+    attempt = runtime.attempt(dataclasses.replace(core("rnn_7_plain"), model=b"no model"))
+
+    assert attempt.status is Status.REFUSED
+    assert attempt.message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_does_not_take_unknown_options(runtime):
+    """Nothing that a user asks for is ignored."""
+    subject = opened(runtime.name, settings={"no_such_option": "1"})
+    try:
+        with pytest.raises(InvalidRequest, match=r"(?i)no_such_option"):
+            subject.describe()
+    finally:
+        subject.close()
+
+
+def test_onnxruntime_aborts_on_a_gru_of_no_steps_and_goes_on(onnxruntime):
+    """An abort of the real thing is a crash by name, and the next vector runs."""
+    made = vectors_of(EMPTY)
+    attempt = onnxruntime.attempt(made["gru_14_empty_t0"])
+
+    assert attempt.status is Status.CRASHED
+    assert attempt.message.startswith("died of SIG")
+    assert passes(onnxruntime.attempt(made["gru_14_empty_t1"]), made["gru_14_empty_t1"])
+
+
+def test_onnxruntime_refuses_a_wrong_shape(onnxruntime):
+    """A must-reject vector is put to it like any other."""
+    assert onnxruntime.attempt(vectors_of(EMPTY)["rnn_14_invalid"]).status is Status.REFUSED
+
+
+def test_onnxruntime_takes_options():
+    """They are passed on, and told."""
+    settings = {"optimization": "none", "session.set_denormal_as_zero": "1"}
+    subject = opened("onnxruntime", settings=settings)
+    try:
+        assert {**subject.describe(), **settings} == subject.describe()
+    finally:
+        subject.close()
+
+
+@pytest.mark.parametrize("settings", [{"optimization": "most"}, {"provider": "Abacus"}])
+def test_onnxruntime_refuses_options_that_it_cannot_keep(settings):
+    """Its own library would fall back in silence."""
+    subject = opened("onnxruntime", settings=settings)
+    try:
+        with pytest.raises(InvalidRequest, match="must be one of"):
+            subject.describe()
+    finally:
+        subject.close()
+
+
+@pytest.mark.parametrize("case_id", ["rnn_22_dtype_bfloat16", "lstm_14_dtype_float16"])
+def test_openvino_gets_narrow_types_as_their_bits(openvino, core, case_id):
+    """NumPy has no bfloat16, and OpenVINO hands it out under another name."""
+    assert passes(openvino.attempt(core(case_id)), core(case_id))
+
+
+def test_openvino_computes_in_float32_unless_told_otherwise(openvino):
+    """On processors with bfloat16 it would use that."""
+    assert openvino.describe()["INFERENCE_PRECISION_HINT"] == "f32"
+    subject = opened("openvino", settings={"INFERENCE_PRECISION_HINT": "bf16"})
+    try:
+        assert subject.describe()["INFERENCE_PRECISION_HINT"] == "bf16"
+    finally:
+        subject.close()
+
+
+def test_openvino_is_given_what_its_model_has_kept(openvino, core):
+    """It drops P from the model in silence: that is a difference, not a refusal."""
+    vector = core("lstm_14_peepholes")
+
+    assert not passes(openvino.attempt(vector), vector)
+
+
+OWN = """\
+suite: own
+summary: OpenVINO's operator, for OpenVINO.
+seed: 1
+golden: float64
+defaults:
+  op: RNNSequence-5
+  sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+  attributes: {direction: forward}
+cases:
+  plain:
+    matrix: {direction: [forward, reverse, bidirectional], weights: [inputs, initializers]}
+  clipped:
+    attributes: {clip: 0.5, activations: [relu]}
+    inputs: {sequence_lengths: lengths}
+  half: {dtype: float16}
+  last: {outputs: [Ho]}
+"""
+
+
+def test_openvino_runs_its_own_operator(openvino):
+    """Its ONNX frontend does not read it, so the model is built with OpenVINO's own builder."""
+    made = vectors_of(OWN)
+
+    assert {i: passes(openvino.attempt(vector), vector) for i, vector in made.items()} == (
+        dict.fromkeys(made, True)
+    )
