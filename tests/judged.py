@@ -1,6 +1,7 @@
 """Vectors to judge by, and implementations of them that are sound, or wrong in a known way."""
 
 import warnings
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rnncli.operators import OPERATORS, operator_named
 from rnncli.operators.binding import bind, unbind
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.pack import open_pack
+from rnncli.vectors.vector import Vector
 
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 
@@ -21,7 +23,12 @@ CORE = Path(__file__).parents[1] / "vectors" / "core"
 @cache
 def core():
     """The committed vectors by id."""
-    return {vector.id: vector for vector in open_pack(CORE).vectors()}
+    return {stored.id: _whole(stored) for stored in open_pack(CORE).vectors()}
+
+
+def _whole(stored):
+    """Read every part of a vector."""
+    return Vector(**{part.name: getattr(stored, part.name) for part in fields(Vector)})
 
 
 def vectors_of(*cases):
