@@ -238,7 +238,7 @@ class Hostile:
 
     def describe(self):
         """It has a version like everybody."""
-        return {"version": "6.66", "threads": os.environ["OMP_NUM_THREADS"]}
+        return {"version": "6.66", "told": os.environ["OMP_NUM_THREADS"]}
 
     def run(self, vector):
         """Misbehave."""

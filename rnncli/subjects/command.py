@@ -40,6 +40,7 @@ import re
 import shlex
 import shutil
 import signal
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +56,6 @@ from rnncli.subjects.supervision import (
     first_line,
     last_line,
     signal_name,
-    temporary_folder,
 )
 from rnncli.subjects.worker import node_record
 from rnncli.vectors.attempt import Attempt, Status
@@ -134,7 +134,8 @@ class CommandSubject:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Run the program."""
-        with temporary_folder() as name:
+        # What may not be deleted of what the program left there must not end the run.
+        with tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True) as name:
             folder = Path(name).resolve()
             self._prepare(folder, with_model(vector))
             began = time.monotonic()

@@ -45,8 +45,8 @@ class IsolatedSubject:
         settings: for the runtime, NAME -> VALUE.
         threads: how many it may use.
         timeout: seconds for one vector.
-        max_memory: bytes that the process and all it starts may have in memory; None for any
-            number.
+        max_memory: bytes that the process and all it starts may have in memory, the runtime itself
+            included; None for any number.
         extra: which extra of this package it needs, or "".
     """
 
@@ -122,16 +122,14 @@ class IsolatedSubject:
         try:
             answer = worker.exchange(Message(0, START, self._order), time.monotonic() + seconds)
             self._description = self._described(answer)
+            self._worker = worker
         except TimeoutError:
-            worker.end()
             raise Unsupported(f"'{self.name}' does not start within {seconds:g} s") from None
         except _LostError as error:
-            worker.end()
             raise Unsupported(f"'{self.name}' does not start: {error}") from None
-        except BaseException:
-            worker.end()
-            raise
-        self._worker = worker
+        finally:
+            if self._worker is not worker:
+                worker.end()
 
     def _described(self, answer: Message) -> Mapping[str, str]:
         """Return what the runtime says of itself.
@@ -140,7 +138,8 @@ class IsolatedSubject:
             InvalidRequest, Unsupported: it cannot be made.
         """
         if answer.kind == READY:
-            return {name: str(value) for name, value in answer.fields.items()}
+            told = {name: str(value) for name, value in answer.fields.items()}
+            return {**told, "threads": str(self._threads)}
         said = str(answer.fields.get("message"))
         if answer.kind == ABSENT:
             hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""

@@ -8,7 +8,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,8 +169,3 @@ class Supervised:
         assert self._process.stdin
         with suppress(OSError):
             self._process.stdin.close()
-
-
-def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that goes with everything in it, also what may not be deleted."""
-    return tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True)

@@ -54,12 +54,22 @@ class Family:
                     found.append(int(environment.parent.name))
         return found
 
-    def is_gone(self, seconds=10):
+    def is_gone(self):
         """Whether none is left, in a while."""
-        end = time.monotonic() + seconds
-        while (left := self.members()) and time.monotonic() < end:
-            time.sleep(0.01)
-        return not left
+        return _becomes(lambda: not self.members())
+
+    def has(self, count):
+        """Whether there are at least so many, in a while."""
+        return _becomes(lambda: len(self.members()) >= count)
+
+
+def _becomes(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 @pytest.fixture

@@ -67,8 +67,7 @@ def test_a_program_that_is_none_is_told():
 def test_a_supervisor_that_is_killed_takes_its_program_along(family):
     """It is known that it was."""
     program = Supervised(["sleep", "3600"])
-    while len(family.members()) < 2:
-        time.sleep(0.01)
+    assert family.has(2)
     program._process.kill()
 
     assert program.wait(20).sentence == "died of SIGKILL: its supervisor was killed"
