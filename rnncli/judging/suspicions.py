@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.judging.error_model.trajectory import in_order
+from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,17 +77,6 @@ def _changed(path: Trajectory, name: str, gate: int, values: Array | float) -> T
     tensor = getattr(path, name).copy()
     tensor[gate] = values
     return replace(path, **{name: tensor})
-
-
-def turned(path: Trajectory) -> Suspicion:
-    """Suspect that all steps of a trajectory of one direction were walked the other way."""
-    lengths = path.recurrence.lengths
-
-    def turn(values: Array) -> Array:
-        return in_order(values[0], lengths, Direction.REVERSE)[None]
-
-    H = np.concatenate((path.H[:, :1], turn(path.H[:, 1:])), axis=1)
-    return Suspicion("", "walked the other way", replace(path, X=turn(path.X), H=H), "steps")
 
 
 def _is_there(path: Trajectory, name: str, gate: int) -> bool:
@@ -224,6 +212,7 @@ _APPLIED = {
     "GRU": {"f": "zr", "g": "h"},
     "LSTM": {"f": "iof", "g": "c", "h": ""},
 }
+_DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _SIXTH = ACTIVATIONS["HardSigmoid"].with_values(1 / 6, 0.5)
 _TAKEN_FOR = (
     *(ACTIVATIONS[name] for name in ("Sigmoid", "Tanh", "HardSigmoid", "Relu", "Affine")),
@@ -241,6 +230,19 @@ def _activations(path: Trajectory) -> Iterator[Suspicion]:
                 words = f"with {name} for {_called(right)}"
                 changed = _with_activation(path, letter, other)
                 yield Suspicion(gates, words, changed, "" if gates else f"activation {letter}")
+    yield from _default_activations(path)
+
+
+def _default_activations(path: Trajectory) -> Iterator[Suspicion]:
+    """Compute what the operators compute where no activations are given, all at once."""
+    recurrence = path.recurrence
+    rows = tuple(ACTIVATIONS[name] for name in _DEFAULTS[recurrence.cell.name])
+    changed = [
+        row.name for row, own in zip(rows, recurrence.activations[0], strict=True) if row != own
+    ]
+    if len(changed) > 1:
+        usual = replace(path, recurrence=replace(recurrence, activations=(rows,)))
+        yield Suspicion(recurrence.cell.gates, "with the default activations", usual)
 
 
 def _parameters_of(right: Activation) -> Iterator[Activation]:
@@ -264,6 +266,24 @@ def _with_activation(path: Trajectory, letter: str, other: Activation) -> Trajec
     rows = list(recurrence.activations[0])
     rows[recurrence.cell.activations.index(letter)] = other
     return replace(path, recurrence=replace(recurrence, activations=(tuple(rows),)))
+
+
+# dtype of the tensors -> coarser arithmetic: of which dtype, and in words
+_COARSER = {
+    "float64": {"float32": "of 24 bits, as float32"},
+    "float32": {
+        "float16": "of 11 bits, as float16 and tf32",
+        "bfloat16": "of 8 bits, as bfloat16",
+    },
+    "float16": {"bfloat16": "of 8 bits, as bfloat16"},
+}
+
+
+def coarser(path: Trajectory) -> Iterator[Suspicion]:
+    """Yield arithmetic that may have been computed in, the finest first."""
+    for dtype, words in _COARSER.get(path.recurrence.dtype.name, {}).items():
+        recurrence = replace(path.recurrence, dtype=DTYPES[dtype])
+        yield Suspicion("", words, replace(path, recurrence=recurrence), "arithmetic")
 
 
 FAMILIES: tuple[Callable[[Trajectory], Iterator[Suspicion]], ...] = (

@@ -22,6 +22,7 @@ from rnncli.judging.judgement import judge
 from rnncli.judging.node import recurrence_of
 from rnncli.judging.residual import ResidualCheck, localise
 from rnncli.judging.rule import Rule
+from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -167,6 +168,18 @@ def activated(letter, name):
     return change
 
 
+def activated_as_first(recurrence):
+    """Compute the backward direction with the forward one's activations."""
+    return replace(recurrence, activations=(recurrence.activations[0],) * 2)
+
+
+def weighted_as_first(recurrence):
+    """Compute the backward direction with the forward one's weights."""
+    names = ("W", "R", "Wb", "Rb", "P")
+    given = {name: getattr(recurrence, name) for name in names}
+    return replace(recurrence, **{n: t[[0, 0]] for n, t in given.items() if t is not None})
+
+
 def but(**changes):
     """Replace attributes of the recurrence."""
     return lambda recurrence: replace(recurrence, **changes)
@@ -203,6 +216,12 @@ FITS = [
     ("rnn_14_initial", lambda r: replace(r, R=r.R.swapaxes(2, 3)), "i", "with R transposed"),
     ("rnn_14_clip", but(clip=np.inf), "i", "gate i without clip"),
     ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "", "walked the other way"),
+    ("rnn_14_reverse_ragged", but(lengths=None), "", "walked backwards through the padding"),
+    ("gru_14_both", but(lengths=None), "", "walked backwards through the padding"),
+    ("lstm_14_both", but(lengths=None), "", "walked backwards through the padding"),
+    ("lstm_14_both", weighted_as_first, "", "weights of direction 0"),
+    ("gru_14_both_activations", activated_as_first, "zrh", "with the default activations"),
+    ("rnn_14_alpha_order", activated_as_first, "i", "gate i with Tanh for LeakyRelu(0.25)"),
 ]
 
 
@@ -215,6 +234,74 @@ def test_a_gate_is_named_when_it_explains_the_steps(case_id, change, gates, word
 
     assert found.gate == gates
     assert words in found.sentence.partition("; fits ")[2]
+
+
+def test_another_directions_activations_are_named():
+    """Where they are no other suspicion's."""
+    rows = [ACTIVATIONS[name] for name in ("Softsign", "Relu", "Sigmoid", "Tanh")]
+    recurrence = replace(made("GRU", D=2), activations=(tuple(rows[:2]), tuple(rows[2:])))
+    Y = WIDE["blas"].run(activated_as_first(recurrence)).Y
+
+    found = ResidualCheck.of(recurrence, Y, STANDARD).localisation(np.ones(Y.shape, bool))
+
+    assert found.direction == 1
+    assert found.sentence.endswith("; fits activations of direction 0")
+
+
+def in_dtype(recurrence, dtype):
+    """Evaluate in another dtype, inputs and weights rounded to it; outputs in the right one."""
+    narrow, own = DTYPES[dtype].numpy, recurrence.dtype.numpy
+    given = {n: getattr(recurrence, n) for n in ("X", "W", "R", "Wb", "Rb", "P")}
+    rounded = {n: t.astype(narrow) for n, t in given.items() if t is not None}
+    initial = tuple(None if t is None else t.astype(narrow) for t in recurrence.initial)
+    found = WIDE["term-by-term"].run(
+        replace(recurrence, dtype=DTYPES[dtype], initial=initial, **rounded)
+    )
+    return Result(found.Y.astype(own), tuple(state.astype(own) for state in found.last))
+
+
+@pytest.mark.parametrize(
+    ("case_id", "dtype"),
+    [
+        (f"{cell}_14_{case}", dtype)
+        for cell in ("rnn", "gru", "lstm")
+        for case, dtype in (
+            ("dtype_float64", "float32"),
+            ("initial", "bfloat16"),
+            ("initial", "float16"),
+        )
+    ],
+)
+def test_coarser_arithmetic_is_named(case_id, dtype):
+    """As runtimes compute that take float32 or float64 for what their hardware is fast with."""
+    vector = core()[case_id]
+
+    found = localise(vector, outputs_of(vector, in_dtype(recurrence_of(vector), dtype)))
+
+    bits = DTYPES[dtype].precision
+    assert f"; fits arithmetic of {bits} bits, as {dtype}" in found.sentence
+    assert found.gate == ""
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_tf32_is_named(cell):
+    """Products of factors rounded to 11 bits."""
+    recurrence = made(cell, T=5, I=40, H=30, scale=0.15)
+    Y = NARROW["tf32"].run(recurrence).Y
+    golden = backend_named("numpy").run(recurrence, Compute.FLOAT64).Y
+
+    found = ResidualCheck.of(recurrence, Y, STANDARD).localisation(Y != golden)
+
+    assert found.sentence.endswith("; fits arithmetic of 11 bits, as float16 and tf32")
+
+
+def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
+    """Although bfloat16 would allow it: most values are right."""
+    vector = core()["gru_14_initial"]
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][0, 0, 0, 0] += 1e-4
+
+    assert "fits" not in localise(vector, got).sentence
 
 
 def test_what_no_suspicion_explains_is_not_named():
