@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.judging.derivation import of_directions
-from rnncli.judging.directions import direction_suspicions
 from rnncli.judging.error_model.trajectory import Trajectory, in_order
+from rnncli.judging.explanation import explanation
 from rnncli.judging.margins import errors_of, problem_of
 from rnncli.judging.node import canonical, output_rows, recurrence_of
 from rnncli.judging.one_step import predicted, step_tolerances
 from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.shortened import window
-from rnncli.judging.suspicions import Suspicion, coarser, suspicions
 from rnncli.judging.verdict import Localisation
-from rnncli.numerics import round_to
 from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction
@@ -29,15 +26,11 @@ from rnncli.recurrence.recurrence import Direction
 if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
-    from rnncli.numerics import Array, DType
+    from rnncli.judging.suspicions import Suspicion
+    from rnncli.numerics import Array
     from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
-
-# A suspicion that is right leaves the implementation's own roundings and no more.
-FITS = 1.0
-# Sound arithmetic stays below 0.35; were it three bits coarser, it would reach more than 0.7.
-FITS_ARITHMETIC = 0.5
 
 
 def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Localisation | None:
@@ -139,8 +132,7 @@ class ResidualCheck:
         steps, of = int(valid.any(axis=3).sum()), len(wrong) * int(self.live.sum())
         if steps:
             spot = _first(valid)
-            fit = self._fit(spot)
-            return self._located(spot, steps, of, fit)
+            return self._located(spot, steps, of, explanation(self, spot))
         if wrong.any():
             return self._located(_first(wrong), 0, of, None)
         if differs.any():
@@ -156,52 +148,6 @@ class ResidualCheck:
                 for d, direction in enumerate(recurrence.directions)
             ]
         )
-
-    def _fit(self, spot: Spot) -> Suspicion | None:
-        """Return the suspicion that explains the steps around a spot, if there is just one."""
-        path = self.paths[spot.direction]
-        part = window(path, spot.step, spot.batch)
-        tolerance = self.tolerances[spot.direction][part.steps, part.batch][None]
-        live = self.live[part.steps, part.batch]
-        found: list[tuple[float, Suspicion]] = []
-        for suspicion in suspicions(part.path):
-            worst = _worst(suspicion.path, tolerance, live)
-            if worst <= FITS:
-                found.append((worst, suspicion))
-        if not found:
-            return self._fit_direction(spot.direction) or self._fit_arithmetic(spot.direction)
-        if len({suspicion.subject for _, suspicion in found}) > 1:
-            return None
-        return min(found, key=lambda pair: pair[0])[1]
-
-    def _fit_direction(self, d: int) -> Suspicion | None:
-        """Return the suspicion of a whole direction that explains all of its steps."""
-        path = self.paths[d]
-        for suspicion, live in direction_suspicions(self.recurrence, d, path, self.live):
-            tolerance = step_tolerances(suspicion.path, self.profile)
-            if _worst(suspicion.path, tolerance, live) <= FITS:
-                return suspicion
-        return None
-
-    def _fit_arithmetic(self, d: int) -> Suspicion | None:
-        """Return the arithmetic that explains a direction most of whose h are off.
-
-        It is the coarsest that can hold all of them, or else the finest that is coarse enough.
-        """
-        path, live = self.paths[d], self.live[:, :, None]
-        wrong = self.margin[d] > 1
-        if 2 * np.count_nonzero(wrong & live) < np.count_nonzero(live) * wrong.shape[-1]:
-            return None
-        # Sums in the dtype are about as far off as those of factors rounded to it.
-        profile = PROFILES["dtype-accumulator"]
-        found = [
-            (suspicion, _worst(path, step_tolerances(suspicion.path, profile), self.live))
-            for suspicion in coarser(path)
-        ]
-        for suspicion, worst in reversed(found):
-            if worst <= FITS and _is_stored_as(path.H[:, 1:], suspicion.path.recurrence.dtype):
-                return suspicion
-        return next((each for each, worst in found if worst <= FITS_ARITHMETIC), None)
 
     def _located(self, spot: Spot, steps: int, of: int, fit: Suspicion | None) -> Localisation:
         t = self._time(spot)
@@ -255,12 +201,6 @@ class ResidualCheck:
         return f"wrong in {steps} of {of} steps"
 
 
-def _is_stored_as(values: Array, dtype: DType) -> bool:
-    """Whether a dtype holds all these numbers."""
-    held = round_to(values, dtype).astype(np.float64)
-    return bool(np.array_equal(held, values, equal_nan=True))
-
-
 def _overflowed(path: Trajectory) -> Array:
     """Return which steps start from an h that was too large to be stored, [D, T, N].
 
@@ -269,12 +209,6 @@ def _overflowed(path: Trajectory) -> Array:
     found = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
     found[:, 0] = False
     return found
-
-
-def _worst(path: Trajectory, tolerance: Array, live: Array) -> float:
-    """Return the largest margin of the live steps [T, N] of a path of one direction."""
-    margin = errors_of(path.H[:, 1:], predicted(path), tolerance).margin
-    return float(margin.max(where=live[None, :, :, None], initial=0.0))
 
 
 def _first(wrong: Array) -> Spot:
