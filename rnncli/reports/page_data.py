@@ -1,0 +1,102 @@
+"""What the script of a page knows of each case."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rnncli.judging.verification import largest_margin
+from rnncli.reports.comparisons import index_text, value_text
+from rnncli.reports.failures import excerpt, notes, printable, reasons, times
+from rnncli.reports.tables import shown
+
+if TYPE_CHECKING:
+    from rnncli.judging.verdict import CaseVerdict, OutputVerdict
+    from rnncli.judging.verification import JudgedCase, VerificationReport
+
+# The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
+# of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond all.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
+_TOLERANCE = 15
+
+
+def page_data(report: VerificationReport) -> dict[str, Any]:
+    """Return all cases, in the pack's order, as the page shows them: in words, without NaN."""
+    return {
+        "letters": LETTERS,
+        "tolerance": _TOLERANCE,
+        "cases": [_case(report, case) for case in report.cases],
+    }
+
+
+def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
+    record, verdict = case
+    margin = largest_margin(verdict.outputs)
+    return {
+        "id": printable(verdict.id),
+        "verdict": str(verdict.verdict),
+        "fails": verdict.fails,
+        "expected": bool(verdict.expected),
+        "operator": printable(record["operator"]),
+        "dtype": printable(record["dtype"]),
+        "flags": list(map(printable, record["flags"])),
+        "summary": printable(record["summary"]),
+        "margin": times(margin),
+        "order": -1 if margin is None else min(margin, 1e300),
+        "seconds": verdict.seconds,
+        "reasons": list(map(printable, reasons(case))),
+        "notes": list(map(printable, notes(report, case))),
+        "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
+        "map": _map(case),
+        "repeat": printable(report.repeat(verdict.id)),
+    }
+
+
+def _output(output: OutputVerdict, dtype: str) -> list[str]:
+    """Return a row of the table of outputs; its heading stands in the script."""
+    name, verdict = printable(output.name), str(output.verdict)
+    if output.problem:
+        return [name, verdict, printable(excerpt(output.problem))]
+    found = [f"{output.differing} of {output.size}", times(output.margin)]
+    errors = [f"{output.max_abs:.3g}", shown(output.max_ulp)]
+    if not output.worst:
+        return [name, verdict, *found, *errors, "", "", ""]
+    worst = output.worst
+    got, wanted = value_text(dtype, worst.got), value_text(dtype, worst.wanted)
+    return [
+        *(name, verdict, *found, *errors),
+        *(index_text(worst.index), got, f"{wanted} ± {worst.tolerance:.3g}"),
+    ]
+
+
+def _map(case: JudgedCase) -> dict[str, Any] | None:
+    """Return an error map as a line of letters for each row, and what the rows are."""
+    record, verdict = case
+    if not verdict.error_map:
+        return None
+    name = _mapped(verdict)
+    direction = record["requirements"].get("direction", "forward")
+    both = direction == "bidirectional"
+    return {
+        "output": printable(name),
+        "rows": ["".join(map(letter, row)) for row in verdict.error_map],
+        "panels": ["forward", "reverse"] if both and name == "Y" else [printable(direction)],
+        "steps": record["sizes"].get("seq_length", 1) if name == "Y" else 0,
+        "units": record["sizes"].get("hidden_size", 1),
+    }
+
+
+def _mapped(verdict: CaseVerdict) -> str:
+    """Return the name of the output that an error map is of."""
+    return next((output.name for output in verdict.outputs if output.differing), "")
+
+
+def letter(margin: float) -> str:
+    """Return the letter of a margin."""
+    if margin <= 0:
+        return "."
+    if not margin <= 1e6:
+        return "!"
+    # Just above the tolerance must not be rounded down to it.
+    step = max(math.ceil(5 * math.log10(margin) - 1e-9), 1 if margin > 1 else -_TOLERANCE)
+    return LETTERS[step + _TOLERANCE]

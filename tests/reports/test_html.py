@@ -1,0 +1,197 @@
+"""Claims about HTML reports that need no browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
+
+from rnncli.errors import Unsupported
+from rnncli.reports import html
+from rnncli.reports.failures import printable
+from rnncli.reports.page_data import LETTERS, letter, page_data
+from rnncli.reports.verification import check_reports, write_reports
+
+PAGES = {name: html.page(verification) for name, verification in REPORTS.items()}
+# Elements and attributes that make a browser fetch something.
+FETCHING = {"img", "link", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
+
+
+class Elements(HTMLParser):
+    """The start tags of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Keep it."""
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_holds_all_it_needs(name):
+    """No element that fetches, no address but its own fragments, no style that imports."""
+    elements = Elements(PAGES[name])
+    addresses = [
+        value
+        for _, attributes in elements.tags
+        for key, value in attributes.items()
+        if key in {"src", "href", "xlink:href", "srcset", "action", "data", "poster"}
+    ]
+
+    assert not {tag for tag, _ in elements.tags} & FETCHING
+    assert {address[0] for address in addresses} == {"#"}
+    assert not re.search(r"@import|url\((?!#)", PAGES[name].partition("</style>")[0])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_only_its_own_script_may_run(name):
+    """The policy names the one script by its hash; the data is no script."""
+    elements = Elements(PAGES[name])
+    policy = next(a["content"] for tag, a in elements.tags if "http-equiv" in a)
+    data, script = re.findall(r"<script[^>]*>(.*?)</script>", PAGES[name], re.DOTALL)
+    checksum = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+    assert policy.startswith("default-src 'none'; ")
+    assert f"script-src 'sha256-{checksum}';" in policy
+    assert [a.get("type") for tag, a in elements.tags if tag == "script"] == [
+        "application/json",
+        None,
+    ]
+    assert len(json.loads(data)["cases"]) == len(REPORTS[name].cases)
+
+
+def test_malice_stays_text():
+    """Not one tag more, not one control character."""
+    ours = {tag for tag, _ in Elements(PAGES["every verdict"]).tags}
+
+    assert {tag for tag, _ in Elements(PAGES["hostile"]).tags} <= ours
+    assert not set("\x00\x1b\u202e\ud800") & set(PAGES["hostile"])
+    assert PAGES["hostile"].count("<script") == 2
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_same_report_gives_the_same_bytes(name):
+    """No date, no random identifier."""
+    assert html.page(REPORTS[name]) == PAGES[name]
+
+
+def test_the_grids_stand_without_a_script():
+    """Counts by operator and by feature are in the page itself."""
+    text = re.sub(r"<[^>]*>", " ", PAGES["every verdict"].partition("<script")[0])
+
+    assert re.search(r"LSTM-14\s+6\s+2\s+1\s+·\s+3\s", text)
+    assert re.search(r"Ragged\s+ignores sequence_lens", text)
+    assert "8 of 12 cases fail" in text
+
+
+@pytest.mark.parametrize(
+    ("verification", "words"),
+    [
+        (report(), "No case was judged"),
+        (REPORTS["one"], "None of 1 cases fails"),
+        (REPORTS["every verdict"], "8 of 12 cases fail"),
+    ],
+)
+def test_the_heading_tells_the_outcome(verification, words):
+    """An empty run is not a good one."""
+    assert words in html.page(verification)
+
+
+def test_five_thousand_cases_make_a_page_that_loads():
+    """A few megabytes at most: what all cases share is written once."""
+    assert len(html.page(many(5000))) < 3_000_000
+
+
+def test_a_large_error_map_takes_a_letter_a_cell():
+    """64 x 64 margins are 4 KB."""
+    verdict, more = CASES["lstm_14_reverse_float16_ragged"]
+    row = tuple(k / 7 for k in range(64))
+    case = judged("big_1", verdict, {**more, "error_map": (row,) * 64})
+    (found,) = page_data(report([case]))["cases"]
+
+    assert len(json.dumps(found["map"])) < 64 * 64 + 64 * 4 + 200
+
+
+@pytest.mark.parametrize("margin", [10 ** (k / 7) for k in range(-20, 42)])
+def test_a_letter_stands_for_margins_up_to_a_bound(margin):
+    """The bound is at most 2 dB higher, and 1 is a bound: no error looks tolerated."""
+    k = LETTERS.index(letter(margin))
+    bound = 10 ** ((k - 15) / 5)
+
+    assert margin <= bound * (1 + 1e-9)
+    assert margin > bound / 10**0.2 * (1 - 1e-9) or k == 0
+    assert (k <= 15) == (margin <= 1)
+
+
+@pytest.mark.parametrize(
+    ("margin", "wanted"),
+    [
+        (0.0, "."),
+        (-1.0, "."),
+        (1e-30, "A"),
+        (1.0, LETTERS[15]),
+        (math.nextafter(1, 2), LETTERS[16]),
+        (1e6, LETTERS[-1]),
+        (1.1e6, "!"),
+        (math.inf, "!"),
+        (math.nan, "!"),
+    ],
+)
+def test_letters_at_the_ends(margin, wanted):
+    """Exactly equal, at the tolerance, beyond all."""
+    assert letter(margin) == wanted
+
+
+@pytest.mark.parametrize(
+    ("record", "panels", "steps"),
+    [
+        ({"requirements": {"direction": "bidirectional"}}, ["forward", "reverse"], 3),
+        ({"requirements": {"direction": "reverse"}}, ["reverse"], 3),
+        ({"requirements": {}}, ["forward"], 3),
+    ],
+)
+def test_an_error_map_has_a_panel_for_each_direction(record, panels, steps):
+    """As the rows of Y's map are: first one direction, then the other."""
+    case = judged("x_1", *CASES["lstm_14_reverse_float16_ragged"], **record)
+    (found,) = page_data(report([case]))["cases"]
+
+    assert (found["map"]["panels"], found["map"]["steps"]) == (panels, steps)
+
+
+def test_data_has_no_number_that_json_lacks():
+    """Infinite margins are words; they order as the largest."""
+    cases = page_data(every_verdict())["cases"]
+    exact = next(case for case in cases if case["id"] == "rnn_14_exact")
+
+    json.dumps(cases, allow_nan=False)
+    assert exact["margin"] == "inf"
+    assert exact["order"] == max(case["order"] for case in cases)
+
+
+def test_a_missing_extra_is_named_before_anything_is_judged(tmp_path, monkeypatch):
+    """With the line that installs it, and without a file."""
+    monkeypatch.setattr(html, "NEEDED", ("jinja2", "nowhere_to_be_found"))
+    path = tmp_path / "report.html"
+
+    for use in (check_reports, lambda files: write_reports(every_verdict(), files)):
+        with pytest.raises(Unsupported, match=r"nowhere_to_be_found; .* 'rnncli\[report\]'"):
+            use({"html": str(path)})
+    assert not path.exists()
+
+
+def test_it_is_written(tmp_path):
+    """The file is the page."""
+    html.write_html(tmp_path / "report.html", REPORTS["hostile"])
+
+    written = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert written == PAGES["hostile"]
+    assert printable(HOSTILE).split("<", maxsplit=1)[0] in written
