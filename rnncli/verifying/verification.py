@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.verdict import CaseVerdict, Verdict
@@ -106,11 +107,16 @@ class Selected:
 def select(plan: Plan) -> Selected:
     """Open the pack and choose the cases.
 
+    Warns:
+        RnncliWarning: a known failure is that of no case of the pack.
+
     Raises:
         InvalidRequest: no pack, or one that is not whole; a tolerance for no output.
         NothingSelected: no case, or fewer than `min_cases`, are left to judge.
     """
     pack = _whole_pack(plan)
+    for sentence in plan.terms.xfails.unmatched(record["id"] for record in pack.manifest.cases):
+        warnings.warn(sentence, RnncliWarning, stacklevel=2)
     records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
     plan.terms.rule.check(records)
     reasons = {record["id"]: plan.requirements.reason(record) for record in records}

@@ -1,0 +1,157 @@
+"""Claims about `rnncli verify` as a user and a script meet it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from rnncli.formats import pb
+from rnncli.reports.verification_schema import verification_schema
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+RIGHT = "rnn_7_plain"
+
+# A vendor's program that needs nothing but Python: it hands out results made elsewhere.
+PROGRAM = """\
+import pathlib, shutil, sys
+results, case, outputs = sys.argv[1:]
+source = pathlib.Path(results, f"test_{case}", "test_data_set_0")
+if not source.is_dir():
+    sys.exit(3)
+for path in source.glob("output_*.pb"):
+    shutil.copy(path, outputs)
+"""
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Right results of two cases, one of which is spoilt."""
+    for case in (RIGHT, "lstm_7_plain"):
+        source = CORE / f"test_{case}" / "test_data_set_0"
+        target = tmp_path / "results" / f"test_{case}" / "test_data_set_0"
+        target.mkdir(parents=True)
+        for path in source.glob("output_*.pb"):
+            shutil.copy(path, target)
+    path = tmp_path / "results/test_lstm_7_plain/test_data_set_0/output_0.pb"
+    name, values = pb.read_named(path)
+    values = values.copy()
+    values[1, 0, 2, 3] += 1
+    path.write_bytes(pb.serialize(name, values))
+    return tmp_path / "results"
+
+
+def test_a_right_subject_is_exit_0(rnncli):
+    """A pipe gets a table by operator and flag; the last line on stderr has the counts."""
+    done = rnncli("verify", CORE, "--backend", "numpy", "-k", "rnn_7 or gru_7")
+
+    assert done.code == 0
+    assert [(row["by"], row["name"], row["pass"]) for row in done.rows][:2] == [
+        ("operator", "RNN-7", "1"),
+        ("operator", "GRU-7", "1"),
+    ]
+    assert done.rows[-1]["by"] == "all"
+    assert done.err.splitlines()[-1].endswith("2 pass; none fails")
+
+
+def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, results):
+    """The words of a failure, as a person reads them."""
+    done = rnncli("verify", CORE, "--results", results, "-k", "rnn_7_plain or lstm_7_plain")
+    lines = done.err.splitlines()
+
+    assert done.code == 1
+    assert lines[0] == "FAIL lstm_7_plain"
+    assert lines[1].startswith("  Y: 1 of 60 differ")
+    assert "worst at [1,0,2,3]: got " in lines[1]
+    assert "first wrong at t=1, sequence 2, unit 3" in lines[2]
+    assert any(line.startswith("  note GateOrder: ") for line in lines)
+    assert f"  repeat: rnncli verify {CORE} --results {results} -k lstm_7_plain" in lines
+
+
+def test_json_lines_fit_their_schema(rnncli, results):
+    """One line of the run, one a case, one of the counts."""
+    done = rnncli("verify", CORE, "--results", results, "-k", "rnn_7 or lstm_7", "--json")
+    records = [json.loads(line) for line in done.out.splitlines()]
+
+    for record in records:
+        jsonschema.validate(record, verification_schema())
+    assert [record["kind"] for record in records] == ["run", "case", "case", "summary"]
+    assert records[-1]["verdicts"]["differs"] == 1
+
+
+def test_reports_are_written_beside_the_table(rnncli, results, tmp_path):
+    """JUnit loads, Markdown and the page name the failure; nothing else is written."""
+    files = [("--junit", "v.xml"), ("--markdown", "v.md"), ("--html", "v.html")]
+    options = [part for option, name in files for part in (option, tmp_path / name)]
+    done = rnncli("verify", CORE, "--results", results, "-k", "rnn_7 or lstm_7", *options)
+    cases = ET.parse(tmp_path / "v.xml").getroot().iter("testcase")  # noqa: S314 -- our own file
+
+    assert done.code == 1
+    assert {case.get("name"): len(case) > 0 for case in cases} == {
+        RIGHT: False,
+        "lstm_7_plain": True,
+    }
+    for name in ("v.md", "v.html"):
+        assert "lstm_7_plain" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_a_command_is_judged(rnncli, results, tmp_path):
+    """A program in any language: it exits with 3 to refuse."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = f"{sys.executable} {tmp_path / 'program.py'} {results} {{id}} {{outputs}}"
+    done = rnncli("verify", CORE, "--command", command, "-k", "plain and (rnn or lstm_7)", "--json")
+    verdicts = {
+        record["id"]: record["verdict"]
+        for record in map(json.loads, done.out.splitlines())
+        if record["kind"] == "case"
+    }
+
+    assert verdicts == {RIGHT: "pass", "lstm_7_plain": "differs", "rnn_22_plain": "refused"}
+
+
+def test_known_failures_are_no_failures(rnncli, results, tmp_path):
+    """With a list of them the exit code is 0; an entry for no case is a warning."""
+    (tmp_path / "xfails").write_text("lstm_7_plain  our bug 7\nlstm_8_*  gone\n")
+    done = rnncli(
+        "verify", CORE, "--results", results, "-k", "rnn_7 or lstm_7",
+        "--xfails", tmp_path / "xfails",
+    )  # fmt: skip
+
+    assert done.code == 0
+    assert "xfails:2:1: 'lstm_8_*' is no case of the pack" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        ([], 2, "say what to judge: one of --runtime, --backend, --results, --command"),
+        (["--runtime", "onnxruntime", "--backend", "numpy"], 2, "say what to judge"),
+        (["--runtime", "onnxrunntime"], 2, "did you mean 'onnxruntime'"),
+        (["--backend", "numpi"], 2, "did you mean 'numpy'"),
+        (["--backend", "numpy", "-k", "transformer"], 5, "selects no case"),
+        (["--backend", "numpy", "--min-cases", "1000"], 5, "at least 1000 are due"),
+        (["--backend", "numpy", "--require", "opsett=14"], 2, "did you mean 'opset'"),
+        (["--backend", "numpy", "--require", "opset>=99"], 5, "were skipped"),
+        (["--backend", "numpy", "--profile", "strickt"], 2, "did you mean 'strict'"),
+        (["--backend", "numpy", "--profile", "strict", "--rtol", "1"], 2, "exclude each other"),
+        (["--backend", "numpy", "--atol", "Z:1"], 2, "unknown output 'Z'"),
+        (["--backend", "numpy", "--shard", "3/2"], 2, "expected i/n"),
+        (["--backend", "numpy", "--max-memory", "much"], 2, "512M"),
+        (["--backend", "numpy", "--xfails", "nothing"], 2, "nothing"),
+        (["--backend", "numpy", "--junit", "no/such/folder/v.xml"], 2, "there is no folder"),
+        (["--results", "nothing"], 2, "nothing"),
+        (["--command", "no-such-program {model}"], 2, "no-such-program"),
+    ],
+)
+def test_a_wrong_request_is_said_before_anything_runs(rnncli, options, code, sentence):
+    """The exit code tells what kind of wrong, the last line says what."""
+    done = rnncli("verify", CORE, *options)
+
+    assert done.code == code
+    assert sentence in done.err
+    assert done.out == ""
