@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
 from rnncli.reports.comparisons import index_text, value_text
-from rnncli.reports.tables import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +71,7 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
     factor = f" ({times(output.margin)} tolerance)" if math.isfinite(output.margin) else ""
     return (
         f"{output.name}: {output.differing} of {output.size} differ"
-        f" (up to {shown(output.max_ulp)} ulp), worst at {index_text(worst.index)}:"
+        f" (up to {output.max_ulp:.3g} ulp), worst at {index_text(worst.index)}:"
         f" got {got}, expected {wanted} {allowed}{factor}"
     )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rnncli.judging.verification import largest_margin
 from rnncli.reports.comparisons import index_text, value_text
 from rnncli.reports.failures import excerpt, notes, printable, reasons, times
-from rnncli.reports.tables import shown
 
 if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict, OutputVerdict
@@ -58,7 +57,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
     if output.problem:
         return [name, verdict, printable(excerpt(output.problem))]
     found = [f"{output.differing} of {output.size}", times(output.margin)]
-    errors = [f"{output.max_abs:.3g}", shown(output.max_ulp)]
+    errors = [f"{output.max_abs:.3g}", f"{output.max_ulp:.3g}"]
     if not output.worst:
         return [name, verdict, *found, *errors, "", "", ""]
     worst = output.worst

@@ -116,7 +116,8 @@ def closing(report: VerificationReport) -> list[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in total.counts.items() if count)
     known = f", {total.expected} expected to fail" if total.expected else ""
     fails = f"{total.fails} fail" if total.fails else "none fails"
-    last = f"{title(report)}: {total.cases} cases in {report.seconds:.3g} s"
+    cases = f"{total.cases} case{'s' * (total.cases != 1)}"
+    last = f"{title(report)}: {cases} in {report.seconds:.3g} s"
     return [*lines, f"{last}: {counts}{known}; {fails}" if total.cases else last]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser import PROGRAM, Browser
-from verifications import CASES, REPORTS, every_verdict, many
+from verifications import CASES, REPORTS, every_verdict, judged, many, report
 
 from rnncli.judging.verdict import Verdict
 from rnncli.reports.html import write_html
@@ -164,6 +164,30 @@ def test_the_error_map_is_drawn(browser, pages):
     assert levels == list("120153634")
     assert browser.evaluate(f"{cells}[4].textContent") == "t 1, unit 1: margin up to 1000"
     assert browser.evaluate(f"{cells}[6].textContent").endswith("or infinite")
+
+
+def test_a_condensed_error_map_says_what_its_cells_stand_for(browser, tmp_path):
+    """Of 500 steps and 100 units in two directions, 32 by 64 cells each."""
+    verdict, more = CASES["lstm_14_reverse_float16_ragged"]
+    sizes = {"seq_length": 500, "hidden_size": 100}
+    case = judged(
+        "long_1",
+        verdict,
+        {**more, "error_map": ((0.5,) * 64,) * 64, "seconds": 0.1234},
+        sizes=sizes,
+        requirements={"direction": "bidirectional"},
+    )
+    write_html(tmp_path / "long.html", report([case]))
+    browser.open(tmp_path / "long.html", width=375)
+    captions = "[...document.querySelectorAll('.maps figcaption')].map(c => c.textContent)"
+    cells = "[...document.querySelectorAll('.maps .cell title')].map(c => c.textContent)"
+
+    assert browser.evaluate(captions) == ["forward, t = 0 to 499", "reverse, t = 0 to 499"]
+    assert browser.evaluate(f"{cells}.length") == 64 * 64
+    assert browser.evaluate(f"{cells}[0]") == "t 0 to 14, unit 0: margin up to 0.63"
+    assert browser.evaluate(f"{cells}[32 * 64 - 1]").startswith("t 484 to 499, unit 98 to 99:")
+    assert browser.evaluate("document.querySelector('.seconds').textContent") == "120 ms"
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 375
 
 
 def test_malice_stays_text(browser, pages):

@@ -146,7 +146,7 @@ def test_the_last_line_counts():
             " 1 skipped, 2 expected to fail; 8 fail"
         ),
     ]
-    assert closing(REPORTS["one"])[-1].endswith("1 cases in 3.2 s: 1 pass; none fails")
+    assert closing(REPORTS["one"])[-1].endswith("1 case in 3.2 s: 1 pass; none fails")
     assert closing(REPORTS["empty"])[-1].endswith("0 cases in 3.2 s")
 
 

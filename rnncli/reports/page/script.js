@@ -2,10 +2,25 @@
 (() => {
   const CHUNK = 100;
   const FIELDS = ["q", "operator", "flag", "verdict", "sort"];
-  const COLUMNS = ["output", "verdict", "differing", "margin", "max abs", "max ulp", "worst at", "got", "wanted"];
+  const COLUMNS = [
+    "output",
+    "verdict",
+    "differing",
+    "margin",
+    "max abs",
+    "max ulp",
+    "worst at",
+    "got",
+    "wanted",
+  ];
   const LEVELS = [
-    [0, "exact"], [0.1, "up to 0.1"], [1, "up to 1, the tolerance"], [10, "up to 10"],
-    [100, "up to 100"], [1000, "up to 1000"], [Infinity, "beyond"],
+    [0, "exact"],
+    [0.1, "up to 0.1"],
+    [1, "up to 1, the tolerance"],
+    [10, "up to 10"],
+    [100, "up to 100"],
+    [1000, "up to 1000"],
+    [Infinity, "beyond"],
   ];
   const ORDERS = {
     "": ["as in the pack", null],
@@ -14,9 +29,9 @@
   };
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  let wanted = {};  // the filters, as in the address
-  let found = [];  // the cases they select
-  let drawn = 0;  // how many of those are in the list
+  let wanted = {}; // the filters, as in the address
+  let found = []; // the cases they select
+  let drawn = 0; // how many of those are in the list
 
   // Nodes are made one by one and hold text: nothing that was said by others is ever markup.
   function node(name, properties = {}, ...children) {
@@ -30,24 +45,38 @@
     made.append(...children);
     return made;
   }
-  const address = (filters) => "#" + new URLSearchParams(Object.entries(filters).filter(([, v]) => v));
+  const address = (filters) =>
+    "#" + new URLSearchParams(Object.entries(filters).filter(([, v]) => v));
 
   // Filters: the address holds them, the controls show them.
-  const SPECIAL = {
-    failing: (one) => one.fails,
-    expected: (one) => one.expected,
-  };
+  const SPECIAL = new Map([
+    ["failing", (one) => one.fails],
+    ["expected", (one) => one.expected],
+  ]);
   function matches(one) {
     const { operator, flag, verdict, q } = wanted;
-    return (!wanted.case || one.id === wanted.case)
-      && (!operator || one.operator === operator)
-      && (!flag || one.flags.includes(flag))
-      && (!verdict || (SPECIAL[verdict] ? SPECIAL[verdict](one) : one.verdict === verdict))
-      && (!q || q.toLowerCase().split(/\s+/).every((word) => text(one).includes(word)));
+    const words = (q ?? "").toLowerCase().split(/\s+/);
+    return (
+      (!wanted.case || one.id === wanted.case) &&
+      (!operator || one.operator === operator) &&
+      (!flag || one.flags.includes(flag)) &&
+      (!verdict || (SPECIAL.get(verdict) ?? ((one) => one.verdict === verdict))(one)) &&
+      words.every((word) => text(one).includes(word))
+    );
   }
   function text(one) {
-    one.text ??= [one.id, one.operator, one.dtype, one.verdict, one.summary, ...one.flags, ...one.reasons, ...one.notes]
-      .join("\n").toLowerCase();
+    one.text ??= [
+      one.id,
+      one.operator,
+      one.dtype,
+      one.verdict,
+      one.summary,
+      ...one.flags,
+      ...one.reasons,
+      ...one.notes,
+    ]
+      .join("\n")
+      .toLowerCase();
     return one.text;
   }
   function readAddress() {
@@ -68,7 +97,8 @@
     byId("list").replaceChildren();
     drawMore();
     const all = found.length === data.cases.length;
-    byId("found").textContent = all ? `${found.length} cases` : `${found.length} of ${data.cases.length} cases`;
+    const total = `${data.cases.length} case${data.cases.length === 1 ? "" : "s"}`;
+    byId("found").textContent = all ? total : `${found.length} of ${total}`;
     if (found.length === 1) byId("list").firstElementChild.open = true;
   }
 
@@ -80,39 +110,82 @@
     byId("more").textContent = `Show more (${found.length - drawn} left)`;
   }
   function row(one) {
-    const made = node("details", { className: "case" },
-      node("summary", {},
-        node("span", { className: `badge ${one.verdict}${one.fails ? "" : " calm"}`, title: one.fails ? "makes the run fail" : "does not make the run fail", textContent: one.verdict }),
+    const made = node(
+      "details",
+      { className: "case" },
+      node(
+        "summary",
+        {},
+        node("span", {
+          className: `badge ${one.verdict}${one.fails ? "" : " calm"}`,
+          title: one.fails ? "makes the run fail" : "does not make the run fail",
+          textContent: one.verdict,
+        }),
         node("span", { className: "id", textContent: one.id }),
         node("span", { className: "what", textContent: one.operator }),
         node("span", { className: "what dtype", textContent: one.dtype }),
         node("span", { className: "what number", title: "worst margin", textContent: one.margin }),
-        node("span", { className: "what number seconds", textContent: duration(one.seconds) })));
-    made.addEventListener("toggle", () => { if (made.open && made.children.length === 1) made.append(body(one)); });
+        node("span", { className: "what number seconds", textContent: duration(one.seconds) }),
+      ),
+    );
+    made.addEventListener("toggle", () => {
+      if (made.open && made.children.length === 1) made.append(body(one));
+    });
     return made;
   }
-  const duration = (s) => (s >= 1 ? `${s.toPrecision(3)} s` : `${(s * 1000).toPrecision(2)} ms`);
+  const digits = (value, count) => Number(value.toPrecision(count));
+  const duration = (s) => (s >= 1 ? `${digits(s, 3)} s` : `${digits(s * 1000, 2)} ms`);
 
   // One case in full.
   function body(one) {
-    const flags = one.flags.map((flag) => node("li", {}, node("a", { href: address({ flag }), textContent: flag })));
-    const self = node("li", {}, node("a", { href: address({ case: one.id }), textContent: "link to this case" }));
+    const flags = one.flags.map((flag) =>
+      node("li", {}, node("a", { href: address({ flag }), textContent: flag })),
+    );
+    const self = node(
+      "li",
+      {},
+      node("a", { href: address({ case: one.id }), textContent: "link to this case" }),
+    );
     const parts = [node("ul", { className: "tags" }, ...flags, self)];
     if (one.summary) parts.unshift(node("p", { textContent: one.summary }));
-    if (one.reasons.length) parts.push(node("div", { className: "reasons" }, ...one.reasons.map((line) => node("p", { textContent: line }))));
-    if (one.notes.length) parts.push(node("div", { className: "reasons note" }, ...one.notes.map((line) => node("p", { textContent: line }))));
+    if (one.reasons.length) parts.push(paragraphs("reasons", one.reasons));
+    if (one.notes.length) parts.push(paragraphs("reasons note", one.notes));
     if (one.outputs.length) parts.push(outputs(one));
     if (one.map) parts.push(maps(one.map));
-    parts.push(node("div", {}, node("p", { className: "caption", textContent: "Repeat it" }), node("pre", { textContent: one.repeat, tabIndex: 0 })));
+    parts.push(
+      node(
+        "div",
+        {},
+        node("p", { className: "caption", textContent: "Repeat it" }),
+        node("pre", { textContent: one.repeat, tabIndex: 0 }),
+      ),
+    );
     return node("div", { className: "body" }, ...parts);
   }
+  const paragraphs = (className, lines) =>
+    node("div", { className }, ...lines.map((line) => node("p", { textContent: line })));
   function outputs(one) {
-    const heading = node("tr", {}, ...COLUMNS.map((name) => node("th", { scope: "col", textContent: name })));
-    const rows = one.outputs.map(([name, verdict, ...cells]) => node("tr", {},
-      node("th", { scope: "row", textContent: name }),
-      node("td", {}, node("span", { className: `badge calm ${verdict}`, textContent: verdict })),
-      ...cells.map((cell) => node("td", { textContent: cell, colSpan: cells.length === 1 ? COLUMNS.length - 2 : 1 }))));
-    const region = node("div", { className: "scroll", tabIndex: 0 }, node("table", {}, node("thead", {}, heading), node("tbody", {}, ...rows)));
+    const heading = node(
+      "tr",
+      {},
+      ...COLUMNS.map((name) => node("th", { scope: "col", textContent: name })),
+    );
+    const rows = one.outputs.map(([name, verdict, ...cells]) =>
+      node(
+        "tr",
+        {},
+        node("th", { scope: "row", textContent: name }),
+        node("td", {}, node("span", { className: `badge calm ${verdict}`, textContent: verdict })),
+        ...cells.map((cell) =>
+          node("td", { textContent: cell, colSpan: cells.length === 1 ? COLUMNS.length - 2 : 1 }),
+        ),
+      ),
+    );
+    const region = node(
+      "div",
+      { className: "scroll", tabIndex: 0 },
+      node("table", {}, node("thead", {}, heading), node("tbody", {}, ...rows)),
+    );
     region.setAttribute("role", "region");
     region.setAttribute("aria-label", "Outputs");
     return region;
@@ -120,15 +193,29 @@
 
   // Error maps: time to the right, hidden units downwards, a panel for each direction.
   function maps(map) {
+    const right = map.steps ? "time" : "directions";
     const count = map.rows.length / map.panels.length;
-    const panels = map.panels.map((name, k) => panel(map, name, map.rows.slice(k * count, (k + 1) * count)));
+    const panels = map.panels.map((name, k) =>
+      panel(map, name, map.rows.slice(k * count, (k + 1) * count)),
+    );
     const legend = LEVELS.map(([, name], k) => node("li", {}, swatch(k), name));
-    return node("div", {},
-      node("p", { className: "caption", textContent: `${map.output}: largest margin at each ${map.steps ? "step" : "direction"} (to the right) and hidden unit (downwards)` }),
+    return node(
+      "div",
+      {},
+      node("p", {
+        className: "caption",
+        textContent: `${map.output}: largest margin, ${right} to the right, hidden units downwards`,
+      }),
       node("div", { className: "maps" }, ...panels),
-      node("ul", { className: "legend" }, ...legend));
+      node("ul", { className: "legend" }, ...legend),
+    );
   }
-  const swatch = (k) => drawing("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, drawing("rect", { class: `level-${k}`, width: 10, height: 10 }));
+  const swatch = (k) =>
+    drawing(
+      "svg",
+      { viewBox: "0 0 10 10", "aria-hidden": "true" },
+      drawing("rect", { class: `level-${k}`, width: 10, height: 10 }),
+    );
   function margin(letter) {
     if (letter === ".") return 0;
     const k = data.letters.indexOf(letter);
@@ -137,26 +224,54 @@
   function panel(map, name, rows) {
     const units = rows[0].length;
     const size = Math.max(5, Math.min(18, Math.floor(480 / Math.max(rows.length, units))));
-    const left = 8 + 7 * String(map.units - 1).length;
-    const [width, height] = [left + rows.length * size, units * size];
-    const cells = rows.flatMap((line, t) => [...line].map((letter, unit) => cell(map, rows.length, units, t, unit, letter, left + t * size, unit * size, size)));
-    const label = (unit, y) => drawing("text", { x: left - 5, y, "text-anchor": "end" }, String(unit));
-    const labels = [label(0, Math.min(size, 14) - 3), ...(units > 1 ? [label(map.units - 1, height - 3)] : [])];
+    const [left, top] = [8 + 7 * String(map.units - 1).length, 5];
+    const [width, height] = [left + rows.length * size, top + units * size];
+    const cells = rows.flatMap((line, t) =>
+      [...line].map((letter, unit) =>
+        cell(map, rows.length, units, t, unit, letter, left + t * size, top + unit * size, size),
+      ),
+    );
+    const label = (unit, y) =>
+      drawing("text", { x: left - 5, y, "text-anchor": "end" }, String(unit));
+    const labels = [
+      label(0, top + Math.max(size / 2, 5) + 4),
+      ...(units > 1 ? [label(map.units - 1, height - Math.max(size / 2 - 4, 0))] : []),
+    ];
     const worst = Math.max(...rows.flatMap((line) => [...line].map(margin)));
     const words = `Error map, ${name}: ${rows.length} by ${units}, worst margin ${factor(worst)}`;
     const steps = map.steps ? `, t = 0${map.steps > 1 ? ` to ${map.steps - 1}` : ""}` : "";
-    return node("figure", {},
+    return node(
+      "figure",
+      {},
       node("figcaption", { textContent: `${name}${steps}` }),
-      drawing("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, ...labels, ...cells));
+      drawing(
+        "svg",
+        { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words },
+        ...labels,
+        ...cells,
+      ),
+    );
   }
-  const factor = (value) => (value === 0 ? "0" : value === Infinity ? "beyond 1,000,000 or infinite" : `up to ${Number(value.toPrecision(2))}`);
-  const place = (k, count, size) => (count < size ? `${Math.floor(k * size / count)}–${Math.floor((k + 1) * size / count) - 1}` : `${k}`);
+  const factor = (value) =>
+    value === 0
+      ? "0"
+      : value === Infinity
+        ? "beyond 1,000,000 or infinite"
+        : `up to ${digits(value, 2)}`;
+  function place(k, count, size) {
+    const [first, next] = [k, k + 1].map((edge) => Math.floor((edge * size) / count));
+    return next > first + 1 ? `${first} to ${next - 1}` : `${first}`;
+  }
   function cell(map, steps, units, t, unit, letter, x, y, size) {
     const value = margin(letter);
     const level = LEVELS.findIndex(([limit]) => value <= limit);
     const when = map.steps ? `t ${place(t, steps, map.steps)}, ` : "";
     const words = `${when}unit ${place(unit, units, map.units)}: margin ${factor(value)}`;
-    return drawing("rect", { class: `cell level-${level}`, x, y, width: size, height: size }, drawing("title", {}, words));
+    return drawing(
+      "rect",
+      { class: `cell level-${level}`, x, y, width: size, height: size },
+      drawing("title", {}, words),
+    );
   }
 
   // Controls.
@@ -167,13 +282,32 @@
   const named = (values) => [["", "all"], ...[...new Set(values)].map((value) => [value, value])];
   choices("operator", named(data.cases.map((one) => one.operator)));
   choices("flag", named(data.cases.flatMap((one) => one.flags)));
-  choices("verdict", [["", "all"], ["failing", "failing"], ["expected", "expected to fail"], ...named(data.cases.map((one) => one.verdict)).slice(1)]);
-  choices("sort", Object.entries(ORDERS).map(([value, [words]]) => [value, words]));
+  choices("verdict", [
+    ["", "all"],
+    ["failing", "failing"],
+    ["expected", "expected to fail"],
+    ...named(data.cases.map((one) => one.verdict)).slice(1),
+  ]);
+  choices(
+    "sort",
+    Object.entries(ORDERS).map(([value, [words]]) => [value, words]),
+  );
   for (const name of FIELDS) byId(name).addEventListener("input", readControls);
-  byId("reset").addEventListener("click", () => { location.hash = "cases"; byId("q").focus(); });
+  byId("reset").addEventListener("click", () => {
+    location.hash = "cases";
+    byId("q").focus();
+  });
   byId("more").addEventListener("click", drawMore);
-  new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) drawMore(); }, { rootMargin: "400px" }).observe(byId("more"));
-  window.addEventListener("hashchange", () => { readAddress(); byId("cases").scrollIntoView(); });
+  new IntersectionObserver(
+    (entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) drawMore();
+    },
+    { rootMargin: "400px" },
+  ).observe(byId("more"));
+  window.addEventListener("hashchange", () => {
+    readAddress();
+    byId("cases").scrollIntoView();
+  });
   byId("filters").hidden = false;
 
   // Light and dark: the system's, until the button is pressed.
@@ -181,8 +315,13 @@
   const system = matchMedia("(prefers-color-scheme: dark)");
   const theme = () => root.dataset.theme || (system.matches ? "dark" : "light");
   const other = () => (theme() === "dark" ? "light" : "dark");
-  function showTheme() { byId("theme").textContent = other() === "dark" ? "Dark" : "Light"; }
-  byId("theme").addEventListener("click", () => { root.dataset.theme = other(); showTheme(); });
+  function showTheme() {
+    byId("theme").textContent = other() === "dark" ? "Dark" : "Light";
+  }
+  byId("theme").addEventListener("click", () => {
+    root.dataset.theme = other();
+    showTheme();
+  });
   system.addEventListener("change", showTheme);
   byId("theme").hidden = false;
   showTheme();
