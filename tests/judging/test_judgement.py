@@ -80,6 +80,15 @@ def test_an_error_of_k_tolerances_has_margin_k(tolerances, sign):
     assert [each.verdict for each in found.outputs[1:]] == [Verdict.PASS, Verdict.PASS]
 
 
+def test_a_packs_own_tolerances_are_not_doubted():
+    """They were found fit to judge by when it was made; a vendor's pack may hold wide ones."""
+    vector = dyadic()
+    wide = {name: t + np.float32(1) for name, t in vector.answers.tolerances.items()}
+    altered = replace(vector, answers=Answers(vector.answers.outputs, wide))
+
+    assert judge(altered, ran(outputs_of(altered))).verdict is Verdict.PASS
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_every_number_is_what_a_loop_over_elements_finds(dtype):
     """Counts, margins, distances and histogram, on errors from 0 to thousands of tolerances."""

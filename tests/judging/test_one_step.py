@@ -89,6 +89,37 @@ def test_later_steps_are_judged_more_narrowly_than_the_whole(kind):
     assert (alone > 0).all()
 
 
+def test_states_may_have_been_carried_more_exactly_than_they_were_stored():
+    """A step from a stored state may be off by its rounding more than one from an initial state."""
+    recurrence = recurrence_of("RNN", T=2, H=60, dtype="float16", activations=["Affine"], scale=0.1)
+    Y = evaluated(recurrence).Y
+    alone = replace(recurrence, X=recurrence.X[1:], initial=(Y[0],))
+
+    found = step_tolerances(path_of(recurrence, Y), STANDARD)[0, 1]
+    exact = step_tolerances(path_of(alone, Y[1:]), STANDARD)[0, 0]
+
+    entering = 6 / np.sqrt(3) * 2.0**-11 * np.abs(Y[0, 0].astype(np.float64))
+    through = np.sqrt(entering**2 @ (recurrence.R[0, 0].astype(np.float64) ** 2).T)
+    assert np.allclose(found**2 - exact**2, through**2, rtol=1e-2)
+
+
+def test_an_lstms_cells_carry_their_errors():
+    """With its forget gate open, a step after 200 others is more off than one from a known C."""
+    functions = ["Sigmoid", "Tanh", "Affine"]  # h does not saturate
+    recurrence = recurrence_of("LSTM", T=200, dtype="float64", scale=0.3, activations=functions)
+    Wb = recurrence.Wb.copy()
+    Wb[:, 2] = 9
+    recurrence = replace(recurrence, Wb=Wb, X=recurrence.X * 0.1)
+    Y = evaluated(recurrence).Y
+    path = path_of(recurrence, Y)
+    known = replace(recurrence, X=recurrence.X[-1:], initial=(Y[-2], cells(path)[:, -2]))
+
+    found = step_tolerances(path, STANDARD)[0, -1]
+    exact = step_tolerances(path_of(known, Y[-1:]), STANDARD)[0, 0]
+
+    assert np.median(found / exact) > 2
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_absurd_states_raise_nothing(kind, value):

@@ -455,8 +455,8 @@ def test_exact_cases_are_located_by_the_standard_profile():
     """States that are wrong already are no longer dyadic, and a right step from them rounds."""
     (vector,) = vectors_of(
         "{op: RNN-14, profile: exact, sizes: {seq_length: 4, batch_size: 2, input_size: 3,"
-        " hidden_size: 3}, attributes: {activations: [Relu]}, inputs: {X: {dyadic: [4, 3]},"
-        " W: {dyadic: [4, 3]}, R: {dyadic: [1, 2]}}}"
+        " hidden_size: 3}, attributes: {activations: [Relu]}, inputs: {X: {dyadic: [2, 2]},"
+        " W: {dyadic: [2, 2]}, R: {dyadic: [1, 2]}}}"
     )
     recurrence = recurrence_of(vector)
     spoilt = walked(recurrence, spoilt_at((0, 1, 1, 2), amount=0.1))
