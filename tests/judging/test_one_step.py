@@ -105,8 +105,7 @@ def test_states_may_have_been_carried_more_exactly_than_they_were_stored():
 
 def test_an_lstms_cells_carry_their_errors():
     """With its forget gate open, a step after 200 others is more off than one from a known C."""
-    functions = ["Sigmoid", "Tanh", "Affine"]  # h does not saturate
-    recurrence = recurrence_of("LSTM", T=200, dtype="float64", scale=0.3, activations=functions)
+    recurrence = recurrence_of("LSTM", T=200, dtype="float64", scale=0.3)
     Wb = recurrence.Wb.copy()
     Wb[:, 2] = 9
     recurrence = replace(recurrence, Wb=Wb, X=recurrence.X * 0.1)
@@ -117,7 +116,8 @@ def test_an_lstms_cells_carry_their_errors():
     found = step_tolerances(path, STANDARD)[0, -1]
     exact = step_tolerances(path_of(known, Y[-1:]), STANDARD)[0, 0]
 
-    assert np.median(found / exact) > 2
+    assert (found / exact).max() > 3  # of a unit whose h(C) is not saturated
+    assert (found > exact).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
