@@ -1,0 +1,213 @@
+"""The kill matrix: what each vector of a suite says of each mutant, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.judging.adequacy import Fate, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+class Bug(NamedTuple):
+    """A mutant of a cell; of another cell it is another bug."""
+
+    cell: str
+    mutant: str
+
+
+class Row(NamedTuple):
+    """One vector.
+
+    Attributes:
+        id: of the case.
+        cell: whose mutants were put to it.
+        dtype: of its tensors.
+        outcomes: by mutant; every mutant of the cell has one.
+    """
+
+    id: str
+    cell: str
+    dtype: str
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def kills(self) -> list[str]:
+        """The mutants it catches."""
+        return [name for name, found in self.outcomes.items() if found.fate is Fate.KILLED]
+
+
+class Survivor(NamedTuple):
+    """A mutant that nothing catches, and why.
+
+    Attributes:
+        bug: which.
+        margin: the largest anywhere; None where no vector exercises it.
+        reason: in words.
+    """
+
+    bug: Bug
+    margin: float | None
+    reason: str
+
+
+class Score(NamedTuple):
+    """Some vectors' mutants counted.
+
+    Attributes:
+        name: what the vectors have in common.
+        vectors: how many there are.
+        mutants: how many of their cells there are.
+        killed: how many are caught.
+        survived: how many are exercised and not caught.
+        unexercised: how many no vector can show.
+    """
+
+    name: str
+    vectors: int
+    mutants: int
+    killed: int
+    survived: int
+    unexercised: int
+
+    @property
+    def percent(self) -> float:
+        """How many of a hundred are caught; all, where there are none."""
+        return 100 * self.killed / self.mutants if self.mutants else 100.0
+
+
+@dataclass(frozen=True)
+class KillMatrix:
+    """What a suite sees.
+
+    Attributes:
+        name: of the suite or pack.
+        rule: by which tolerances, in words.
+        rows: the vectors that were scored, in the pack's order.
+        unscored: id -> why, of the others.
+    """
+
+    name: str
+    rule: str
+    rows: tuple[Row, ...]
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Score:
+        """Of all vectors."""
+        return score("all", self.rows)
+
+    @property
+    def by_cell(self) -> list[Score]:
+        """Of the vectors of each cell, in order of appearance."""
+        return self._grouped(lambda row: row.cell)
+
+    @property
+    def by_dtype(self) -> list[Score]:
+        """Of the vectors of each dtype alone, in order of appearance."""
+        return self._grouped(lambda row: row.dtype)
+
+    @property
+    def survivors(self) -> list[Survivor]:
+        """What nothing catches, by cell."""
+        return list(survivors(self.rows))
+
+    @cached_property
+    def only(self) -> Mapping[str, list[str]]:
+        """Return, by vector, the mutants that it alone catches."""
+        counts = Counter(bug for row in self.rows for bug in _killed(row))
+        return {row.id: [b.mutant for b in _killed(row) if counts[b] == 1] for row in self.rows}
+
+    def minimal_subset(self) -> list[str]:
+        """Return few vectors that catch what all do, in the pack's order.
+
+        The one that catches most of what is left comes first, of equals the earlier; what the
+        later ones made superfluous goes again. That is no proof of the minimum, which is NP-hard,
+        but within ln(n) + 1 of it (Chvatal 1979, A greedy heuristic for the set-covering problem).
+        """
+        caught = {row.id: set(_killed(row)) for row in self.rows}
+        chosen = _without_superfluous(_greedy(caught), caught)
+        return [row.id for row in self.rows if row.id in chosen]
+
+    def _grouped(self, name: Callable[[Row], str]) -> list[Score]:
+        names = dict.fromkeys(map(name, self.rows))
+        return [score(each, [row for row in self.rows if name(row) == each]) for each in names]
+
+
+def score(name: str, rows: Iterable[Row]) -> Score:
+    """Count the mutants of some vectors."""
+    rows = list(rows)
+    bugs = _bugs(rows)
+    fates = Counter(_fate(found) for found in bugs.values())
+    return Score(
+        name,
+        vectors=len(rows),
+        mutants=len(bugs),
+        killed=fates[Fate.KILLED],
+        survived=fates[Fate.SURVIVED],
+        unexercised=fates[Fate.EQUIVALENT],
+    )
+
+
+def survivors(rows: Iterable[Row]) -> Iterator[Survivor]:
+    """Yield what none of some vectors catches."""
+    for bug, found in _bugs(rows).items():
+        fate = _fate(found)
+        if fate is Fate.EQUIVALENT:
+            reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+            yield Survivor(bug, None, f"never exercised: {'; '.join(reasons)}")
+        elif fate is Fate.SURVIVED:
+            yield _survivor(bug, found)
+
+
+def _survivor(bug: Bug, found: Mapping[str, Outcome]) -> Survivor:
+    exercised = {name: each for name, each in found.items() if each.fate is Fate.SURVIVED}
+    nearest = max(exercised, key=lambda name: exercised[name].margin)
+    margin, count = exercised[nearest].margin, len(exercised)
+    if not margin:
+        return Survivor(bug, 0.0, f"changes nothing in the {count} vectors that exercise it")
+    return Survivor(
+        bug, margin, f"within tolerance in the {count} vectors that exercise it; nearest {nearest}"
+    )
+
+
+def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:
+    """Return what each vector says of each mutant, by mutant."""
+    found: dict[Bug, dict[str, Outcome]] = {}
+    for row in rows:
+        for mutant, outcome in row.outcomes.items():
+            found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
+    return found
+
+
+def _fate(found: Mapping[str, Outcome]) -> Fate:
+    """Return the best that any vector says."""
+    fates = {outcome.fate for outcome in found.values()}
+    return next(fate for fate in Fate if fate in fates)
+
+
+def _killed(row: Row) -> list[Bug]:
+    return [Bug(row.cell, mutant) for mutant in row.kills]
+
+
+def _greedy(caught: Mapping[str, set[Bug]]) -> list[str]:
+    left = set().union(*caught.values())
+    chosen: list[str] = []
+    while left:
+        best = max(caught, key=lambda name: len(caught[name] & left))  # of equals the first
+        chosen.append(best)
+        left -= caught[best]
+    return chosen
+
+
+def _without_superfluous(chosen: list[str], caught: Mapping[str, set[Bug]]) -> list[str]:
+    kept = list(chosen)
+    for name in chosen:
+        others = set().union(*(caught[other] for other in kept if other != name))
+        if caught[name] <= others:
+            kept.remove(name)
+    return kept
