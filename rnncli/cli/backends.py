@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.tables import print_records
 
 
 @click.command()
@@ -18,8 +18,4 @@ def backends(as_json: bool) -> None:
     from rnncli.backends.table import describe_backends
 
     rows = describe_backends()
-    if as_json:
-        for row in rows:
-            print_json_line(row)
-    else:
-        print_table(("backend", "what it is", "from"), [tuple(row.values()) for row in rows])
+    print_records(("backend", "what it is", "from"), rows, as_json=as_json)

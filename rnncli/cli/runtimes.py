@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.tables import print_records
 
 
 @click.command()
@@ -18,8 +18,4 @@ def runtimes(as_json: bool) -> None:
     from rnncli.subjects.table import describe_subjects
 
     rows = describe_subjects()
-    if as_json:
-        for row in rows:
-            print_json_line(row)
-    else:
-        print_table(("runtime", "what it is", "from"), [tuple(row.values()) for row in rows])
+    print_records(("runtime", "what it is", "from"), rows, as_json=as_json)

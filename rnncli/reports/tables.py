@@ -29,6 +29,17 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         print_row(row)
 
 
+def print_records(
+    columns: Sequence[str], records: Iterable[Mapping[str, Any]], *, as_json: bool
+) -> None:
+    """Print records as JSON lines, or as a table with a heading for each of their entries."""
+    if not as_json:
+        print_table(columns, [tuple(record.values()) for record in records])
+        return
+    for record in records:
+        print_json_line(record)
+
+
 def print_row(row: Sequence[Any]) -> None:
     """Print one line of a tab-separated table."""
     click.echo("\t".join(_plain(cell) for cell in row))
