@@ -7,7 +7,7 @@ which case is missing.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,23 +21,10 @@ if TYPE_CHECKING:
 
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
+    from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Result
     from rnncli.vectors.vector import Answers, Vector
-
-
-class Mutant(Protocol):
-    """A wrong implementation of some cells."""
-
-    @property
-    def id(self) -> str:
-        """Unique among all."""
-
-    def run(self, recurrence: Recurrence) -> Result:
-        """Evaluate a recurrence, wrongly."""
-
-    def equivalent_when(self, recurrence: Recurrence) -> str:
-        """Return why it cannot be seen in a recurrence; "" where it can."""
 
 
 class Fate(StrEnum):

@@ -168,11 +168,10 @@ def _survivor(bug: Bug, found: Mapping[str, Outcome]) -> Survivor:
     exercised = {name: each for name, each in found.items() if each.fate is Fate.SURVIVED}
     nearest = max(exercised, key=lambda name: exercised[name].margin)
     margin, count = exercised[nearest].margin, len(exercised)
+    where = f"{count} vector{'s' * (count > 1)} that could show it"
     if not margin:
-        return Survivor(bug, 0.0, f"changes nothing in the {count} vectors that exercise it")
-    return Survivor(
-        bug, margin, f"within tolerance in the {count} vectors that exercise it; nearest {nearest}"
-    )
+        return Survivor(bug, 0.0, f"changes nothing in {where}")
+    return Survivor(bug, margin, f"within tolerance in {where}; nearest {nearest}")
 
 
 def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:

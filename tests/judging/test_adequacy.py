@@ -215,11 +215,11 @@ def test_survivors_have_reasons():
     n, o, m = MATRIX.survivors
 
     assert (n.bug, n.margin) == (Bug("LSTM", "n"), 0.9)
-    assert n.reason == "within tolerance in the 2 vectors that exercise it; nearest b"
+    assert n.reason == "within tolerance in 2 vectors that could show it; nearest b"
     assert (o.margin, o.reason) == (None, "never exercised: no bias")
     assert (m.bug, m.reason) == (
         Bug("GRU", "m"),
-        "changes nothing in the 1 vectors that exercise it",
+        "changes nothing in 1 vector that could show it",
     )
 
 

@@ -1,0 +1,92 @@
+"""`rnncli score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import SUITE, selection_option, worker_options
+
+if TYPE_CHECKING:
+    from rnncli.judging.rule import Rule
+
+TOLERANCES = ("atol", "rtol")
+
+
+@click.command()
+@click.argument("suite", metavar="PACK|SUITE", type=SUITE)
+@selection_option
+@click.option("--atol", multiple=True, metavar="[NAME:]NUMBER", help="Absolute, for the pack's.")
+@click.option("--rtol", multiple=True, metavar="[NAME:]NUMBER", help="Relative, for the pack's.")
+@click.option("--onnx", is_flag=True, help="ONNX's own: --rtol 1e-3 --atol 1e-7.")
+@click.option("--minimise", is_flag=True, help="List few vectors that kill what all do.")
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit 1 when fewer of a hundred mutants are killed.",
+)
+@click.option(
+    "--matrix",
+    "matrix_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write the margin of every mutant in every vector, too.",
+)
+@worker_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def score(
+    ctx: click.Context,
+    /,
+    as_json: bool,
+    minimise: bool,
+    min_score: float | None,
+    matrix_file: Path | None,
+    **options: Any,
+) -> None:
+    """Score vectors by the bugs they catch.
+
+    Every mutant of a cell, which is a plausible bug of a kernel (`rnncli mutants` lists them), is
+    put to every vector. One that a vector's tolerances tell from the reference is killed; one that
+    no vector does, survives, with the reason. Vectors that must be refused, or that give NaN, are
+    not scored. A suite, a YAML file or the name of one that ships with rnncli, is made in memory.
+
+    \b
+    rnncli score core -j 2
+    rnncli score vectors/core -k 'lstm and not float16' --onnx --json
+    rnncli score smoke --minimise --min-score 100
+    """
+    from rnncli.reports.progress import progress_bar
+    from rnncli.reports.scores import show_score, write_matrix
+    from rnncli.scoring.scoring import Plan, score_all, select
+
+    rule, rule_text = _rule(options)
+    plan = Plan(rule=rule, rule_text=rule_text, **options)
+    selected = select(plan)
+    with progress_bar(len(selected.outputs), "cases") as progress:
+        matrix = score_all(plan, selected, progress.advance)
+    show_score(matrix, as_json=as_json, minimise=minimise)
+    if matrix_file is not None:
+        write_matrix(matrix, matrix_file)
+    ctx.exit(1 if min_score is not None and matrix.total.percent < min_score else 0)
+
+
+def _rule(options: dict[str, Any]) -> tuple[Rule, str]:
+    """Return by which tolerances mutants are judged, also in words."""
+    from rnncli.judging.rule import PACK_RULE, Rule
+    from rnncli.judging.tolerance import Tolerance
+    from rnncli.scoring.scoring import ONNX_RULE
+
+    is_onnx = options.pop("onnx")
+    given = {name: options.pop(name) for name in TOLERANCES}
+    words = ", ".join(f"{name} {text}" for name, texts in given.items() for text in texts)
+    if is_onnx and words:
+        raise click.UsageError(f"--onnx and {words} exclude each other")
+    if is_onnx:
+        return ONNX_RULE, "ONNX's tolerances"
+    if not words:
+        return PACK_RULE, "the pack's tolerances"
+    return Rule(tolerance=Tolerance.parse(**given)), words

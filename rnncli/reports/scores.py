@@ -1,0 +1,155 @@
+"""What `rnncli score` shows: scores by cell and dtype, survivors, and who alone catches what."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.formats.atomic import atomic_file
+from rnncli.judging.adequacy import Fate
+from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rnncli.judging.adequacy import Outcome
+    from rnncli.judging.kill_matrix import KillMatrix, Row, Score
+
+COUNTS = ("vectors", "mutants", "killed", "survived", "unexercised", "percent")
+
+
+def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
+    """Print a score: the data to stdout, the sum of it in words to stderr.
+
+    Args:
+        matrix: what the suite sees.
+        as_json: one object.
+        minimise: the smallest subset found is printed, too.
+    """
+    if as_json:
+        print_json_line(score_record(matrix, minimise=minimise))
+    else:
+        _print_tables(matrix)
+        if minimise:
+            _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
+    sys.stdout.flush()
+    click.echo(closing(matrix), err=True)
+
+
+def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
+    """Return all of a score but the single margins, as JSON holds it."""
+    record: dict[str, Any] = {
+        "suite": matrix.name,
+        "rule": matrix.rule,
+        "total": _counted(matrix.total),
+        "cells": [_counted(score) for score in matrix.by_cell],
+        "dtypes": [_counted(score) for score in matrix.by_dtype],
+        "survivors": [
+            {**each.bug._asdict(), "margin": each.margin, "reason": each.reason}
+            for each in matrix.survivors
+        ],
+        "vectors": [_vector(matrix, row) for row in matrix.rows],
+        "unscored": dict(matrix.unscored),
+    }
+    return record | ({"minimal": matrix.minimal_subset()} if minimise else {})
+
+
+def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
+    """Return a kill matrix whole, as JSON holds it."""
+    return {
+        "suite": matrix.name,
+        "rule": matrix.rule,
+        "vectors": [
+            {
+                "id": row.id,
+                "cell": row.cell,
+                "dtype": row.dtype,
+                "mutants": {name: _outcome(found) for name, found in row.outcomes.items()},
+            }
+            for row in matrix.rows
+        ],
+        "unscored": dict(matrix.unscored),
+    }
+
+
+def write_matrix(matrix: KillMatrix, path: Path) -> None:
+    """Write a kill matrix as JSON, a line a vector.
+
+    Raises:
+        InvalidRequest: the disk refuses.
+    """
+    record = matrix_record(matrix)
+    vectors = ",\n".join(json.dumps(each, allow_nan=False) for each in record.pop("vectors"))
+    rest = json.dumps(record, ensure_ascii=False)[1:]
+    with atomic_file(path) as temporary:
+        temporary.write_text(f'{{"vectors": [\n{vectors}\n],\n{rest}\n', encoding="utf-8")
+
+
+def closing(matrix: KillMatrix) -> str:
+    """Return the score in one sentence."""
+    total = matrix.total
+    left = f"; {len(matrix.unscored)} vectors are not scored" if matrix.unscored else ""
+    return (
+        f"{matrix.name}, {matrix.rule}: {total.killed} of {total.mutants} mutants are killed"
+        f" ({total.percent:.1f} %) by {total.vectors} vectors{left}"
+    )
+
+
+def _counted(score: Score) -> dict[str, Any]:
+    return {"name": score.name, **{count: getattr(score, count) for count in COUNTS}}
+
+
+def _vector(matrix: KillMatrix, row: Row) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "cell": row.cell,
+        "dtype": row.dtype,
+        "kills": row.kills,
+        "only": matrix.only[row.id],
+    }
+
+
+def _outcome(found: Outcome) -> dict[str, Any]:
+    """Return what is said of a mutant; infinity is text, and what is empty is left out."""
+    margin = found.margin if found.margin < math.inf else "inf"
+    record = {"fate": found.fate, "margin": margin, "reason": found.reason}
+    if found.fate is Fate.EQUIVALENT:
+        del record["margin"]
+    return {name: value for name, value in record.items() if value != ""}
+
+
+def _print_tables(matrix: KillMatrix) -> None:
+    """Print the tables that have something to say."""
+    groups = {"cell": matrix.by_cell, "dtype": matrix.by_dtype, "all": [matrix.total]}
+    counted = [
+        (by, score.name, *(getattr(score, count) for count in COUNTS))
+        for by, scores in groups.items()
+        for score in scores
+    ]
+    _print("Scores", ("by", "name", *COUNTS), counted)
+    survivors = [
+        (each.bug.cell, each.bug.mutant, each.margin, each.reason) for each in matrix.survivors
+    ]
+    _print("Survivors", ("cell", "survivor", "margin", "reason"), survivors)
+    alone = [
+        (row.id, len(row.kills), ", ".join(only))
+        for row in matrix.rows
+        if (only := matrix.only[row.id])
+    ]
+    _print("Killed by one vector only", ("vector", "kills", "kills alone"), alone)
+
+
+def _print(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    """Print a table, if it has rows; in a pipe an empty line stands between two."""
+    if not rows:
+        return
+    if is_drawn():
+        draw_table(columns, rows, title)
+        return
+    if title != "Scores":
+        click.echo("")
+    print_table(columns, rows)

@@ -1,0 +1,1 @@
+"""Scoring suites by the mutants they catch."""

@@ -1,0 +1,129 @@
+"""Scoring a pack or suite, from the selection of cases to the kill matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.cases.suite import load_suite
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.executors.table import executor_named
+from rnncli.generating.batch import Source
+from rnncli.generating.generation import require_backends
+from rnncli.judging.kill_matrix import KillMatrix, Row
+from rnncli.judging.rule import PACK_RULE, Rule
+from rnncli.judging.tolerance import Bound, Tolerance
+from rnncli.scoring.batch import Batch, Unscored, work
+from rnncli.vectors.pack import is_pack, open_pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+LARGEST_BATCH = 8
+
+# What onnx.backend.test.runner judges by, whatever the dtype.
+ONNX_RULE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(1e-7)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is scored, and how.
+
+    Attributes:
+        suite: a pack's folder, a suite's file or its name.
+        selection: a -k expression; "" for all.
+        rule: by which tolerances mutants are judged.
+        rule_text: the same in words.
+        jobs, executor, scheduler: who works.
+    """
+
+    suite: str
+    selection: str = ""
+    rule: Rule = PACK_RULE
+    rule_text: str = "the pack's tolerances"
+    jobs: int = 1
+    executor: str = "processes"
+    scheduler: str = ""
+
+
+class Selected(NamedTuple):
+    """The cases of a plan.
+
+    Attributes:
+        name: of the pack or suite.
+        origin: where a worker finds them.
+        outputs: of each case those asked for, by id, in order.
+    """
+
+    name: str
+    origin: Path | Source
+    outputs: Mapping[str, Sequence[str]]
+
+
+def select(plan: Plan) -> Selected:
+    """Choose the cases.
+
+    Raises:
+        InvalidRequest: neither pack nor suite, a pack that is not whole, or a tolerance for an
+            output that no case has.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite asks for goldens that need an extra.
+    """
+    found = _of_pack(plan) if is_pack(plan.suite) else _of_suite(plan)
+    plan.rule.check({"outputs": names} for names in found.outputs.values())
+    return found
+
+
+def score_all(plan: Plan, selected: Selected, done: Callable[[int], None]) -> KillMatrix:
+    """Put the mutants to the cases of a plan.
+
+    Args:
+        plan: what is scored, and how.
+        selected: its cases.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        RnncliError: a vector is damaged, or cannot be made.
+        NothingSelected: none can be scored.
+    """
+    found: dict[str, Row | Unscored] = {}
+    for scored in _scored(plan, selected):
+        found |= {each.id: each for each in scored}
+        done(len(scored))
+    ordered = [found[case_id] for case_id in selected.outputs]
+    rows = tuple(each for each in ordered if isinstance(each, Row))
+    left = dict(each for each in ordered if isinstance(each, Unscored))
+    if not rows:
+        name, reason = next(iter(left.items()))
+        raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
+    return KillMatrix(selected.name, plan.rule_text, rows, left)
+
+
+def _scored(plan: Plan, selected: Selected) -> Iterator[list[Row | Unscored]]:
+    ids = list(selected.outputs)
+    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
+    batches = [
+        Batch(selected.origin, tuple(ids[k : k + size]), plan.rule)
+        for k in range(0, len(ids), size)
+    ]
+    run = executor_named(plan.executor)
+    for _, scored in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        yield scored
+
+
+def _of_pack(plan: Plan) -> Selected:
+    pack = open_pack(plan.suite)
+    for path, word in pack.problems():
+        raise InvalidRequest(f"{plan.suite}: {path} is {word}; its score would mean nothing")
+    records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
+    outputs = {record["id"]: record["outputs"] for record in records}
+    return Selected(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)
+
+
+def _of_suite(plan: Plan) -> Selected:
+    suite = load_suite(plan.suite)
+    entries = suite.select(plan.selection)
+    require_backends(entries)
+    outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
+    return Selected(suite.name, Source.of(suite), outputs)

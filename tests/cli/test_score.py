@@ -1,0 +1,165 @@
+"""Claims about `rnncli score` as a user and a script meet it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+SMALL = "rnn_7 or gru_7"
+PEEPHOLES = "lstm_14_peepholes and not ragged"
+
+
+class Local:
+    """A mutant made here."""
+
+    def __init__(self, name, unseen=lambda _: "", **changes):
+        self.id = name
+        self.changes = changes
+        self.equivalent_when = unseen
+
+    def run(self, recurrence):
+        """Evaluate a changed recurrence."""
+        changed = replace(recurrence, **self.changes)
+        return backend_named("numpy").run(changed, Compute.FLOAT64)
+
+
+LOCALS = (
+    Local("no-bias", Wb=None, unseen=lambda r: "no input bias" if r.Wb is None else ""),
+    Local("no-recurrent-bias", Rb=None),
+    Local("right"),
+)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Three mutants for each cell, in this process."""
+    monkeypatch.setattr("rnncli.scoring.batch.mutants_of", lambda _: LOCALS)
+
+
+def tables(outcome):
+    """The tables on standard output, which an empty line separates, as lists of rows."""
+    return [[line.split("\t") for line in part.splitlines()] for part in outcome.out.split("\n\n")]
+
+
+def test_a_pipe_gets_tables(rnncli, few):
+    """Scores, survivors with reasons, what one vector alone kills; the sum is on stderr."""
+    done = rnncli("score", CORE, "-k", f"rnn_7 or ({PEEPHOLES})")
+
+    scores, survivors, alone = tables(done)
+    assert done.code == 0
+    assert scores[0][:2] == ["by", "name"]
+    assert [row[:2] for row in scores[1:]] == [
+        ["cell", "RNN"],
+        ["cell", "LSTM"],
+        ["dtype", "float32"],
+        ["all", "all"],
+    ]
+    assert ["RNN", "no-bias", "-", "never exercised: no input bias"] in survivors
+    assert next(row for row in survivors if row[:2] == ["LSTM", "right"])[3].startswith("changes")
+    assert alone[1][0] == "lstm_14_peepholes"
+    assert done.err.endswith(
+        f"{scores[-1][4]} of 6 mutants are killed ({float(scores[-1][-1]):.1f} %) by 2 vectors\n"
+    )
+
+
+def test_json_is_one_object(rnncli, few):
+    """With all but the single margins."""
+    done = rnncli("score", CORE, "-k", "lstm_14_p", "--json", "--minimise")
+    record = json.loads(done.out)
+
+    assert set(record) == {
+        *("suite", "rule", "total", "cells", "dtypes", "survivors", "vectors", "unscored"),
+        "minimal",
+    }
+    assert record["rule"] == "the pack's tolerances"
+    assert record["total"]["killed"] + len(record["survivors"]) == record["total"]["mutants"]
+    assert {each["id"] for each in record["vectors"]} >= set(record["minimal"]) != set()
+    assert all(set(each["only"]) <= set(each["kills"]) for each in record["vectors"])
+
+
+def test_matrix_holds_every_margin(rnncli, few, tmp_path):
+    """A vector a line, an object a mutant."""
+    path = tmp_path / "matrix.json"
+    rnncli("score", CORE, "-k", f"lstm_7_plain or ({PEEPHOLES})", "--matrix", path)
+    vectors = {each["id"]: each["mutants"] for each in json.loads(path.read_text())["vectors"]}
+
+    assert list(vectors) == ["lstm_7_plain", "lstm_14_peepholes"]
+    assert all(set(each) == {mutant.id for mutant in LOCALS} for each in vectors.values())
+    assert vectors["lstm_7_plain"]["no-bias"] == {"fate": "equivalent", "reason": "no input bias"}
+    assert vectors["lstm_14_peepholes"]["no-bias"]["margin"] > 1
+    assert vectors["lstm_14_peepholes"]["right"]["fate"] == "survived"
+
+
+def test_the_rule_is_chosen(rnncli, few):
+    """Wide tolerances see nothing; ONNX's are named; both at once make no sense."""
+
+    def total(*options):
+        done = rnncli("score", CORE, "-k", PEEPHOLES, "--json", *options)
+        record = json.loads(done.out)
+        return record["rule"], record["total"]["killed"]
+
+    assert total("--atol", "100") == ("atol 100", 0)
+    assert total("--onnx") == ("ONNX's tolerances", 2)
+    assert total("--rtol", "1e-3", "--atol", "1e-7")[1] == 2
+    assert rnncli("score", CORE, "--onnx", "--atol", "1").code == 2
+    misspelt = rnncli("score", CORE, "--atol", "Yh:1")
+    assert (misspelt.code, misspelt.err.startswith("a tolerance is given for an unknown")) == (
+        2,
+        True,
+    )
+
+
+def test_min_score_fails(rnncli, few):
+    """Exit 1 below it, 0 at it."""
+    select = ("score", CORE, "-k", PEEPHOLES, "--min-score")
+
+    assert [rnncli(*select, percent).code for percent in (66, 67)] == [0, 1]
+
+
+def test_a_suite_is_made_in_memory(rnncli, few, tmp_path, monkeypatch):
+    """It scores what its pack scores, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    made, packed = (
+        json.loads(rnncli("score", source, "-k", SMALL, "--json").out) for source in ("core", CORE)
+    )
+
+    assert made == packed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_says_nothing_is_an_error(rnncli, few):
+    """No case, only cases that must be refused, a damaged pack: never a score of 100 %."""
+    assert rnncli("score", CORE, "-k", "nothing_like_it").code == 5
+    refused = rnncli("score", "reject", "-k", "lstm_14_layout")
+    assert (refused.code, "must be refused" in refused.err) == (5, True)
+    assert rnncli("score", "vectors/nowhere").code == 2
+
+
+def test_a_damaged_pack_is_not_scored(rnncli, few, tmp_path):
+    """Its checksums are looked at first."""
+    pack = shutil.copytree(CORE, tmp_path / "pack")
+    path = next(pack.glob("test_*/test_data_set_0/output_0.pb"))
+    path.write_bytes(path.read_bytes() + b"\0")
+
+    done = rnncli("score", pack)
+
+    assert (done.code, "would mean nothing" in done.err) == (2, True)
+
+
+def test_several_workers_agree(rnncli):
+    """-j 2 prints what -j 1 does, with the real mutants."""
+    one, two = (
+        rnncli("score", CORE, "-k", "rnn_14_a or rnn_7", "--minimise", "-j", jobs)
+        for jobs in (1, 2)
+    )
+
+    assert one.code == two.code == 0
+    assert one.out == two.out
