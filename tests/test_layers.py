@@ -23,6 +23,7 @@ LAYERS = (
     ("vectors",),
     ("judging", "subjects"),
     ("running", "generating", "verifying"),
+    ("scoring",),
     ("benchmarks",),
     ("reports",),
     ("cli",),

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.verify:verify",
         "Judge an implementation against a pack of conformance vectors.",
     ),
+    "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
     "extract": (
         "rnncli.cli.extract:extract",
         "Write the recurrent nodes of a model, as they run in it, as a pack.",
