@@ -18,6 +18,7 @@ LAYERS = (
     ("profiles",),
     ("recurrence", "formats"),
     ("backends",),
+    ("mutants",),
     ("operators",),
     ("graph", "cases"),
     ("vectors",),

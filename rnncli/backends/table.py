@@ -1,10 +1,11 @@
-"""The backends: built-in rows, and those that installed packages add."""
+"""The backends: built-in rows, families of them, and those that installed packages add."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
@@ -18,6 +19,13 @@ GROUP = "rnncli.backends"
 BUILT_IN: Mapping[str, str] = {
     "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
+}
+# Prefix of names such as `mutant:ID` -> what makes a backend of the ID, and what they all are.
+FAMILIES: Mapping[str, tuple[str, str]] = {
+    "mutant": (
+        "rnncli.mutants.backend:MutantBackend",
+        "a plausible kernel bug, on purpose; `rnncli mutants` lists the IDs",
+    ),
 }
 # What a built-in row needs beyond the package itself.
 EXTRAS: Mapping[str, str] = {"certified": "certified"}
@@ -40,6 +48,9 @@ def backend_named(name: str) -> Backend:
         InvalidRequest: there is none of that name.
         Unsupported: its package does not import.
     """
+    family, _, member = name.partition(":")
+    if family in FAMILIES:
+        return cast("Backend", resolve_name(FAMILIES[family][0])(member))
     if name not in BACKENDS:
         known = ", ".join(BACKENDS)
         raise InvalidRequest(
@@ -63,4 +74,8 @@ def describe_backends() -> list[dict[str, str]]:
         except Unsupported as error:
             summary = f"unusable: {error}"
         rows.append({"backend": name, "summary": summary, "from": where})
+    rows += [
+        {"backend": f"{name}:ID", "summary": summary, "from": where}
+        for name, (where, summary) in FAMILIES.items()
+    ]
     return rows

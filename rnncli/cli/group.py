@@ -63,6 +63,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
     "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
     "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
+    "mutants": (
+        "rnncli.cli.mutants:mutants",
+        "List the mutants, plausible kernel bugs, or explain one.",
+    ),
     "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
     "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
 }

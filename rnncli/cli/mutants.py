@@ -1,0 +1,69 @@
+"""`rnncli mutants`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import Name, json_option
+from rnncli.reports.tables import print_json_line, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rnncli.mutants.mutant import Mutant
+
+
+def _ids() -> Iterable[str]:
+    from rnncli.mutants.table import MUTANTS
+
+    return MUTANTS
+
+
+@click.command()
+@click.argument("id", type=Name("id", _ids), required=False)
+@click.option(
+    "--cell",
+    type=click.Choice(["RNN", "GRU", "LSTM"], case_sensitive=False),
+    help="Only those of one cell.",
+)
+@json_option
+def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
+    """List the mutants, plausible kernel bugs, or explain one.
+
+    Each is a backend as well: --backend mutant:ID runs it wherever a backend runs.
+    """
+    from rnncli.mutants.table import MUTANTS, mutant_named
+
+    rows = [mutant_named(id)] if id else list(MUTANTS.values())
+    rows = [row for row in rows if cell is None or cell in row.cells]
+    if as_json:
+        for row in rows:
+            print_json_line(_record(row))
+    elif id:
+        for row in rows:
+            click.echo(_page(row))
+    else:
+        columns = ("mutant", "cells", "family", "what goes wrong")
+        print_table(columns, [(m.id, " ".join(m.cells), m.family, m.sentence) for m in rows])
+
+
+def _record(row: Mutant) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "cells": list(row.cells),
+        "family": row.family,
+        "sentence": row.sentence,
+        "effect": row.effect,
+    }
+
+
+def _page(row: Mutant) -> str:
+    lines = (
+        f"{row.id}, of {' '.join(row.cells)}; family: {row.family}",
+        f"  what goes wrong: {row.sentence}",
+        f"  what is seen:    {row.effect}",
+        f"  to run it:       --backend mutant:{row.id}",
+    )
+    return "\n".join(lines)

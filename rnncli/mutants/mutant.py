@@ -1,0 +1,89 @@
+"""A mutant: the canonical recurrence with one plausible kernel bug in it.
+
+A mutant is never a copy of a kernel. It is the right evaluation with one part replaced: the
+recurrence it is given, the arithmetic it computes with, or what becomes of its result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.backends.backend import Compute
+from rnncli.backends.numpy_backend import NumPyEngine, working_dtype
+from rnncli.backends.scan import scan_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.backends.scan import Engine
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+Run: TypeAlias = "Callable[[Recurrence], Result]"
+Reason: TypeAlias = "Callable[[Recurrence], str]"
+
+
+def itself(recurrence: Recurrence) -> Recurrence:
+    """Change nothing."""
+    return recurrence
+
+
+def once(run: Run, recurrence: Recurrence) -> Result:
+    """Evaluate, and return what comes out."""
+    return run(recurrence)
+
+
+def always_seen(recurrence: Recurrence) -> str:
+    """Give no reason."""
+    del recurrence
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Which part of a right evaluation is replaced; the defaults are right.
+
+    Attributes:
+        recurrence: what the kernel takes the recurrence for; its cell's step may be another.
+        engine: working dtype -> what it computes with.
+        result: (run, recurrence) -> the result, from as many runs as it needs.
+    """
+
+    recurrence: Callable[[Recurrence], Recurrence] = itself
+    engine: Callable[[np.dtype[Any]], Engine] = NumPyEngine
+    result: Callable[[Run, Recurrence], Result] = once
+
+    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
+        """Evaluate with this change."""
+        engine = self.engine(working_dtype(recurrence, compute))
+        with np.errstate(all="ignore"):
+            return self.result(lambda given: scan_all(given, engine), self.recurrence(recurrence))
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One plausible bug.
+
+    Attributes:
+        id: as `--backend mutant:ID` spells it.
+        cells: the names of the cells whose kernels can have it.
+        family: what it is a bug of.
+        sentence: what goes wrong.
+        effect: what is seen.
+        change: how the right evaluation becomes this one.
+        equivalent_when: why it cannot be seen in a recurrence; "" where it may be.
+    """
+
+    id: str
+    cells: tuple[str, ...]
+    family: str
+    sentence: str
+    effect: str
+    change: Change
+    equivalent_when: Reason = always_seen
+
+    def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
+        """Evaluate a recurrence of one of the cells as a kernel with this bug does."""
+        return self.change.run(recurrence, compute)

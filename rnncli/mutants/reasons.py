@@ -1,0 +1,125 @@
+"""Why a mutant cannot be seen: each reason holds only where its results are the right ones."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.backends.backend import Compute
+from rnncli.mutants.mutant import Change
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.mutants.mutant import Reason
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+RIGHT = Change()
+
+
+def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
+    """Return the reason that gives a sentence where a condition holds."""
+    return lambda recurrence: sentence if condition(recurrence) else ""
+
+
+def first(*reasons: Reason) -> Reason:
+    """Return the reason that gives the first of some."""
+    return lambda recurrence: next(filter(None, (reason(recurrence) for reason in reasons)), "")
+
+
+def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
+    """Return the reason that holds where a change leaves every field as it was, bit for bit."""
+
+    def reason(recurrence: Recurrence) -> str:
+        changed = change(recurrence)
+        names = (field.name for field in fields(recurrence))
+        same = all(_same(getattr(recurrence, name), getattr(changed, name)) for name in names)
+        return "what it changes is the same here" if same else ""
+
+    return reason
+
+
+def unreached(change: Change, sentence: str) -> Reason:
+    """Return the reason that holds where no number gets to what a change does wrong.
+
+    Only an evaluation knows its numbers, so it is tried.
+    """
+
+    def reason(recurrence: Recurrence) -> str:
+        right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, change))
+        return sentence if same_results(right, changed) else ""
+
+    return reason
+
+
+def same_results(one: Result, other: Result) -> bool:
+    """Whether every output is the same, bit for bit."""
+    return _same(one.Y, other.Y) and _same(one.last, other.last)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare fields of a recurrence or of a result."""
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        return all(map(_same, one, other))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one is other or (one.shape == other.shape and one.tobytes() == other.tobytes())
+    return one is other or bool(type(one) is type(other) and one == other)
+
+
+def lengths_of(recurrence: Recurrence) -> Array:
+    """Return the valid steps of each sequence [N], given or not."""
+    T, N, _ = recurrence.X.shape
+    return np.full(N, T, np.int64) if recurrence.lengths is None else recurrence.lengths
+
+
+def zero_when_multiplied(recurrence: Recurrence, state: int) -> bool:
+    """Whether a state is zero whenever a step is computed from it."""
+    given = recurrence.initial[state]
+    return (given is None or not given.any()) and bool(np.all(lengths_of(recurrence) <= 1))
+
+
+def _no_recurrent_product(recurrence: Recurrence) -> bool:
+    return zero_when_multiplied(recurrence, 0) and bool(np.isfinite(recurrence.R).all())
+
+
+def _uses(recurrence: Recurrence, names: set[str]) -> bool:
+    return any(each.name in names for row in recurrence.activations for each in row)
+
+
+def uses_none_of(*names: str) -> Reason:
+    """Return the reason that holds where no activation is one of some."""
+    spelled = " or ".join(names)
+    return where(lambda r: not _uses(r, set(names)), f"no activation is {spelled}")
+
+
+NO_RECURRENT_PRODUCT = where(
+    _no_recurrent_product, "H is zero whenever it is multiplied: one step from a zero state"
+)
+CELL_STARTS_AT_ZERO = where(
+    lambda r: zero_when_multiplied(r, 1), "C is zero at every step: one step from a zero state"
+)
+NO_STEP = where(lambda r: not lengths_of(r).any(), "no sequence has a step")
+NO_BIAS = where(lambda r: r.Wb is None and r.Rb is None, "no bias is given")
+NO_INPUT_BIAS = where(lambda r: r.Wb is None, "no input bias is given")
+NO_RECURRENT_BIAS = where(lambda r: r.Rb is None, "no recurrent bias is given")
+NO_PEEPHOLES = where(lambda r: r.P is None, "no peepholes are given")
+NO_INITIAL_H = where(lambda r: r.initial[0] is None, "no initial_h is given")
+NO_INITIAL_C = where(lambda r: r.initial[1] is None, "no initial_c is given")
+NO_INITIAL = where(lambda r: all(s is None for s in r.initial), "no initial state is given")
+NO_CLIP = where(lambda r: bool(np.isinf(r.clip)), "there is no clip")
+NOT_RAGGED = where(lambda r: r.lengths is None, "every sequence is as long as X")
+NO_ZERO_LENGTH = where(lambda r: bool(np.all(lengths_of(r) > 0)), "no sequence has length 0")
+ONE_DIRECTION = where(lambda r: len(r.directions) == 1, "there is one direction")
+ONE_SEQUENCE = where(lambda r: r.X.shape[1] <= 1, "the batch is one sequence")
+ONE_STEP = where(lambda r: r.X.shape[0] <= 1, "T is 1")
+NO_REVERSE = where(lambda r: Direction.REVERSE not in r.directions, "no direction is reverse")
+NO_FORWARD = where(lambda r: Direction.FORWARD not in r.directions, "no direction is forward")
+NO_Y = where(lambda r: not r.wants_Y, "Y is not asked for")
+RESETS_BEFORE = where(lambda r: not r.linear_before_reset, "linear_before_reset is 0")
+RESETS_AFTER = where(lambda r: r.linear_before_reset, "linear_before_reset is not 0")
+COUPLED = where(lambda r: r.input_forget, "input_forget is not 0")
+UNCOUPLED = where(lambda r: not r.input_forget, "input_forget is 0")

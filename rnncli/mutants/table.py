@@ -1,0 +1,33 @@
+"""The table of mutants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.mutants import weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.mutants.mutant import Mutant
+
+MUTANTS: Mapping[str, Mutant] = {row.id: row for leaf in (weights,) for row in leaf.ROWS}
+
+
+def mutants_of(cell: str) -> tuple[Mutant, ...]:
+    """Return the mutants of a cell, such as "LSTM", in the order of the table."""
+    return tuple(row for row in MUTANTS.values() if cell in row.cells)
+
+
+def mutant_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it
+    """Return the mutant of that id.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    if id not in MUTANTS:
+        raise InvalidRequest(
+            f"unknown mutant '{id}'{did_you_mean(id, MUTANTS)} (`rnncli mutants` lists them)"
+        )
+    return MUTANTS[id]
