@@ -38,6 +38,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Judge an implementation against a pack of conformance vectors.",
     ),
     "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
+    "diagnose": (
+        "rnncli.cli.diagnose:diagnose",
+        "Name the bug that explains an implementation's wrong outputs.",
+    ),
     "extract": (
         "rnncli.cli.extract:extract",
         "Write the recurrent nodes of a model, as they run in it, as a pack.",

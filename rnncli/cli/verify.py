@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -10,56 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import (
-    Name,
-    Pair,
-    compute_option,
-    json_option,
-    selection_option,
-    worker_options,
-)
+from rnncli.cli.judging_options import rule_of, rule_options, subject_of, subject_options
+from rnncli.cli.options import json_option, selection_option, worker_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import CaseVerdict
-    from rnncli.verifying.subject_spec import SubjectSpec
     from rnncli.verifying.verification import Plan, Shard
-
-SUBJECTS = ("runtime", "backend", "results", "command")
-TOLERANCES = ("atol", "rtol", "max_ulp")
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.table import known_subjects
-
-    return known_subjects()
-
-
-def _backends() -> Iterable[str]:
-    from rnncli.backends.table import BACKENDS
-
-    return BACKENDS
-
-
-def _profiles() -> Iterable[str]:
-    from rnncli.profiles import PROFILES
-
-    return PROFILES
-
-
-def _size(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """Read `512M` or `2G`."""
-    if text is None:
-        return None
-    match = re.fullmatch(
-        r"(\d+)([KMG]?)", text.strip().upper().removesuffix("IB").removesuffix("B")
-    )
-    if not match:
-        raise click.BadParameter(f"expected bytes such as 512M or 2G, got '{text}'")
-    return int(match[1]) * UNITS[match[2].upper()]
 
 
 def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
@@ -71,76 +26,10 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
         raise click.BadParameter(f"expected i/n with 1 <= i <= n, got '{text}'") from None
 
 
-def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what names the implementation, and the limits it runs under."""
-    options = (
-        click.option(
-            "--runtime",
-            type=Name("name", _runtimes),
-            help="A runtime: onnxruntime, openvino, onnx-reference, tract, or one that a package"
-            " adds (entry points rnncli.subjects).",
-        ),
-        click.option("--backend", type=Name("name", _backends), help="A backend of rnncli."),
-        click.option(
-            "--results",
-            metavar="PATH",
-            help="Outputs that were made elsewhere: a folder laid out like the pack, or one .npz or"
-            " .h5 with ID/outputs/NAME.",
-        ),
-        click.option(
-            "--command",
-            metavar="'PROG {model} {inputs} {outputs}'",
-            help="A program, started for each case, without a shell: {model} is model.onnx,"
-            " {inputs} a test_data_set folder ({inputs.npz}, {inputs.h5}: a file), {outputs} a"
-            " folder to put output_K.pb in ({outputs.npz}, {outputs.h5}: a file), {id} the case."
-            " Its working folder is new and empty, RNNCLI_CASE is the id; exit code 3 refuses.",
-        ),
-        click.option(
-            "--runtime-option",
-            "settings",
-            type=Pair("NAME=VALUE"),
-            multiple=True,
-            help="A setting of the runtime, as it spells it.",
-        ),
-        compute_option,
-        click.option(
-            "--threads",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="How many a runtime may use.",
-        ),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(0, min_open=True),
-            default=60.0,
-            show_default=True,
-            help="Seconds for one case; then it is killed.",
-        ),
-        click.option(
-            "--max-memory",
-            callback=_size,
-            metavar="SIZE",
-            help="As in 512M or 2G; then it is killed.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
 @subject_options
-@click.option(
-    "--profile",
-    type=Name("name", _profiles),
-    default="",
-    help="Judge by the tolerances of another profile than the pack's.",
-)
-@click.option("--atol", multiple=True, metavar="[NAME:]NUMBER", help="Instead: absolute.")
-@click.option("--rtol", multiple=True, metavar="[NAME:]NUMBER", help="Instead: relative.")
-@click.option("--max-ulp", multiple=True, metavar="[NAME:]NUMBER", help="Instead: in ulp.")
+@rule_options
 @selection_option
 @click.option(
     "--require",
@@ -216,10 +105,10 @@ def _plan(pack: Path, options: dict[str, Any]) -> Plan:
 
     xfails = options.pop("xfails")
     command = ["rnncli", "verify", str(pack)]
-    subject = _subject(options, command)
+    subject = subject_of(options, command)
     terms = Terms(
         subject=subject,
-        rule=_rule(options, command),
+        rule=rule_of(options, command),
         xfails=read_xfails(xfails) if xfails else Xfails(),
         allow_refused=options.pop("allow_refused"),
         stop_at_failure=options.pop("exitfirst"),
@@ -228,41 +117,3 @@ def _plan(pack: Path, options: dict[str, Any]) -> Plan:
     return Plan(
         pack=pack, terms=terms, requirements=requirements, command=shlex.join(command), **options
     )
-
-
-def _subject(options: dict[str, Any], command: list[str]) -> SubjectSpec:
-    """Return which implementation is judged; its options are added to the command line."""
-    from rnncli.verifying.subject_spec import SubjectSpec
-
-    given = {kind: name for kind in SUBJECTS if (name := options.pop(kind))}
-    if len(given) != 1:
-        listed = ", ".join(f"--{kind}" for kind in SUBJECTS)
-        raise click.UsageError(f"say what to judge: one of {listed}")
-    (kind, name), *_ = given.items()
-    spec = SubjectSpec(
-        kind=kind,
-        name=name,
-        compute=options.pop("compute"),
-        settings=dict(options.pop("settings")),
-        threads=options.pop("threads"),
-        timeout=options.pop("timeout"),
-        max_memory=options.pop("max_memory"),
-    )
-    command += [f"--{kind}", name]
-    command += ["--compute", spec.compute] * (kind == "backend" and spec.compute != "float64")
-    for setting, value in spec.settings.items():
-        command += ["--runtime-option", f"{setting}={value}"]
-    return spec
-
-
-def _rule(options: dict[str, Any], command: list[str]) -> Rule:
-    """Return by which tolerances is judged; they are added to the command line."""
-    from rnncli.judging.rule import Rule
-    from rnncli.judging.tolerance import Tolerance
-
-    profile = options.pop("profile")
-    given = {name: options.pop(name) for name in TOLERANCES}
-    for name, values in (("profile", [profile] if profile else []), *given.items()):
-        for value in values:
-            command += [f"--{name.replace('_', '-')}", value]
-    return Rule(profile, Tolerance.parse(**given) if any(given.values()) else None)

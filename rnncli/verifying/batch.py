@@ -64,7 +64,7 @@ def work(batch: Batch) -> list[CaseVerdict]:
     Raises:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
     """
-    pack, subject = _pack(batch.folder), _Subjects.opened(batch.terms.subject)
+    pack, subject = pack_in(batch.folder), Subjects.opened(batch.terms.subject)
     verdicts = []
     for case_id in batch.ids:
         verdict = judge_case(pack.read(pack.case(case_id)), subject, batch.terms)
@@ -87,11 +87,12 @@ def judge_case(vector: Vector, subject: Subject, terms: Terms) -> CaseVerdict:
 
 
 @lru_cache(maxsize=1)
-def _pack(folder: str) -> Pack:
+def pack_in(folder: str) -> Pack:
+    """Return a pack; the last one is remembered."""
     return open_pack(Path(folder))
 
 
-class _Subjects:
+class Subjects:
     """The one subject that is open in this process; it is kept from batch to batch."""
 
     spec: SubjectSpec | None = None
@@ -112,6 +113,3 @@ class _Subjects:
         subject, cls.subject, cls.spec = cls.subject, None, None
         if subject is not None:
             subject.close()
-
-
-close_subject = _Subjects.close

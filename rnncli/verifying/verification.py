@@ -18,7 +18,7 @@ from rnncli.judging.verification import (
     VerificationReport,
 )
 from rnncli.vectors.pack import is_pack, open_pack
-from rnncli.verifying.batch import Batch, Terms, close_subject, work
+from rnncli.verifying.batch import Batch, Subjects, Terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ def judge_all(
             verdicts[verdict.id] = verdict
             done(verdict)
     finally:
-        close_subject()
+        Subjects.close()
     header = selected.pack.manifest.header
     digest = selected.pack.manifest.digest
     judged = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
@@ -198,13 +198,16 @@ def _about(plan: Plan) -> Mapping[str, str]:
         subject.close()
 
 
-def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[CaseVerdict]:
-    """Yield verdicts as they come; with -x none after the first failure."""
+def batches_of(plan: Plan, ids: Sequence[str]) -> list[Batch]:
+    """Cut the cases into batches, several for each worker."""
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     folder = str(plan.pack.absolute())
-    batches = [
-        Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)
-    ]
+    return [Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)]
+
+
+def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[CaseVerdict]:
+    """Yield verdicts as they come; with -x none after the first failure."""
+    batches = batches_of(plan, ids)
     run = executor_named(plan.executor)
     for _, verdicts in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
         yield from verdicts

@@ -1,0 +1,129 @@
+"""Naming the bug behind wrong outputs: the fewest hypotheses that explain all failures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rnncli.judging.hypotheses import AND
+from rnncli.judging.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.judging.hypotheses import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A bug that explains failures of one cell's kernel.
+
+    Attributes:
+        hypothesis: id of a mutant, or of two.
+        cell: whose kernel has it.
+        explains: ids of the cases whose wrong outputs it gives.
+        of: how many cases of that cell differ.
+        predicts: how many cases that pass it leaves as they are.
+        refuted: ids of cases that pass although it would be seen in them.
+        margin: the largest error / tolerance between its outputs and those that were got.
+        indistinguishable: other hypotheses that explain and predict the same.
+    """
+
+    hypothesis: str
+    cell: str
+    explains: tuple[str, ...]
+    of: int
+    predicts: int
+    refuted: tuple[str, ...]
+    margin: float
+    indistinguishable: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Say it in one line."""
+        passes = f", and predicts {self.predicts} of {self.predicts + len(self.refuted)} passes"
+        others = f"; so do {', '.join(self.indistinguishable)}" if self.indistinguishable else ""
+        return (
+            f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {self.of} failures"
+            f"{passes if self.predicts or self.refuted else ''}{others}"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {**asdict(self), "sentence": self.sentence}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is behind the failures of a pack.
+
+    Attributes:
+        causes: of each cell, the one that explains most first.
+        unexplained: ids of cases that differ and that nothing fits.
+    """
+
+    causes: tuple[Cause, ...]
+    unexplained: tuple[str, ...]
+
+
+def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
+    """Find the fewest hypotheses that explain all failures, cell by cell.
+
+    The one that explains most of what is left is taken first; of those that explain as much the one
+    that fewer passing cases refute, then the one whose outputs are nearest.
+    """
+    causes: list[Cause] = []
+    unexplained: list[str] = []
+    for cell in dict.fromkeys(each.cell for each in evidence):
+        of_cell = [each for each in evidence if each.cell == cell]
+        left = [each for each in of_cell if each.verdict is Verdict.DIFFERS]
+        while explicable := [each for each in left if each.fits]:
+            cause = _best(of_cell, explicable)
+            causes.append(cause)
+            left = [each for each in left if each.id not in cause.explains]
+        unexplained += [each.id for each in left]
+    return Diagnosis(tuple(causes), tuple(unexplained))
+
+
+def _best(of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause:
+    """Return the hypothesis that explains most of what is left, and those as good."""
+    names = dict.fromkeys(name for each in left for name in each.fits)
+    causes = {name: _cause(name, of_cell, left) for name in names}
+    ranked = sorted(causes.values(), key=_merit)
+    best = ranked[0]
+    same = [
+        other.hypothesis
+        for other in ranked[1:]
+        if (other.explains, other.refuted) == (best.explains, best.refuted)
+    ]
+    return Cause(**{**_fields(best), "indistinguishable": tuple(same)})
+
+
+def _fields(cause: Cause) -> Mapping[str, Any]:
+    return {name: getattr(cause, name) for name in cause.__slots__}
+
+
+def _merit(cause: Cause) -> tuple[int, int, int, float]:
+    """Order causes: more explained, fewer refuting passes, one bug before two, nearer."""
+    return (
+        -len(cause.explains),
+        len(cause.refuted),
+        cause.hypothesis.count(AND),
+        cause.margin,
+    )
+
+
+def _cause(name: str, of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause:
+    fitting = [each for each in left if name in each.fits]
+    passing = [each for each in of_cell if each.verdict is Verdict.PASS]
+    parts = set(name.split(AND))
+    refuted = [each.id for each in passing if parts & each.refuted]
+    return Cause(
+        hypothesis=name,
+        cell=fitting[0].cell,
+        explains=tuple(each.id for each in fitting),
+        of=sum(each.verdict is Verdict.DIFFERS for each in of_cell),
+        predicts=len(passing) - len(refuted),
+        refuted=tuple(refuted),
+        margin=max(each.fits[name] for each in fitting),
+    )

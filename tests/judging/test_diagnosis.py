@@ -1,0 +1,124 @@
+"""Claims about diagnosis: each bug is named from nothing but its wrong outputs."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from rnncli.judging.diagnosis import diagnose
+from rnncli.judging.hypotheses import AND, Evidence, evidence_of_failure, evidence_of_pass
+from rnncli.judging.judgement import judge_outputs
+from rnncli.judging.node import attributes_of, recurrence_of
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.verdict import Verdict
+from rnncli.mutants.table import MUTANTS, mutants_of
+from rnncli.operators import operator_named
+from rnncli.operators.binding import unbind
+from rnncli.vectors.pack import open_pack
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::4]]
+
+
+@cache
+def vectors(cell):
+    """The vectors of the core pack that test a cell."""
+    read = open_pack(CORE).vectors()
+    return [v for v in read if operator_named(v.record["operator"]).cell.name == cell]
+
+
+def outputs_of(vector, mutants):
+    """What a kernel with those bugs gives, one bug after the other applied to the recurrence."""
+    *first, last = mutants
+    recurrence = recurrence_of(vector)
+    for mutant in first:
+        recurrence = mutant.change.recurrence(recurrence)
+    operator, attributes = operator_named(vector.record["operator"]), attributes_of(vector.record)
+    return unbind(operator, attributes, vector.record["outputs"], last.run(recurrence))
+
+
+def evidence(cell, mutants):
+    """What the core pack says of a kernel with those bugs."""
+    found = []
+    for vector in vectors(cell):
+        got = outputs_of(vector, mutants)
+        judged = judge_outputs(got, vector.answers, PACK_RULE)
+        if all(output.verdict is Verdict.PASS for output in judged):
+            found.append(evidence_of_pass(vector, mutants_of(cell), PACK_RULE))
+        else:
+            found.append(evidence_of_failure(vector, got, mutants_of(cell), PACK_RULE))
+    return found
+
+
+@pytest.mark.parametrize(("cell", "name"), SAMPLE)
+def test_a_mutant_is_named_by_its_outputs(cell, name):
+    """It, or one that cannot be told from it in the pack, explains every failure it causes."""
+    gathered = evidence(cell, [MUTANTS[name]])
+    failures = [each for each in gathered if each.verdict is Verdict.DIFFERS]
+    found = diagnose(gathered)
+
+    assert found.unexplained == ()
+    if failures:
+        cause = found.causes[0]
+        assert name in (cause.hypothesis, *cause.indistinguishable)
+        assert len(cause.explains) == len(failures) == cause.of
+        assert cause.refuted == ()
+        assert cause.margin <= 1
+
+
+def fact(name, verdict, fits=(), refuted=(), cell="RNN"):
+    """One case's evidence."""
+    return Evidence(name, cell, verdict, dict.fromkeys(fits, 0.5), frozenset(refuted))
+
+
+def test_the_fewest_bugs_that_explain_everything_are_named():
+    """One that explains three failures comes before three that explain one each."""
+    found = diagnose(
+        [
+            fact("a", Verdict.DIFFERS, ["wide", "x"]),
+            fact("b", Verdict.DIFFERS, ["wide", "y"]),
+            fact("c", Verdict.DIFFERS, ["z"]),
+            fact("d", Verdict.DIFFERS),
+        ]
+    )
+
+    assert [(cause.hypothesis, cause.explains) for cause in found.causes] == [
+        ("wide", ("a", "b")),
+        ("z", ("c",)),
+    ]
+    assert found.unexplained == ("d",)
+
+
+def test_passing_cases_decide_between_bugs_that_explain_as_much():
+    """The one that would have been seen in a case that passes comes second."""
+    found = diagnose(
+        [
+            fact("a", Verdict.DIFFERS, ["seen", "unseen"]),
+            fact("b", Verdict.PASS, refuted=["seen"]),
+            fact("c", Verdict.PASS),
+        ]
+    )
+    (cause,) = found.causes
+
+    assert (cause.hypothesis, cause.predicts, cause.refuted) == ("unseen", 2, ())
+    assert cause.sentence == "RNN: unseen explains 1 of 1 failures, and predicts 2 of 2 passes"
+
+
+def test_what_cannot_be_told_apart_is_said():
+    """Equal evidence names both; one bug is preferred to two."""
+    found = diagnose([fact("a", Verdict.DIFFERS, [f"x{AND}y", "p", "q"])])
+    (cause,) = found.causes
+
+    assert (cause.hypothesis, cause.indistinguishable) == ("p", ("q", f"x{AND}y"))
+
+
+def test_cells_are_diagnosed_apart():
+    """A bug of the GRU says nothing of the LSTM."""
+    found = diagnose(
+        [
+            fact("a", Verdict.DIFFERS, ["x"], cell="GRU"),
+            fact("b", Verdict.PASS, refuted=["x"], cell="LSTM"),
+        ]
+    )
+
+    assert [(cause.cell, cause.refuted) for cause in found.causes] == [("GRU", ())]
