@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from judged import core, outputs_of, ran, vectors_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
+from rnncli.cases.suite import load_suite
+from rnncli.errors import RnncliWarning
+from rnncli.generating.making import make_vectors
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.judgement import judge
 from rnncli.judging.kill_matrix import Bug, KillMatrix, Row
@@ -167,13 +172,26 @@ VARIANTS = {
 }
 
 
+@cache
+def scored(suite):
+    """The vectors of a suite that are scored.
+
+    Those of profile `relative` say themselves that a sigmoid through tanh is not enough.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # of an alpha that nobody takes
+        made = list(make_vectors(load_suite(suite).entries))
+    return [v for v in made if not unscored(v) and v.record["profile"] != "relative"]
+
+
+@pytest.mark.parametrize("suite", ["core", "smoke", "diagnostic", "pairwise", "edge", "exact"])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_no_sound_variant_is_killed_by_core(name):
+def test_no_sound_variant_is_killed(name, suite):
     """Four orders of summation, one bias or two, float32 or float64 sums, fused multiply-add."""
     variant = Local(name)
     variant.run = VARIANTS[name].run
 
-    killed = [v.id for v in core().values() if fates(v, mutants=[variant])[name] == "killed"]
+    killed = [v.id for v in scored(suite) if fates(v, mutants=[variant])[name] == "killed"]
 
     assert killed == []
 

@@ -1,0 +1,100 @@
+"""Claims about scoring: what is chosen, what it is judged by, and what the shipped suites see."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judged import outputs_of
+
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.judging.adequacy import Fate, outcomes
+from rnncli.judging.node import recurrence_of
+from rnncli.judging.rule import PACK_RULE, Rule
+from rnncli.judging.tolerance import Bound, Tolerance
+from rnncli.mutants.table import mutants_of
+from rnncli.scoring.scoring import ONNX_RULE, Plan, score_all, select
+from rnncli.vectors.pack import open_pack
+
+CORE = str(Path(__file__).parents[2] / "vectors" / "core")
+
+
+@cache
+def scored(suite, rule=PACK_RULE, selection=""):
+    """The kill matrix of a suite."""
+    plan = Plan(suite=suite, rule=rule, selection=selection)
+    return score_all(plan, select(plan), lambda _: None)
+
+
+def test_every_mutant_is_put_to_every_vector():
+    """A row holds each mutant of its cell, in the order of the table."""
+    matrix = scored(CORE)
+
+    assert matrix.name == "core"
+    assert matrix.unscored == {}
+    for row in matrix.rows:
+        assert list(row.outcomes) == [mutant.id for mutant in mutants_of(row.cell)]
+
+
+def test_margins_say_the_fate():
+    """Killed beyond 1, survived up to it, and none where nothing can be seen."""
+    for row in scored(CORE).rows:
+        for found in row.outcomes.values():
+            assert (found.margin > 1) == (found.fate is Fate.KILLED)
+            assert bool(found.reason) or found.fate is not Fate.EQUIVALENT
+
+
+def test_progress_counts_every_case():
+    """What is done adds up."""
+    plan = Plan(suite=CORE, selection="rnn_7 or gru_7")
+    counts = []
+
+    score_all(plan, selected := select(plan), counts.append)
+
+    assert sum(counts) == len(selected.outputs) == 2
+
+
+def test_a_suite_and_its_pack_have_one_matrix():
+    """Made in memory or read back, the vectors are the same."""
+    selection = "rnn_14_a or float16"
+
+    assert scored("core", selection=selection) == scored(CORE, selection=selection)
+
+
+@pytest.mark.parametrize("name", ["gru_14_after", "lstm_14_peepholes", "rnn_14_activations"])
+def test_onnx_rule_is_onnxs_own(name):
+    """What ONNX's test runner lets pass survives, and nothing else; its defaults are these."""
+    (vector,) = (v for v in open_pack(CORE).vectors() if v.id == name)
+    recurrence = recurrence_of(vector)
+    mutants = mutants_of(recurrence.cell.name)
+    for mutant in mutants:
+        found = outcomes(vector, [mutant], ONNX_RULE)[mutant.id]
+        got = outputs_of(vector, mutant.run(recurrence))
+        if found.fate is not Fate.EQUIVALENT:
+            assert passes_in_onnx(got, vector.answers.outputs) == (found.fate is Fate.SURVIVED)
+
+
+def passes_in_onnx(got, wanted):
+    """Compare as onnx.backend.test.runner does."""
+    try:
+        for name, values in wanted.items():
+            np.testing.assert_equal(got[name].dtype, values.dtype)
+            np.testing.assert_allclose(got[name], values, rtol=1e-3, atol=1e-7)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_what_cannot_be_scored_is_refused():
+    """No suite, no case, only rejections, or a tolerance of no output."""
+    misspelt = Rule(tolerance=Tolerance(atol=Bound(0, {"Yh": 1})))
+    with pytest.raises(InvalidRequest, match="no such file"):
+        select(Plan(suite="cora"))
+    with pytest.raises(NothingSelected):
+        select(Plan(suite=CORE, selection="nothing_like_it"))
+    with pytest.raises(InvalidRequest, match="unknown output 'Yh'; did you mean"):
+        select(Plan(suite=CORE, rule=misspelt))
+    with pytest.raises(NothingSelected, match="must be refused"):
+        scored("reject")
