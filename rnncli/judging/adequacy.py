@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 class Fate(StrEnum):
-    """What becomes of a mutant in a vector."""
+    """What becomes of a mutant in a vector; of several, the first of these counts."""
 
     KILLED = "killed"
+    ACCEPTABLE = "acceptable"
     SURVIVED = "survived"
     EQUIVALENT = "equivalent"
 
@@ -41,7 +42,8 @@ class Outcome(NamedTuple):
     Attributes:
         fate: whether it is caught.
         margin: the largest error / tolerance of any output; 0 where nothing was computed.
-        reason: why it is equivalent here, or could not even be compared; else "".
+        reason: why it is equivalent here, which reading makes it acceptable, or why it could not
+            even be compared; else "".
     """
 
     fate: Fate
@@ -60,8 +62,8 @@ def unscored(vector: Vector) -> str:
 def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:
     """Put a vector to mutants of its cell, by id.
 
-    A mutant that answers as another reading of the specification does is not wrong there, and so
-    equivalent.
+    A mutant that answers as another reading of the specification does is acceptable, as it is to
+    `judge`.
 
     Args:
         vector: one that is scored, see `unscored`.
@@ -96,7 +98,7 @@ class Trial:
             return Outcome(Fate.SURVIVED, margin)
         for reading, answers in self.others.items():
             if self._margin(got, answers)[0] <= 1:
-                return Outcome(Fate.EQUIVALENT, reason=f"answers as {reading} has it")
+                return Outcome(Fate.ACCEPTABLE, margin, f"answers as {reading} has it")
         return Outcome(Fate.KILLED, margin, problem)
 
     def _margin(self, got: Tensors, answers: Answers) -> tuple[float, str]:

@@ -46,11 +46,13 @@ class Survivor(NamedTuple):
 
     Attributes:
         bug: which.
+        fate: acceptable, survived, or equivalent wherever it was tried.
         margin: the largest anywhere; None where no vector exercises it.
         reason: in words.
     """
 
     bug: Bug
+    fate: Fate
     margin: float | None
     reason: str
 
@@ -63,6 +65,7 @@ class Score(NamedTuple):
         vectors: how many there are.
         mutants: how many of their cells there are.
         killed: how many are caught.
+        acceptable: how many are no bugs here but another reading of the specification.
         survived: how many are exercised and not caught.
         unexercised: how many no vector can show.
     """
@@ -71,13 +74,15 @@ class Score(NamedTuple):
     vectors: int
     mutants: int
     killed: int
+    acceptable: int
     survived: int
     unexercised: int
 
     @property
     def percent(self) -> float:
-        """How many of a hundred are caught; all, where there are none."""
-        return 100 * self.killed / self.mutants if self.mutants else 100.0
+        """How many of a hundred bugs are caught; all, where there are none."""
+        bugs = self.mutants - self.acceptable
+        return 100 * self.killed / bugs if bugs else 100.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ def score(name: str, rows: Iterable[Row]) -> Score:
         vectors=len(rows),
         mutants=len(bugs),
         killed=fates[Fate.KILLED],
+        acceptable=fates[Fate.ACCEPTABLE],
         survived=fates[Fate.SURVIVED],
         unexercised=fates[Fate.EQUIVALENT],
     )
@@ -157,21 +163,36 @@ def survivors(rows: Iterable[Row]) -> Iterator[Survivor]:
     """Yield what none of some vectors catches."""
     for bug, found in _bugs(rows).items():
         fate = _fate(found)
-        if fate is Fate.EQUIVALENT:
-            reasons = dict.fromkeys(outcome.reason for outcome in found.values())
-            yield Survivor(bug, None, f"never exercised: {'; '.join(reasons)}")
-        elif fate is Fate.SURVIVED:
-            yield _survivor(bug, found)
+        if fate is not Fate.KILLED:
+            alike = {name: each for name, each in found.items() if each.fate is fate}
+            yield Survivor(bug, fate, *_REASONS[fate](alike))
 
 
-def _survivor(bug: Bug, found: Mapping[str, Outcome]) -> Survivor:
-    exercised = {name: each for name, each in found.items() if each.fate is Fate.SURVIVED}
-    nearest = max(exercised, key=lambda name: exercised[name].margin)
-    margin, count = exercised[nearest].margin, len(exercised)
+def _acceptable(found: Mapping[str, Outcome]) -> tuple[float, str]:
+    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+    return max(outcome.margin for outcome in found.values()), "; ".join(reasons)
+
+
+def _survived(found: Mapping[str, Outcome]) -> tuple[float, str]:
+    nearest = max(found, key=lambda name: found[name].margin)
+    margin, count = found[nearest].margin, len(found)
     where = f"{count} vector{'s' * (count > 1)} that could show it"
     if not margin:
-        return Survivor(bug, 0.0, f"changes nothing in {where}")
-    return Survivor(bug, margin, f"within tolerance in {where}; nearest {nearest}")
+        return 0.0, f"changes nothing in {where}"
+    return margin, f"within tolerance in {where}; nearest {nearest}"
+
+
+def _unexercised(found: Mapping[str, Outcome]) -> tuple[None, str]:
+    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+    return None, f"never exercised: {'; '.join(reasons)}"
+
+
+# How the largest margin and the reason of what is not killed are told.
+_REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, str]]] = {
+    Fate.ACCEPTABLE: _acceptable,
+    Fate.SURVIVED: _survived,
+    Fate.EQUIVALENT: _unexercised,
+}
 
 
 def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.judging.adequacy import Outcome
     from rnncli.judging.kill_matrix import KillMatrix, Row, Score
 
-COUNTS = ("vectors", "mutants", "killed", "survived", "unexercised", "percent")
+COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
 def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
@@ -49,7 +49,7 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
         "cells": [_counted(score) for score in matrix.by_cell],
         "dtypes": [_counted(score) for score in matrix.by_dtype],
         "survivors": [
-            {**each.bug._asdict(), "margin": each.margin, "reason": each.reason}
+            {**each.bug._asdict(), "fate": each.fate, "margin": each.margin, "reason": each.reason}
             for each in matrix.survivors
         ],
         "vectors": [_vector(matrix, row) for row in matrix.rows],
@@ -92,10 +92,11 @@ def write_matrix(matrix: KillMatrix, path: Path) -> None:
 def closing(matrix: KillMatrix) -> str:
     """Return the score in one sentence."""
     total = matrix.total
+    readings = f", {total.acceptable} are other readings" if total.acceptable else ""
     left = f"; {len(matrix.unscored)} vectors are not scored" if matrix.unscored else ""
     return (
         f"{matrix.name}, {matrix.rule}: {total.killed} of {total.mutants} mutants are killed"
-        f" ({total.percent:.1f} %) by {total.vectors} vectors{left}"
+        f" by {total.vectors} vectors{readings}: {total.percent:.1f} %{left}"
     )
 
 
