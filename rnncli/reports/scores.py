@@ -132,10 +132,8 @@ def _print_tables(matrix: KillMatrix) -> None:
         for score in scores
     ]
     _print("Scores", ("by", "name", *COUNTS), counted)
-    survivors = [
-        (each.bug.cell, each.bug.mutant, each.margin, each.reason) for each in matrix.survivors
-    ]
-    _print("Survivors", ("cell", "survivor", "margin", "reason"), survivors)
+    survivors = [(*each.bug, each.fate, each.margin, each.reason) for each in matrix.survivors]
+    _print("Not killed", ("cell", "mutant", "fate", "margin", "reason"), survivors)
     alone = [
         (row.id, len(row.kills), ", ".join(only))
         for row in matrix.rows
