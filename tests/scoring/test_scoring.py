@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -99,3 +100,35 @@ def test_what_cannot_be_scored_is_refused():
         select(Plan(suite=CORE, rule=misspelt))
     with pytest.raises(NothingSelected, match="must be refused"):
         scored("reject")
+
+
+# How many of a hundred mutants a suite kills, at least; these numbers may only rise.
+FLOORS = {
+    "core": {"RNN": 90, "GRU": 94, "LSTM": 95},
+    "smoke": {"RNN": 85, "GRU": 90, "LSTM": 91},
+    "diagnostic": {"RNN": 81, "GRU": 87, "LSTM": 88},
+}
+
+
+@pytest.mark.parametrize("suite", FLOORS)
+def test_suites_catch_bugs(suite):
+    """What a suite is worth does not sink."""
+    found = {score.name: score.percent for score in scored(suite).by_cell}
+
+    assert {cell for cell, floor in FLOORS[suite].items() if found[cell] < floor} == set()
+
+
+@pytest.mark.parametrize("suite", FLOORS)
+def test_few_vectors_are_enough(suite):
+    """The subset that `--minimise` proposes scores what all of them do."""
+    matrix = scored(suite)
+    chosen = set(matrix.minimal_subset())
+    subset = replace(matrix, rows=tuple(row for row in matrix.rows if row.id in chosen))
+
+    assert killed(subset) == killed(matrix)
+    assert len(chosen) < len(matrix.rows)
+
+
+def killed(matrix):
+    """How many mutants of each cell are."""
+    return {score.name: score.killed for score in matrix.by_cell}
