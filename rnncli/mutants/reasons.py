@@ -82,6 +82,14 @@ def zero_when_multiplied(recurrence: Recurrence, state: int) -> bool:
     return (given is None or not given.any()) and bool(np.all(lengths_of(recurrence) <= 1))
 
 
+def _cell_starts_at_zero(recurrence: Recurrence) -> bool:
+    """Whether C_{t-1} is a zero that no infinite gate makes NaN."""
+    r = recurrence
+    numbers = (r.X, r.W, r.R, r.Wb, r.Rb, *r.initial)
+    finite = all(np.isfinite(values).all() for values in numbers if values is not None)
+    return zero_when_multiplied(r, 1) and finite
+
+
 def _no_recurrent_product(recurrence: Recurrence) -> bool:
     return zero_when_multiplied(recurrence, 0) and bool(np.isfinite(recurrence.R).all())
 
@@ -100,7 +108,7 @@ NO_RECURRENT_PRODUCT = where(
     _no_recurrent_product, "H is zero whenever it is multiplied: one step from a zero state"
 )
 CELL_STARTS_AT_ZERO = where(
-    lambda r: zero_when_multiplied(r, 1), "C is zero at every step: one step from a zero state"
+    _cell_starts_at_zero, "C is zero at every step: one step from a zero state"
 )
 NO_STEP = where(lambda r: not lengths_of(r).any(), "no sequence has a step")
 NO_BIAS = where(lambda r: r.Wb is None and r.Rb is None, "no bias is given")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.mutants import weights
+from rnncli.mutants import arithmetics, sequences, steps, weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.mutants.mutant import Mutant
 
-MUTANTS: Mapping[str, Mutant] = {row.id: row for leaf in (weights,) for row in leaf.ROWS}
+_ROWS = (*weights.ROWS, *sequences.ROWS, *steps.ROWS, *arithmetics.ROWS)
+MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 
 
 def mutants_of(cell: str) -> tuple[Mutant, ...]:

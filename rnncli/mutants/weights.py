@@ -10,6 +10,7 @@ import numpy as np
 
 from rnncli.mutants.parts import ALL, GATED, GRU, arrays, family, row
 from rnncli.mutants.reasons import (
+    COUPLED,
     NO_BIAS,
     NO_INPUT_BIAS,
     NO_RECURRENT_BIAS,
@@ -228,6 +229,7 @@ def _bias_rows() -> Iterator[Mutant]:
                 off,
                 arrays(BIASES, partial(_gate_zeroed, k)),
                 NO_BIAS,
+                *((COUPLED,) if gate == "f" else ()),
             )
 
 

@@ -1,0 +1,62 @@
+"""`rnncli mutants`, and `--backend mutant:ID`."""
+
+import json
+
+from rnncli.mutants.table import MUTANTS, mutants_of
+
+
+def test_every_mutant_is_listed(rnncli):
+    """One line each, tab-separated in a pipe."""
+    assert [row["mutant"] for row in rnncli("mutants").rows] == list(MUTANTS)
+
+
+def test_those_of_a_cell_can_be_asked_for(rnncli):
+    """In any case of its letters."""
+    listed = [row["mutant"] for row in rnncli("mutants", "--cell", "lstm").rows]
+
+    assert listed == [row.id for row in mutants_of("LSTM")]
+
+
+def test_one_is_explained(rnncli):
+    """With what goes wrong, what is seen, and how to run it."""
+    row, page = MUTANTS["z-inverted"], rnncli("mutants", "z-inverted").out
+
+    for words in (row.sentence, row.effect, row.family, "--backend mutant:z-inverted"):
+        assert words in page
+
+
+def test_json_holds_the_same(rnncli):
+    """One object a line, or one alone."""
+    records = [json.loads(line) for line in rnncli("mutants", "--json").out.splitlines()]
+    (one,) = map(json.loads, rnncli("mutants", "z-inverted", "--json").out.splitlines())
+
+    assert [record["id"] for record in records] == list(MUTANTS)
+    assert one in records
+    assert one["cells"] == ["GRU"]
+
+
+def test_a_misspelt_id_is_suggested(rnncli):
+    """As a usage error, here and where a backend is named."""
+    for call in (["mutants", "z-invertd"], ["run", "gru_7", "--backend", "mutant:z-invertd"]):
+        outcome = rnncli(*call)
+
+        assert outcome.code == 2
+        assert "unknown mutant 'z-invertd'; did you mean 'z-inverted'?" in outcome.err
+
+
+def test_it_runs_where_a_backend_runs(rnncli):
+    """For its cell, and is refused for another by name."""
+    right, wrong = (
+        json.loads(rnncli("run", "gru_7", "--json", "--backend", name).out)
+        for name in ("numpy", "mutant:z-inverted")
+    )
+    refused = rnncli("run", "lstm_14", "--backend", "mutant:z-inverted")
+
+    assert right["runs"][0]["outputs"] != wrong["runs"][0]["outputs"]
+    assert refused.code == 3
+    assert "LSTM-14: backend 'mutant:z-inverted' is a bug of GRU, not of LSTM" in refused.err
+
+
+def test_backends_mention_them(rnncli):
+    """As a family, not one by one."""
+    assert "mutant:ID" in {row["backend"] for row in rnncli("backends").rows}
