@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,6 +55,10 @@ class ConfigError(InvalidRequest):
         self.findings = tuple(findings)
         super().__init__("\n".join(f"{place}: {sentence}" for place, sentence in self.findings))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as what it was made from."""
+        return type(self), (self.findings,)
+
 
 class InvalidOperator(InvalidRequest):
     """Attributes or inputs break an operator's specification; found before any arithmetic."""
@@ -63,6 +67,10 @@ class InvalidOperator(InvalidRequest):
         self.where = where
         self.problems = tuple(problems)
         super().__init__(f"{where}: {'; '.join(problem.sentence for problem in self.problems)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as what it was made from."""
+        return type(self), (self.where, self.problems)
 
 
 class Unsupported(RnncliError):  # noqa: N818

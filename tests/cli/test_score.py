@@ -13,6 +13,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
+SIZES = "sizes: {seq_length: 2, batch_size: 1, input_size: 1, hidden_size: 1}"
 SMALL = "rnn_7 or gru_7"
 PEEPHOLES = "lstm_14_peepholes and not ragged"
 
@@ -162,3 +163,16 @@ def test_several_workers_agree(rnncli):
 
     assert one.code == two.code == 0
     assert one.out == two.out
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_wrong_suite_is_explained_by_any_worker(rnncli, tmp_path, jobs):
+    """What is wrong with a case is said with its line, also from another process."""
+    suite = tmp_path / "wrong.yaml"
+    cases = "".join(f"  case_{k}: {{op: RNN-14, {SIZES}}}\n" for k in range(16))
+    wrong = f"  wrong: {{op: RNN-14, {SIZES}, inputs: {{X: {{dyadic: [3, 0]}}}}}}\n"
+    suite.write_text(f"suite: wrong\nsummary: Wrong.\nseed: 1\ncases:\n{cases}{wrong}")
+
+    done = rnncli("score", suite, "-j", jobs)
+
+    assert (done.code, "wrong.yaml:21:" in done.err) == (2, True)
