@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rnncli.mutants.mutant import Mutant, Reason, Run
+    from rnncli.mutants.parts import Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Function: TypeAlias = "Callable[[Value], Value]"
 RIGHT = NumPyArithmetic()
 NO_SIGMOID = uses_none_of("Sigmoid")
@@ -93,6 +93,15 @@ def _stored(which: int, function: Function) -> Callable[[Recurrence], Recurrence
     return stepped(step)
 
 
+def _all_stored(function: Function) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that rounds every state before the next step reads it."""
+
+    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
+        return tuple(map(function, right(p, x, states)))
+
+    return stepped(step)
+
+
 def _formats() -> Iterator[Mutant]:
     for dtype in ("bfloat16", "float16"):
         for which, name, cells in ((0, "h", ALL), (1, "c", LSTM)):
@@ -117,6 +126,16 @@ def _formats() -> Iterator[Mutant]:
             COARSE,
             change,
             unreached(change, "every operand and result is the same rounded"),
+        )
+    for dtype in ("bfloat16", "float16"):
+        change = Change(_all_stored(rounded(dtype)), partial(RoundedOperands, rounded(dtype)))
+        yield row(
+            f"computed-in-{dtype}",
+            ALL,
+            f"The operands of matrix products are rounded to {dtype}, and so are states.",
+            COARSE,
+            change,
+            unreached(change, "every operand, state and result is the same rounded"),
         )
     change = Change(engine=Float16Sums)
     yield row(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rnncli.mutants.mutant import Change, Mutant
-from rnncli.mutants.reasons import first, untouched
+from rnncli.mutants.reasons import first, lengths_of, untouched
 from rnncli.recurrence.recurrence import Recurrence, Result
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
+
+Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
+Last: TypeAlias = "tuple[Array, ...]"
+Outputs: TypeAlias = "tuple[Array, Last]"
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = (*GRU, *LSTM)
@@ -99,16 +103,13 @@ def parameters(
 ) -> Callable[[Recurrence], Recurrence]:
     """Return the change that takes each step with other parameters."""
 
-    def step(right: Any, p: Parameters, x: Value, states: States) -> States:
-        result: States = right(function(p), x, states)
-        return result
+    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
+        return right(function(p), x, states)
 
     return stepped(step)
 
 
-def results(
-    function: Callable[[Recurrence, Array, tuple[Array, ...]], tuple[Array, tuple[Array, ...]]],
-) -> Change:
+def results(function: Callable[[Recurrence, Array, Last], Outputs]) -> Change:
     """Return the change (recurrence, Y, last) -> (Y, last) of what a right evaluation gives."""
 
     def result(run: Run, recurrence: Recurrence) -> Result:
@@ -152,3 +153,33 @@ def joined(parts: Sequence[Result]) -> Result:
         np.concatenate(found, axis=1) if found else None,
         tuple(np.concatenate(states) for states in last),
     )
+
+
+def of_first_direction(values: Array) -> Array:
+    """Give both directions what the first has."""
+    return np.broadcast_to(values[:1], values.shape)
+
+
+def second_zeroed(values: Array) -> Array:
+    """Give the second direction zeros."""
+    return np.concatenate([values[:1], np.zeros_like(values[1:])])
+
+
+def live(recurrence: Recurrence) -> Array:
+    """Return where steps are valid, to be broadcast with Y [T, D, N, H]."""
+    T = len(recurrence.X)
+    return (np.arange(T)[:, None] < lengths_of(recurrence))[:, None, :, None]
+
+
+def rolled(values: Array, shifts: Array) -> Array:
+    """Move each sequence of [T, N, K] later by its own shift, around the end."""
+    T = len(values)
+    if not T:
+        return values
+    index = (np.arange(T)[:, None] - shifts) % T
+    return np.asarray(np.take_along_axis(values, index[:, :, None], axis=0))
+
+
+def padding_of(recurrence: Recurrence) -> Array:
+    """Return how many steps of each sequence are padding [N]."""
+    return len(recurrence.X) - lengths_of(recurrence)

@@ -5,14 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.mutants import arithmetics, sequences, steps, weights
+from rnncli.mutants import (
+    arithmetics,
+    clipping,
+    directions,
+    functions,
+    gates,
+    layout,
+    lengths,
+    states,
+    vectors,
+    weights,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.mutants.mutant import Mutant
 
-_ROWS = (*weights.ROWS, *sequences.ROWS, *steps.ROWS, *arithmetics.ROWS)
+_LEAVES = (
+    *(weights, states, lengths, directions, layout),
+    *(vectors, clipping, functions, gates, arithmetics),
+)
+_ROWS = tuple(row for leaf in _LEAVES for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 
 

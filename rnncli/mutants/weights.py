@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, GATED, GRU, arrays, family, row
+from rnncli.mutants.parts import ALL, GATED, GRU, LSTM, arrays, family, row
 from rnncli.mutants.reasons import (
     COUPLED,
     NO_BIAS,
@@ -109,10 +109,14 @@ def _layouts() -> Iterator[Mutant]:
             arrays(names, _interleaved),
             *({"-in-r": RECURRENT, "-in-b": (NO_BIAS,)}.get(part, ())),
         )
-    for name, array, reasons in (("input", "W", ()), ("recurrent", "R", RECURRENT)):
+    # For the one gate of an RNN, R read so is R transposed.
+    for name, array, cells, reasons in (
+        ("input", "W", ALL, ()),
+        ("recurrent", "R", GATED, RECURRENT),
+    ):
         yield row(
             f"{name}-weights-columns-first",
-            ALL,
+            cells,
             f"The buffer of {array} is read as its transpose's: columns first.",
             GARBAGE,
             arrays((array,), _columns_first),
@@ -214,7 +218,7 @@ def _bias_rows() -> Iterator[Mutant]:
         yield row(id_, ALL, sentence, off, arrays(BIASES, function), NO_BIAS)  # type: ignore[arg-type]
     yield row(
         "biases-shifted-by-a-gate",
-        GATED,
+        LSTM,  # of a GRU that is the order rhz
         "Each gate takes the biases of the one before it.",
         off,
         arrays(BIASES, partial(np.roll, shift=1, axis=1)),

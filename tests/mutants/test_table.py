@@ -26,7 +26,7 @@ VALUED = {
 }
 SHORT = {"T": 5, "N": 5, "I": 19, "H": 17}
 # More than one activation in a direction, so that order and values matter.
-BOTH = {**SHORT, "D": 2, "lengths": [5, 3, 0, 4, 1]}
+BOTH = {**SHORT, "D": 2, "lengths": [4, 3, 0, 5, 1]}
 
 
 def _given(cell, **settings):
@@ -72,6 +72,13 @@ def _default_values(cell):
     """Functions whose defaults matter: LeakyRelu and HardSigmoid."""
     names = {"RNN": ["HardSigmoid"], "GRU": ["HardSigmoid", "LeakyRelu"]}
     names["LSTM"] = ["HardSigmoid", "LeakyRelu", "Softplus"]
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _undefined(cell):
+    """Functions whose defaults no operator defines."""
+    names = {"RNN": ["ScaledTanh"], "GRU": ["Sigmoid", "Affine"]}
+    names["LSTM"] = ["ThresholdedRelu", "ScaledTanh", "Affine"]
     return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
 
 
@@ -141,7 +148,7 @@ RICH = {
 # Where rare numbers and functions are, which hide other bugs.
 SPECIAL = {
     function.__name__.strip("_"): cache(function)
-    for function in (_different, _default_values, _softplus, _with_nan, _tiny, _huge)
+    for function in (_different, _default_values, _undefined, _softplus, _with_nan, _tiny, _huge)
 }
 
 

@@ -1,0 +1,221 @@
+"""Lists of activations and of their alpha and beta read wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rnncli.mutants.parts import ALL, GATED, LSTM, family, parameters, row
+from rnncli.mutants.reasons import NO_STEP, ONE_DIRECTION
+from rnncli.recurrence.activations import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.recurrence import Recurrence
+
+
+def _each_row(
+    function: Callable[[Recurrence, tuple[Activation, ...]], Iterable[Activation]],
+) -> Callable[[Recurrence], Recurrence]:
+    return lambda r: replace(
+        r, activations=tuple(tuple(function(r, given)) for given in r.activations)
+    )
+
+
+DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+
+
+def _default(letter: str, recurrence: Recurrence, given: tuple[Activation, ...]) -> Any:
+    names = zip(recurrence.cell.activations, DEFAULTS[recurrence.cell.name], given, strict=True)
+    return (
+        ACTIVATIONS[name] if letter in ("", own) else activation for own, name, activation in names
+    )
+
+
+def _swapped(a: int, b: int, _: Recurrence, given: tuple[Activation, ...]) -> list[Activation]:
+    new = list(given)
+    new[a], new[b] = given[b], given[a]
+    return new
+
+
+def _replaced_by_letter(letter: str) -> Callable[[Recurrence], Recurrence]:
+    identity: dict[str, Any] = {letter: lambda v: v}
+    return parameters(lambda p: replace(p, **identity))
+
+
+def _with_value(each: Activation, key: str, value: float) -> Activation:
+    return replace(each, alpha=value) if key == "alpha" else replace(each, beta=value)
+
+
+def _value(key: str, value: Callable[[str, float], float]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change of alpha or beta, where an activation takes it: (name, given) -> other."""
+
+    def new(each: Activation) -> Activation:
+        given = getattr(each, key)
+        return each if given is None else _with_value(each, key, value(each.name, given))
+
+    return _each_row(lambda _, given: map(new, given))
+
+
+def _own_default(key: str, name: str, _: float) -> float:
+    return float(getattr(ACTIVATIONS[name], key))
+
+
+def _zero_default(key: str) -> Callable[[Recurrence], Recurrence]:
+    return _value(key, lambda name, v: 0.0 if v == getattr(ACTIVATIONS[name], key) else v)
+
+
+UNDEFINED = ("Affine", "ScaledTanh", "ThresholdedRelu")
+
+
+def _undefined_zero(recurrence: Recurrence) -> Recurrence:
+    """Zero alpha and beta of the functions that ONNX Runtime has no defaults for."""
+
+    def zero(key: str, name: str, value: float) -> float:
+        return 0.0 if name in UNDEFINED and value == _own_default(key, name, value) else value
+
+    changes = [_value(key, partial(zero, key)) for key in ("alpha", "beta")]
+    return changes[1](changes[0](recurrence))
+
+
+def _exchanged(each: Activation) -> Activation:
+    if each.alpha is None or each.beta is None:
+        return each
+    return replace(each, alpha=each.beta, beta=each.alpha)
+
+
+def _queue(recurrence: Recurrence, key: str) -> list[float]:
+    """Return activation_alpha or activation_beta as a node has to write it, in full."""
+    flat = (getattr(each, key) for row in recurrence.activations for each in row)
+    return [value for value in flat if value is not None]
+
+
+def _positional(recurrence: Recurrence) -> Recurrence:
+    """Give activation k element k, and the default where the list has ended."""
+    for key in ("alpha", "beta"):
+        recurrence = _dealt(recurrence, key, restart=False, positional=True)
+    return recurrence
+
+
+def _restarted(recurrence: Recurrence) -> Recurrence:
+    """Deal the second direction the values of the first once more."""
+    for key in ("alpha", "beta"):
+        recurrence = _dealt(recurrence, key, restart=True, positional=False)
+    return recurrence
+
+
+def _dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) -> Recurrence:
+    queue, rows, k = _queue(recurrence, key), [], 0
+    for given in recurrence.activations:
+        k = 0 if restart else k
+        row_ = []
+        for each in given:
+            takes = getattr(each, key) is not None
+            value = queue[k] if k < len(queue) else getattr(ACTIVATIONS[each.name], key)
+            row_.append(_with_value(each, key, value) if takes else each)
+            k += positional or takes
+        rows.append(tuple(row_))
+    return replace(recurrence, activations=tuple(rows))
+
+
+def _names() -> Iterator[Mutant]:
+    effect = "The default activations are right."
+    yield row(
+        "activations-ignored",
+        ALL,
+        "The default activations are applied whatever is asked for.",
+        effect,
+        _each_row(partial(_default, "")),
+    )
+    for letter, cells in (("f", GATED), ("g", GATED), ("h", LSTM)):
+        yield row(
+            f"activation-{letter}-ignored",
+            cells,
+            f"The default is applied in place of {letter}.",
+            effect,
+            _each_row(partial(_default, letter)),
+        )
+    for pair, a, b, cells in (
+        ("f-g", 0, 1, GATED),
+        ("f-h", 0, 2, LSTM),
+        ("g-h", 1, 2, LSTM),
+    ):
+        letters = " and ".join(pair.split("-"))
+        yield row(
+            f"activations-{pair}-swapped",
+            cells,
+            f"{letters} are taken for each other.",
+            "Right only where both are the same.",
+            _each_row(partial(_swapped, a, b)),
+        )
+
+
+def _missing() -> Iterator[Mutant]:
+    for letter, cells in (("f", ALL), ("g", GATED), ("h", LSTM)):
+        yield row(
+            f"activation-{letter}-missing",
+            cells,
+            f"{letter} is not applied at all.",
+            "Values are larger than they should be, saturated ones most.",
+            _replaced_by_letter(letter),
+            NO_STEP,
+        )
+
+
+def _alpha_and_beta() -> Iterator[Mutant]:
+    for key in ("alpha", "beta"):
+        yield row(
+            f"{key}-default-zero",
+            ALL,
+            f"activation_{key} that is not given is 0 instead of the function's default.",
+            f"Functions that take no {key} are right, and so are given values.",
+            _zero_default(key),
+        )
+        yield row(
+            f"{key}-ignored",
+            ALL,
+            f"activation_{key} is not read: the function's default is taken.",
+            f"Functions that take no {key} are right.",
+            _value(key, partial(_own_default, key)),
+        )
+
+
+def _alpha_with_beta() -> Iterator[Mutant]:
+    yield row(
+        "undefined-defaults-zero",
+        ALL,
+        "Affine, ScaledTanh and ThresholdedRelu, whose defaults no operator defines or few know,"
+        " take 0 for values that are not given.",
+        "Other functions are right, and so are given values.",
+        _undefined_zero,
+    )
+    yield row(
+        "alpha-beta-exchanged",
+        ALL,
+        "alpha and beta of functions that take both are taken for each other.",
+        "Only Affine, ScaledTanh and HardSigmoid are wrong.",
+        _each_row(lambda _, given: map(_exchanged, given)),
+    )
+    yield row(
+        "alpha-beta-positional",
+        ALL,
+        "Element k of activation_alpha and activation_beta is given to activation k, whether it"
+        " takes one or not; lists are taken as written in full.",
+        "Right where the functions that take values come first.",
+        _positional,
+    )
+    yield row(
+        "alpha-beta-restarted",
+        ALL,
+        "The second direction reads activation_alpha and activation_beta from their start.",
+        "Only the second direction is wrong.",
+        _restarted,
+        ONE_DIRECTION,
+    )
+
+
+ROWS = family("activations", (*_names(), *_missing(), *_alpha_and_beta(), *_alpha_with_beta()))
