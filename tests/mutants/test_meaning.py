@@ -1,0 +1,199 @@
+"""Claims about what single mutants compute, each against arithmetic written here."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.mutants.table import MUTANTS
+
+RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}
+
+
+def sigmoid(x):
+    """1/(1 + e^-x)."""
+    return 1 / (1 + np.exp(-x))
+
+
+def run(name, recurrence):
+    """What a mutant gives."""
+    return MUTANTS[name].run(recurrence)
+
+
+def right(recurrence):
+    """What is right."""
+    return backend_named("numpy").run(recurrence, Compute.FLOAT64)
+
+
+def one_step(cell, **settings):
+    """A recurrence of one step and one direction, in float64."""
+    return recurrence_of(cell, T=1, dtype="float64", **settings)
+
+
+def products(r):
+    """Xt*(W^T) and Ht-1*(R^T) of each gate of a one-step recurrence."""
+    return r.X[0] @ r.W[0].swapaxes(1, 2), r.initial[0][0] @ r.R[0].swapaxes(1, 2)
+
+
+def biases(r):
+    """Wb + Rb of each gate."""
+    return (r.Wb[0] + r.Rb[0])[:, None, :]
+
+
+def test_clip_before_bias():
+    """tanh(clip(Xt*(W^T) + Ht-1*(R^T)) + Wb + Rb)."""
+    r = one_step("RNN", clip=0.3)
+    expected = np.tanh(np.clip(sum(products(r)), -0.3, 0.3) + biases(r))
+
+    np.testing.assert_allclose(run("clip-before-bias", r).last[0], expected, rtol=1e-12)
+
+
+def lstm_gates(r):
+    """The pre-activations i, o, f, c, without peepholes."""
+    return sum(products(r)) + biases(r)
+
+
+def test_input_forget_other_way():
+    """The forget gate is computed, the input gate is 1 - it."""
+    r = one_step("LSTM", input_forget=1)
+    _, _, f, c = lstm_gates(r)
+    expected = sigmoid(f) * r.initial[1][0] + (1 - sigmoid(f)) * np.tanh(c)
+
+    np.testing.assert_allclose(run("input-forget-other-way", r).last[1][0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["peepholes-of-old-cell-for-o", "peepholes-of-h"])
+def test_peepholes_from_another_state(name):
+    """Po (.) Ct-1, or Pi and Pf (.) Ht-1."""
+    r = one_step("LSTM", peepholes=True)
+    H, C = (state[0] for state in r.initial)
+    Pi, Po, Pf = r.P[0]
+    seen = H if name == "peepholes-of-h" else C
+    i, o, f, c = lstm_gates(r)
+    cell = sigmoid(f + Pf * seen) * C + sigmoid(i + Pi * seen) * np.tanh(c)
+    output = sigmoid(o + Po * (C if name == "peepholes-of-old-cell-for-o" else cell))
+
+    found = run(name, r)
+    np.testing.assert_allclose(found.last[1][0], cell, rtol=1e-12)
+    np.testing.assert_allclose(found.last[0][0], output * np.tanh(cell), rtol=1e-12)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "reset"), [("reset-ignored", np.ones_like), ("reset-inverted", lambda r: 1 - r)]
+)
+def test_another_reset_gate(name, reset, after):
+    """1, or 1 - rt, before or after the linear transformation."""
+    r = one_step("GRU", linear_before_reset=after)
+    x, h = products(r)
+    H, Rbh, Wbh = r.initial[0][0], r.Rb[0][2], r.Wb[0][2]
+    z, gate = sigmoid((x + h + biases(r))[:2])
+    gate = reset(gate)
+    product = gate * (h[2] + Rbh) if after else (gate * H) @ r.R[0][2].T + Rbh
+    expected = (1 - z) * np.tanh(x[2] + product + Wbh) + z * H
+
+    np.testing.assert_allclose(run(name, r).last[0][0], expected, rtol=1e-12)
+
+
+def test_linear_before_reset_bias_outside():
+    """g(Xt*(Wh^T) + rt (.) Ht-1*(Rh^T) + Rbh + Wbh)."""
+    r = one_step("GRU", linear_before_reset=1)
+    x, h = products(r)
+    z, gate = sigmoid((x + h + biases(r))[:2])
+    hidden = np.tanh(x[2] + gate * h[2] + biases(r)[2])
+    expected = (1 - z) * hidden + z * r.initial[0][0]
+
+    found = run("linear-before-reset-bias-outside", r).last[0][0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_y_one_step_late():
+    """Y[t] is what the step before t, in the direction's own order, has left."""
+    r = recurrence_of("GRU", **RAGGED)
+    wanted, found = right(r).Y, run("y-one-step-late", r).Y
+    for n, length in enumerate(r.lengths):
+        before = [np.array([r.initial[0][0, n], *wanted[: length - 1, 0, n]])]
+        before.append(np.array([*wanted[1:length, 1, n], r.initial[0][1, n]]))
+        for d in (0, 1):
+            assert (found[:length, d, n] == before[d]).all()
+            assert not found[length:, d, n].any()
+
+
+def test_last_h_one_step_early():
+    """The last but one of each direction, or the initial state where there was one step."""
+    r = recurrence_of("RNN", **RAGGED)
+    Y, (found,) = right(r).Y, run("last-h-one-step-early", r).last
+
+    assert (found[0] == [Y[2, 0, 0], r.initial[0][0, 1], Y[1, 0, 2]]).all()
+    assert (found[1] == [Y[1, 1, 0], r.initial[0][1, 1], Y[1, 1, 2]]).all()
+
+
+def test_padding_read_reversed():
+    """Reverse reads the last steps of X, padding included, in place of the first."""
+    r = recurrence_of("RNN", **RAGGED)
+    found = run("padding-read-reversed", r)
+    for n, length in enumerate(r.lengths):
+        states = tuple(state[:, n : n + 1] for state in r.initial)
+        alone = replace(r, X=r.X[4 - length :, n : n + 1], lengths=None, initial=states)
+        np.testing.assert_allclose(found.Y[:length, 1, n], right(alone).Y[:, 1, 0], rtol=1e-12)
+        np.testing.assert_allclose(found.Y[:, 0, n], right(r).Y[:, 0, n], rtol=1e-12)
+
+
+def test_padding_written_reversed():
+    """The right values of reverse, at the end of Y instead of at its start."""
+    r = recurrence_of("RNN", **RAGGED)
+    wanted, found = right(r).Y, run("padding-written-reversed", r).Y
+    for n, length in enumerate(r.lengths):
+        assert (found[4 - length :, 1, n] == wanted[:length, 1, n]).all()
+        assert not found[: 4 - length, 1, n].any()
+        assert (found[:, 0, n] == wanted[:, 0, n]).all()
+
+
+def test_gate_order():
+    """A kernel of the order ifco takes the second block for f, which is o."""
+    r = recurrence_of("LSTM")
+    order = [0, 3, 1, 2]  # where i, o, f and c stand in ifco
+    expected = right(
+        replace(r, W=r.W[:, order], R=r.R[:, order], Wb=r.Wb[:, order], Rb=r.Rb[:, order])
+    )
+
+    assert (run("gate-order-ifco", r).Y == expected.Y).all()
+
+
+def test_layout_ignored():
+    """Every buffer is taken for one of the other order of dimensions."""
+    r = recurrence_of("RNN", D=2)
+    T, N, I = r.X.shape
+    buffers = replace(
+        r,
+        X=np.ascontiguousarray(r.X.transpose(1, 0, 2)).ravel().reshape(T, N, I),
+        initial=(np.ascontiguousarray(r.initial[0].transpose(1, 0, 2)).ravel().reshape(2, N, 5),),
+    )
+    Y = right(buffers).Y.ravel().reshape(N, T, 2, 5)
+    h = right(buffers).last[0].ravel().reshape(N, 2, 5)
+    found = run("layout-ignored", r)
+
+    assert (found.Y.transpose(2, 0, 1, 3) == Y).all()
+    assert (found.last[0].transpose(1, 0, 2) == h).all()
+
+
+def test_sums_in_float16():
+    """A sum that float16 cannot hold is infinite, and tanh of it 1."""
+    r = recurrence_of("RNN", T=1)
+    huge = replace(r, X=np.full_like(r.X, 300), W=np.full_like(r.W, 300))
+
+    assert (run("sums-in-float16", huge).Y == 1).all()
+    assert "every sum" in MUTANTS["sums-in-float16"].equivalent_when(huge)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [(1 + 2**-10, 1 + 2**-10), (1 + 2**-12, 1.0), (1 + 3 * 2**-11, 1 + 2**-9)]
+)
+def test_tensor_float_32_has_eleven_bits(value, kept):
+    """Ties go to even."""
+    from rnncli.mutants.arithmetics import tf32
+
+    assert tf32(np.array([value])) == kept
