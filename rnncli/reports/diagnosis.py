@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rnncli.judging.hypotheses import AND
-from rnncli.mutants.table import MUTANTS
+from rnncli.judging.hypotheses import sentence_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
     if is_drawn():
         for cause in diagnosis.causes:
             click.echo(cause.sentence)
-            for name in cause.hypothesis.split(AND):
-                click.echo(f"  {MUTANTS[name].sentence}")
+            click.echo(f"  {sentence_of(cause.hypothesis)}")
     else:
         print_table(
             COLUMNS,
