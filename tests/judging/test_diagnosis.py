@@ -17,7 +17,7 @@ from rnncli.operators.binding import unbind
 from rnncli.vectors.pack import open_pack
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::4]]
+SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::16]]
 
 
 @cache
