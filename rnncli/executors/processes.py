@@ -40,18 +40,21 @@ def in_processes(
     spawn = multiprocessing.get_context("spawn")
     with one_blas_thread():
         pool = ProcessPoolExecutor(min(jobs, len(tasks)), spawn, _end_cleanly_when_told)
+        finished = False
         try:
             futures = {pool.submit(_work, function, task): k for k, task in enumerate(tasks)}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
+            finished = True
         except BrokenProcessPool as error:
             raise InvalidRequest(
                 "a worker process was killed, perhaps for memory; try fewer with -j"
             ) from error
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in multiprocessing.active_children():
-                worker.terminate()
+            pool.shutdown(wait=finished, cancel_futures=True)
+            if not finished:  # failed, interrupted, or nobody wants the rest
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
 
 
 def _end_cleanly_when_told() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite import Entry, Suite
 
-LARGEST_BATCH = 32
+LARGEST_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
