@@ -1,0 +1,32 @@
+"""The number of threads comes from the environment, and only as a number."""
+
+from __future__ import annotations
+
+import pytest
+
+from rnncli.backends.threads import threads
+from rnncli.errors import InvalidRequest
+
+
+@pytest.mark.parametrize(("value", "count"), [("", 1), (" ", 1), ("1", 1), ("2", 2), (" 16 ", 16)])
+def test_the_variable_is_the_number(monkeypatch, value, count):
+    """Empty is unset."""
+    monkeypatch.setenv("RNNCLI_THREADS", value)
+
+    assert threads() == count
+
+
+def test_unset_is_one(monkeypatch):
+    """Nobody gets threads without asking."""
+    monkeypatch.delenv("RNNCLI_THREADS", raising=False)
+
+    assert threads() == 1
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "²", "0x2"])
+def test_what_is_no_number_of_threads_is_refused(monkeypatch, value):
+    """With the variable's name, what it wants and what it got."""
+    monkeypatch.setenv("RNNCLI_THREADS", value)
+
+    with pytest.raises(InvalidRequest, match=f"RNNCLI_THREADS must be a whole number.*'{value}'"):
+        threads()
