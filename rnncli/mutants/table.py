@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.mutants import (
-    arithmetics,
+    approximations,
     clipping,
     directions,
     functions,
     gates,
     layout,
     lengths,
+    lost_numbers,
+    narrow_formats,
     states,
     vectors,
     weights,
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
 _LEAVES = (
     *(weights, states, lengths, directions, layout),
-    *(vectors, clipping, functions, gates, arithmetics),
+    *(vectors, clipping, functions, gates),
+    *(narrow_formats, approximations, lost_numbers),
 )
 _ROWS = tuple(row for leaf in _LEAVES for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
