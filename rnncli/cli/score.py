@@ -52,9 +52,8 @@ def score(
     Every mutant of a cell, which is a plausible bug of a kernel (`rnncli mutants` lists them), is
     put to every vector. One that a vector's tolerances tell from the reference is killed; one that
     no vector does, survives, with the reason; one that answers as another reading of the
-    specification has it is acceptable, and no bug. Vectors that must be refused, or that give NaN,
-    are not scored. A suite, a YAML file or the name of one that ships with rnncli, is made in
-    memory.
+    specification has it is acceptable, and no bug. Vectors that must be refused are not scored. A
+    suite, a YAML file or the name of one that ships with rnncli, is made in memory.
 
     \b
     rnncli score core -j 2

@@ -53,10 +53,7 @@ class Outcome(NamedTuple):
 
 def unscored(vector: Vector) -> str:
     """Return why a vector says nothing of mutants, or ""."""
-    if vector.record["expect"] != "result":
-        return "must be refused"
-    holds_nan = (np.isnan(values).any() for values in vector.answers.outputs.values())
-    return "must give NaN, which runtimes disagree about" if any(holds_nan) else ""
+    return "" if vector.record["expect"] == "result" else "must be refused"
 
 
 def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:

@@ -133,17 +133,31 @@ def test_killed_is_what_verify_fails(name):
         assert verdict is VERDICTS.get(found.fate, Verdict.PASS)
 
 
-def test_some_vectors_are_not_scored():
-    """What must be refused has no answer; NaN is not portable."""
-    rejected, nan, right = vectors_of(
+def test_what_must_be_refused_is_not_scored():
+    """It has no answer that a mutant could miss."""
+    rejected, right = vectors_of(
         f"{{op: LSTM-14, {SIZES}, breaks: {{shapes: {{W: [1, 12, 3]}}}}}}",
-        f"{{op: RNN-14, {SIZES}, inputs: {{X: {{special: [4, nan]}}}}}}",
         BIASED,
     )
 
     assert unscored(rejected) == "must be refused"
-    assert "NaN" in unscored(nan)
     assert unscored(right) == ""
+
+
+def test_nan_is_scored():
+    """Who loses one, or makes one more, is killed; who returns them where they belong is not."""
+    (vector,) = vectors_of(
+        f"{{op: RNN-14, {SIZES}, golden: float64, inputs: {{X: {{special: [4, nan]}}}}}}"
+    )
+    lost = Local("lost", spoil=spoilt(np.nan_to_num))
+
+    assert unscored(vector) == ""
+    assert fates(vector, mutants=[RIGHT, lost, NAN, NUDGE]) == {
+        "right": "survived",
+        "lost": "killed",
+        "nan": "killed",
+        "nudge": "survived",
+    }
 
 
 class Fused(Implementation):
