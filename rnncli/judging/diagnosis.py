@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A bug that explains failures of one cell's kernel.
+    """A bug, or another reading, that explains failures of one cell's kernel.
 
     Attributes:
-        hypothesis: id of a mutant, or of two.
+        hypothesis: id of a mutant, READING=CHOICE, or two of those.
         cell: whose kernel has it.
         explains: ids of the cases whose wrong outputs it gives.
         of: how many cases of that cell differ.
@@ -70,7 +70,8 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     """Find the fewest hypotheses that explain all failures, cell by cell.
 
     The one that explains most of what is left is taken first; of those that explain as much the one
-    that fewer passing cases refute, then the one whose outputs are nearest.
+    that fewer passing cases refute, then one before two at once, then another reading before a bug,
+    then the one whose outputs are nearest.
     """
     causes: list[Cause] = []
     unexplained: list[str] = []
@@ -103,12 +104,16 @@ def _fields(cause: Cause) -> Mapping[str, Any]:
     return {name: getattr(cause, name) for name in cause.__slots__}
 
 
-def _merit(cause: Cause) -> tuple[int, int, int, float]:
-    """Order causes: more explained, fewer refuting passes, one bug before two, nearer."""
+def _merit(cause: Cause) -> tuple[int, int, int, int, float]:
+    """Order causes: more explained, fewer refuting passes, one before two, readings, nearer.
+
+    A mutant may be what another reading is: then that is no bug, and is named as what it is.
+    """
     return (
         -len(cause.explains),
         len(cause.refuted),
         cause.hypothesis.count(AND),
+        -cause.hypothesis.count("="),
         cause.margin,
     )
 

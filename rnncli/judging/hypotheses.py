@@ -1,4 +1,7 @@
-"""What may be behind a wrong output: one bug, or two at once, as mutants that can be run."""
+"""What may be behind a wrong output: another reading, one bug, or two of them at once.
+
+All are mutants that can be run.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from rnncli.mutants.table import MUTANTS
 from rnncli.numerics import dtype_named
 from rnncli.operators.binding import unbind
 from rnncli.profiles import PROFILES
+from rnncli.recurrence.readings import READINGS
 from rnncli.vectors.vector import Answers
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
 AND = " + "
+READING = "reading"  # the family of other readings, whose ids are READING=CHOICE
 # Two bugs at once are looked for among so many whose outputs are nearest to what was got.
 NEAREST = 48
 # A hypothesis that is no bug of the kernel's logic -> the arithmetic it computes with.
@@ -45,7 +50,15 @@ def sentence_of(hypothesis: str) -> str:
     """Say what goes wrong."""
     if hypothesis in PRECISIONS:
         return f"Computes in {PRECISIONS[hypothesis]}, whatever the tensors are."
-    return " ".join(MUTANTS[name].sentence for name in hypothesis.split(AND))
+    return " ".join(map(_sentence, hypothesis.split(AND)))
+
+
+def _sentence(name: str) -> str:
+    reading, _, choice = name.partition("=")
+    if not choice:
+        return MUTANTS[name].sentence
+    row = READINGS[reading]
+    return f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ class Evidence:
         verdict: of the case.
         fits: of a case that differs: hypothesis -> the largest error / tolerance between its
             outputs and what was got, of those that give just that.
-        refuted: of a case that passes: the single mutants that would have been seen.
+        refuted: of a case that passes: the readings and single mutants that would have been seen.
     """
 
     id: str
@@ -85,7 +98,7 @@ class Fit(NamedTuple):
 def evidence_of_failure(
     vector: Vector, got: Tensors, mutants: Sequence[Mutant], rule: Rule
 ) -> Evidence:
-    """Try every mutant on a case that differs, and pairs of them where none fits.
+    """Try readings and mutants on a case that differs, and pairs of them where none fits.
 
     Args:
         vector: what was asked.
@@ -94,11 +107,12 @@ def evidence_of_failure(
         rule: how near is near enough.
     """
     recurrence, trial = recurrence_of(vector), Trial(vector, rule)
-    seen = [mutant for mutant in mutants if not mutant.equivalent_when(recurrence)]
+    seen = _seen(vector, recurrence, mutants)
     tried = [_tried(mutant, recurrence, trial, got) for mutant in seen]
     fits = [fit for fit in tried if fit.margin <= 1]
     if not fits:
         near = [fit.mutant for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
+        near.sort(key=lambda mutant: mutant.family != READING)  # it replaces all that comes before
         pairs = (_tried(pair, recurrence, trial, got) for pair in _pairs(near))
         fits = [fit for fit in pairs if fit.margin <= 1]
     found = {fit.mutant.id: fit.margin for fit in sorted(fits, key=lambda fit: fit.margin)}
@@ -108,15 +122,27 @@ def evidence_of_failure(
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
-    """Tell which mutants a case that passes rules out."""
+    """Tell which readings and mutants a case that passes rules out."""
     recurrence, trial = recurrence_of(vector), Trial(vector, rule)
     refuted = frozenset(
         mutant.id
-        for mutant in mutants
-        if not mutant.equivalent_when(recurrence)
-        and trial.outcome(mutant.run(recurrence)).fate is Fate.KILLED
+        for mutant in _seen(vector, recurrence, mutants)
+        if trial.outcome(mutant.run(recurrence)).fate is not Fate.SURVIVED
     )
     return Evidence(vector.id, trial.operator.cell.name, Verdict.PASS, {}, refuted)
+
+
+def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:
+    """Return the other readings of a vector, then the mutants that can be seen in it."""
+    readings = [_reading(vector, name) for name in vector.alternatives]
+    return readings + [mutant for mutant in mutants if not mutant.equivalent_when(recurrence)]
+
+
+def _reading(vector: Vector, name: str) -> Mutant:
+    """Return another reading as a change: of all that the recurrence is."""
+    other = recurrence_of(vector, name)
+    change = Change(recurrence=lambda _: other)
+    return Mutant(name, (other.cell.name,), READING, _sentence(name), "", change)
 
 
 def _tried(mutant: Mutant, recurrence: Recurrence, trial: Trial, got: Tensors) -> Fit:

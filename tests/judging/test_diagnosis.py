@@ -4,16 +4,22 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from judged import outputs_of
 
 from rnncli.judging.diagnosis import diagnose
-from rnncli.judging.hypotheses import AND, Evidence, evidence_of_failure, evidence_of_pass
+from rnncli.judging.hypotheses import (
+    AND,
+    Evidence,
+    evidence_of_failure,
+    evidence_of_pass,
+    sentence_of,
+)
 from rnncli.judging.judgement import judge_outputs
-from rnncli.judging.node import attributes_of, recurrence_of
+from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.operators import operator_named
-from rnncli.operators.binding import unbind
 from rnncli.vectors.pack import open_pack
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -27,21 +33,20 @@ def vectors(cell):
     return [v for v in read if operator_named(v.record["operator"]).cell.name == cell]
 
 
-def outputs_of(vector, mutants):
+def mutated(vector, mutants):
     """What a kernel with those bugs gives, one bug after the other applied to the recurrence."""
     *first, last = mutants
     recurrence = recurrence_of(vector)
     for mutant in first:
         recurrence = mutant.change.recurrence(recurrence)
-    operator, attributes = operator_named(vector.record["operator"]), attributes_of(vector.record)
-    return unbind(operator, attributes, vector.record["outputs"], last.run(recurrence))
+    return outputs_of(vector, last.run(recurrence))
 
 
 def evidence(cell, mutants):
     """What the core pack says of a kernel with those bugs."""
     found = []
     for vector in vectors(cell):
-        got = outputs_of(vector, mutants)
+        got = mutated(vector, mutants)
         judged = judge_outputs(got, vector.answers, PACK_RULE)
         if all(output.verdict is Verdict.PASS for output in judged):
             found.append(evidence_of_pass(vector, mutants_of(cell), PACK_RULE))
@@ -64,6 +69,46 @@ def test_a_mutant_is_named_by_its_outputs(cell, name):
         assert len(cause.explains) == len(failures) == cause.of
         assert cause.refuted == ()
         assert cause.margin <= 1
+
+
+READ = {
+    "clip-scope=gates": "clip-of-h-activation-flipped",
+    "zero-length=initial": "lengths-zero-last-state",
+    "alpha-order=positional": "alpha-beta-positional",
+}
+
+
+@pytest.mark.parametrize(("reading", "mutant"), READ.items())
+def test_another_reading_is_no_bug(reading, mutant):
+    """Who reads the specification otherwise is not said to have the bug that looks the same."""
+    found = diagnose(evidence("LSTM", [MUTANTS[mutant]]))
+    cause = found.causes[0]
+
+    assert found.unexplained == ()
+    assert (cause.hypothesis, mutant in cause.indistinguishable) == (reading, True)
+    assert cause.refuted == ()
+    assert "Reads " in sentence_of(reading)
+
+
+def test_a_bug_beside_another_reading_is_named():
+    """Two things are wrong with one case: the reading is one of them."""
+    vector = next(v for v in vectors("LSTM") if "clip-scope=gates" in v.alternatives)
+    bug = MUTANTS["recurrent-bias-dropped"]
+    recurrence = recurrence_of(vector, "clip-scope=gates")
+    got = outputs_of(vector, bug.run(recurrence))
+
+    found = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
+
+    assert diagnose([found]).causes[0].hypothesis == f"clip-scope=gates{AND}{bug.id}"
+
+
+def test_a_case_that_passes_rules_out_the_other_reading():
+    """It answers as the vector does, where the other reading answers otherwise."""
+    vector = next(v for v in vectors("LSTM") if "clip-scope=gates" in v.alternatives)
+
+    found = evidence_of_pass(vector, mutants_of("LSTM"), PACK_RULE)
+
+    assert {"clip-scope=gates", "clip-of-h-activation-flipped"} <= found.refuted
 
 
 def fact(name, verdict, fits=(), refuted=(), cell="RNN"):
