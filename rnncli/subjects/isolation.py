@@ -9,16 +9,16 @@ where a process that had answered before dies, the vector is put to a new one, a
 from __future__ import annotations
 
 import os
-import socket
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.executors.processes import BLAS_THREADS
-from rnncli.subjects.messages import Channel, GarbageError, Message
-from rnncli.subjects.supervision import Supervised, printable
-from rnncli.subjects.worker import ABSENT, READY, START, UNSUPPORTED, launch, question
+from rnncli.subjects.messages import Message
+from rnncli.subjects.process import IsolatedProcess, LostError
+from rnncli.subjects.supervision import printable
+from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.conversion import with_model
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 # Loading a runtime from a cold disk is not its answer to the first vector.
 SECONDS_TO_START = 60.0
-# From the moment that a process falls silent until its supervisor has said how it ended; one that
-# only closed its end of the line has not ended.
-SECONDS_TO_BE_BURIED = 2.0
 
 _ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Status.CRASHED)}
 
@@ -125,7 +122,7 @@ class IsolatedSubject:
             self._worker = worker
         except TimeoutError:
             raise Unsupported(f"'{self.name}' does not start within {seconds:g} s") from None
-        except _LostError as error:
+        except LostError as error:
             raise Unsupported(f"'{self.name}' does not start: {error}") from None
         finally:
             if self._worker is not worker:
@@ -147,24 +144,13 @@ class IsolatedSubject:
         raise Unsupported(said) if answer.kind == UNSUPPORTED else InvalidRequest(said)
 
 
-class _LostError(Exception):
-    """The process is of no more use; `str()` says why."""
-
-
-class _Worker:
-    """The process, and our end of the line to it."""
+class _Worker(IsolatedProcess):
+    """The process of a runtime."""
 
     def __init__(self, threads: int, max_memory: int | None) -> None:
         self.answered = 0
-        ours, its = socket.socketpair()
-        with its:
-            self._program = Supervised(
-                launch(its.fileno()),
-                environment={**os.environ, **dict.fromkeys(BLAS_THREADS, str(threads))},
-                max_memory=max_memory,
-                keep=[its.fileno()],
-            )
-        self._channel = Channel(ours)
+        environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, str(threads))}
+        super().__init__(SERVE, environment=environment, max_memory=max_memory)
 
     def ask(self, request: Message, deadline: float) -> Attempt:
         """Put a vector to the runtime; after a crash or a timeout only `end` is left."""
@@ -173,34 +159,9 @@ class _Worker:
             answer = self.exchange(request, deadline)
         except TimeoutError:
             return Attempt(Status.TIMEOUT, message="gave no answer in time")
-        except _LostError as error:
+        except LostError as error:
             return Attempt(Status.CRASHED, message=str(error))
         status, message = _ANSWERS.get(answer.kind), answer.fields.get("message", "")
         if status is None or not isinstance(message, str):
             return Attempt(Status.CRASHED, message=f"gave garbage: answered {answer.kind!r:.80}")
         return Attempt(status, answer.tensors, printable(message))
-
-    def exchange(self, request: Message, deadline: float) -> Message:
-        """Send a message and wait for its answer.
-
-        Raises:
-            TimeoutError: there is none in time.
-            _LostError: there will be none.
-        """
-        try:
-            self._channel.send(request, deadline)
-            answer = self._channel.receive(deadline)
-        except GarbageError as error:
-            raise _LostError(f"gave garbage: {printable(str(error))}") from None
-        except EOFError:
-            ending = self._program.wait(SECONDS_TO_BE_BURIED)
-            said = ending.sentence if ending else "gave garbage: fell silent without an answer"
-            raise _LostError(said) from None
-        if answer.number != request.number:
-            raise _LostError(f"gave garbage: the answer to {answer.number}, not {request.number}")
-        return answer
-
-    def end(self) -> None:
-        """End the process and all it has started."""
-        self._channel.close()
-        self._program.end()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rnncli.subjects.supervision import first_line
 from rnncli.vectors.attempt import Attempt, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
@@ -39,6 +39,32 @@ class Runtime(Protocol):
         Raises:
             Refusal: with a sentence of its own.
         """
+
+
+class Prepared(NamedTuple):
+    """A vector's model, loaded and ready to be run often on the vector's inputs.
+
+    Attributes:
+        call: runs it once, and returns what the runtime itself returns.
+        named: makes outputs by name of that, copies where the next call would overwrite them.
+    """
+
+    call: Callable[[], Any]
+    named: Callable[[Any], Tensors]
+
+    def outputs(self) -> Tensors:
+        """Run it and return every output by name."""
+        return self.named(self.call())
+
+
+class Preparing(Protocol):
+    """A runtime whose models can be run more than once; only such can be timed."""
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings, by name."""
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Load a vector's model; any exception is a refusal, as in `Runtime.run`."""
 
 
 class Refusal(Exception):  # noqa: N818 -- reads as what it says

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import pkgutil
 import socket
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +19,8 @@ if TYPE_CHECKING:
 
     from rnncli.subjects.runtime import Runtime
 
-# What a process of its own runs; its own sys.path is not yet that of the judge.
-BOOT = """\
-import json, sys
-sys.path[:] = json.loads(sys.argv[2])
-from rnncli.subjects.worker import serve
-serve(int(sys.argv[1]))
-"""
+# What such a process runs.
+SERVE = "rnncli.subjects.worker:serve"
 
 # What a subject gets to know of a vector's record: the node, and nothing of what must come out.
 NODE_FIELDS = (
@@ -57,28 +50,36 @@ FAILURES: Mapping[str, type[Exception]] = {
 MODEL = "model"
 
 
-def launch(descriptor: int) -> list[str]:
-    """Return the command line of such a process, which talks on that descriptor."""
-    return [sys.executable, "-c", BOOT, str(descriptor), json.dumps(sys.path)]
-
-
 def serve(descriptor: int) -> None:
     """Answer requests on a socket until its other end is closed."""
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(EOFError):
-        start = channel.receive()
-        try:
-            runtime = _made(**start.fields)
-        except (ImportError, RnncliError) as error:
-            kind = next(kind for kind, each in FAILURES.items() if isinstance(error, each))
-            channel.send(Message(start.number, kind, {"message": str(error)}))
-            return
-        channel.send(Message(start.number, READY, dict(runtime.describe())))
-        while True:
+        runtime = started(channel)
+        while runtime is not None:
             request = channel.receive()
-            attempt = put(runtime, _vector(request))
+            attempt = put(runtime, vector_of(request))
             said = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, said, attempt.outputs))
+
+
+def started(channel: Channel) -> Any:
+    """Make the runtime that the first message asks for, and answer it.
+
+    Returns:
+        None when it cannot be made; the answer says why.
+
+    Raises:
+        EOFError: the other end is gone.
+    """
+    start = channel.receive()
+    try:
+        runtime = _made(**start.fields)
+    except (ImportError, RnncliError) as error:
+        kind = next(kind for kind, each in FAILURES.items() if isinstance(error, each))
+        channel.send(Message(start.number, kind, {"message": str(error)}))
+        return None
+    channel.send(Message(start.number, READY, dict(runtime.describe())))
+    return runtime
 
 
 def _made(runtime: str, settings: dict[str, str], threads: int) -> Runtime:
@@ -103,7 +104,8 @@ def node_record(vector: Vector) -> dict[str, Any]:
     return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
 
 
-def _vector(request: Message) -> Vector:
+def vector_of(request: Message) -> Vector:
+    """Return the vector that a request holds, without answers."""
     tensors = dict(request.tensors)
     model = tensors.pop(MODEL).tobytes()
     return Vector(

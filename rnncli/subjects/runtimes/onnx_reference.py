@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from rnncli.subjects.runtime import known_settings
+from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,15 @@ class OnnxReference:
         """Return the version."""
         return {"version": onnx.__version__}
 
+    def prepare(self, vector: Vector) -> Prepared:
+        """Make an evaluator of the model."""
+        evaluator = ReferenceEvaluator(onnx.load_model_from_string(vector.model))
+        fed = vector.fed
+        return Prepared(
+            lambda: evaluator.run(None, fed),
+            lambda outputs: dict(zip(evaluator.output_names, outputs, strict=True)),
+        )
+
     def run(self, vector: Vector) -> Tensors:
         """Evaluate the model."""
-        evaluator = ReferenceEvaluator(onnx.load_model_from_string(vector.model))
-        return dict(zip(evaluator.output_names, evaluator.run(None, vector.fed), strict=True))
+        return self.prepare(vector).outputs()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 
 from rnncli.errors import InvalidRequest
-from rnncli.subjects.runtime import known_settings
+from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,13 +51,21 @@ class OnnxRuntime:
         """Return version and settings."""
         return {"version": onnxruntime.__version__, **self._settings}
 
-    def run(self, vector: Vector) -> Tensors:
-        """Make a session and run it once."""
+    def prepare(self, vector: Vector) -> Prepared:
+        """Make a session."""
         session: Any = onnxruntime.InferenceSession(
             vector.model, self._options, providers=[self._settings[PROVIDER]]
         )
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, vector.fed), strict=True))
+        fed = vector.fed
+        return Prepared(
+            lambda: session.run(names, fed),
+            lambda outputs: dict(zip(names, outputs, strict=True)),
+        )
+
+    def run(self, vector: Vector) -> Tensors:
+        """Make a session and run it once."""
+        return self.prepare(vector).outputs()
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:

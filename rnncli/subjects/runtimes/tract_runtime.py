@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 import tract
 
-from rnncli.subjects.runtime import Refusal, known_settings
+from rnncli.subjects.runtime import Prepared, Refusal, known_settings
 from rnncli.subjects.supervision import printable
 
 if TYPE_CHECKING:
@@ -31,19 +31,29 @@ class Tract:
         """Return the version."""
         return {"version": tract.version()}
 
-    def run(self, vector: Vector) -> Tensors:
-        """Load, optimise and run a model; outputs have the names of the graph's, in its order."""
+    def prepare(self, vector: Vector) -> Prepared:
+        """Load and optimise a model; outputs have the names of the graph's, in its order."""
         names = [output.name for output in onnx.ModelProto.FromString(vector.model).graph.output]
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             Path(file.name).write_bytes(vector.model)
             try:
                 loaded = tract.onnx().load(file.name)
-                order = [loaded.input_name(k) for k in range(loaded.input_count())]
+                fed = [vector.fed[loaded.input_name(k)] for k in range(loaded.input_count())]
                 runnable = loaded.into_model().into_runnable()
-                outputs = runnable.run([vector.fed[name] for name in order])
             except tract.TractError as error:
                 raise Refusal(_cause(str(error))) from error
-        return dict(zip(names, (each.to_numpy() for each in outputs), strict=True))
+        return Prepared(
+            lambda: runnable.run(fed),
+            lambda outputs: dict(zip(names, (each.to_numpy() for each in outputs), strict=True)),
+        )
+
+    def run(self, vector: Vector) -> Tensors:
+        """Load, optimise and run a model."""
+        prepared = self.prepare(vector)
+        try:
+            return prepared.outputs()
+        except tract.TractError as error:
+            raise Refusal(_cause(str(error))) from error
 
 
 def _cause(said: str) -> str:
