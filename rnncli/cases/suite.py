@@ -134,6 +134,7 @@ class Suite:
         seed: all random inputs depend on it.
         golden: how expected values are made, where a case does not say.
         profile: the name of a profile, where a case does not say.
+        score: whether a pack says of each case which mutants it catches.
         notes: flag -> which bug it finds.
         entries: in the order of the file.
         source: the YAML.
@@ -146,6 +147,7 @@ class Suite:
     seed: int
     golden: str
     profile: str
+    score: bool
     notes: Mapping[str, str]
     entries: tuple[Entry, ...]
     source: bytes | str
@@ -231,6 +233,7 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
         seed=seed,
         golden=golden,
         profile=profile,
+        score=keys.truth("score"),
         notes=_notes(keys, plans, entries),
         entries=entries,
         source=source,

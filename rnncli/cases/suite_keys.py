@@ -33,6 +33,7 @@ SUITE_KEYS: Mapping[str, str] = {
     "seed": "a number that all random inputs depend on; 0 when not given",
     "golden": "how expected values are made: certified (when not given) or float64",
     "profile": "what a correct implementation may round: the tolerances follow from it",
+    "score": "whether a pack says of each case which mutants it catches; false when not given",
     "notes": "flag -> which bug it finds; exactly the flags that the cases carry",
     "defaults": "a partial case under every case: sections are merged, other keys replaced",
     "cases": "name -> case; the name is a part of the ids",
@@ -96,6 +97,13 @@ class Keys:
             self.find(node, unknown(f"{name}", shown(node).strip("'"), choices))
             return default
         return str(node.value)
+
+    def truth(self, name: str) -> bool:
+        """Return whether something is to be; a null says no."""
+        node = self.entry(name)
+        if not isinstance(node.value, bool | None):
+            self.find(node, f"'{name}' must be true or false, got {shown(node)}")
+        return bool(node.value)
 
     def mapping(self, name: str, what: str, known: Iterable[str] | None = None) -> dict[Key, Node]:
         """Return the entries of a mapping; a null is an empty one."""

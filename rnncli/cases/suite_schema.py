@@ -77,6 +77,7 @@ def _suite_properties() -> dict[str, Schema]:
         "seed": {"type": ["integer", "null"], "minimum": 0, "maximum": LARGEST_INTEGER},
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
+        "score": {"type": ["boolean", "null"], "default": False},
         "notes": {"type": ["object", "null"], "additionalProperties": _TEXT},
         "defaults": {"anyOf": [_CASE, _NULL]},
         "cases": {

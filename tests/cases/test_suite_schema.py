@@ -38,7 +38,8 @@ def test_the_schema_is_one():
 
 ACCEPTED = [
     "cases: {x: {}}",
-    "seed: 3\ngolden: float64\nprofile: exact\nnotes:\ncases: {x: {summary: y}}",
+    "score: true\ncases: {x: {}}",
+    "seed: 3\ngolden: float64\nprofile: exact\nscore:\nnotes:\ncases: {x: {summary: y}}",
     "notes: {A: a, B: b}\ncases: {x: {flags: [A], axis_flags: {r: [B]}, matrix: {clip: {r: 1}}}}",
     "cases: {x: {matrix: {clip: [null, 1, {a: 2}], dtype: [float16], hidden_size: [5, 7]}}}",
     "cases: {x: {matrix: {inputs: {a: , b: {X: ones, P: null}}, outputs: [{y: [Y]}]}}}",
@@ -61,6 +62,7 @@ REFUSED = [
     "seed: -1\ncases: {x: {}}",
     "golden: float32\ncases: {x: {}}",
     "profile: none\ncases: {x: {}}",
+    "score: 3\ncases: {x: {}}",
     "notes: {A: 3}\ncases: {x: {flags: [A]}}",
     "cases: {x: {seed: 3}}",
     "cases: {x: {op: LSTN-14}}",
