@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.judging.adequacy import Fate, Outcome
+from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
+from rnncli.mutants.table import mutants_of
+from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rnncli.judging.rule import Rule
+    from rnncli.vectors.vector import Vector
 
 
 class Bug(NamedTuple):
@@ -39,6 +44,32 @@ class Row(NamedTuple):
     def kills(self) -> list[str]:
         """The mutants it catches."""
         return [name for name, found in self.outcomes.items() if found.fate is Fate.KILLED]
+
+
+class Unscored(NamedTuple):
+    """A vector that says nothing of mutants.
+
+    Attributes:
+        id: of the case.
+        reason: why.
+    """
+
+    id: str
+    reason: str
+
+
+def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
+    """Put every mutant of its cell to a vector.
+
+    Args:
+        vector: of any case.
+        rule: by which tolerances mutants are judged.
+    """
+    if reason := unscored(vector):
+        return Unscored(vector.id, reason)
+    cell = operator_named(vector.record["operator"]).cell.name
+    found = outcomes(vector, mutants_of(cell), rule)
+    return Row(vector.id, cell, vector.record["dtype"], found)
 
 
 class Survivor(NamedTuple):

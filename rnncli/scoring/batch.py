@@ -6,21 +6,19 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning
 from rnncli.generating.making import make_vectors
-from rnncli.judging.adequacy import outcomes, unscored
-from rnncli.judging.kill_matrix import Row
-from rnncli.mutants.table import mutants_of
-from rnncli.operators import operator_named
+from rnncli.judging.kill_matrix import row_of
 from rnncli.vectors.pack import Pack, open_pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rnncli.generating.batch import Source
+    from rnncli.judging.kill_matrix import Row, Unscored
     from rnncli.judging.rule import Rule
     from rnncli.vectors.vector import Vector
 
@@ -40,28 +38,13 @@ class Batch:
     rule: Rule
 
 
-class Unscored(NamedTuple):
-    """A vector that says nothing of mutants."""
-
-    id: str
-    reason: str
-
-
 def work(batch: Batch) -> list[Row | Unscored]:
     """Score the vectors of a batch.
 
     Raises:
         RnncliError: one is damaged, or cannot be made.
     """
-    return [_scored(vector, batch.rule) for vector in _vectors(batch)]
-
-
-def _scored(vector: Vector, rule: Rule) -> Row | Unscored:
-    if reason := unscored(vector):
-        return Unscored(vector.id, reason)
-    cell = operator_named(vector.record["operator"]).cell
-    found = outcomes(vector, mutants_of(cell.name), rule)
-    return Row(vector.id, cell.name, vector.record["dtype"], found)
+    return [row_of(vector, batch.rule) for vector in _vectors(batch)]
 
 
 def _vectors(batch: Batch) -> Iterator[Vector]:

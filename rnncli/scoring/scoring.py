@@ -11,10 +11,10 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.executors.table import executor_named
 from rnncli.generating.batch import Source
 from rnncli.generating.generation import require_backends
-from rnncli.judging.kill_matrix import KillMatrix, Row
+from rnncli.judging.kill_matrix import KillMatrix, Row, Unscored
 from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
-from rnncli.scoring.batch import Batch, Unscored, work
+from rnncli.scoring.batch import Batch, work
 from rnncli.vectors.pack import is_pack, open_pack
 
 if TYPE_CHECKING:

@@ -26,10 +26,11 @@ END = "\n}\n"
 
 
 class Field(NamedTuple):
-    """One entry of the manifest: what it says, and its JSON Schema."""
+    """One entry of the manifest: what it says, its JSON Schema, and whether it may be absent."""
 
     summary: str
     schema: Mapping[str, Any]
+    optional: bool = False
 
 
 _TEXT = {"type": "string"}
@@ -100,6 +101,11 @@ CASE_FIELDS: Mapping[str, Field] = {
             },
         },
     ),
+    "kills": Field(
+        "the mutants, see `mutants`, that it catches by its own tolerances; in scored packs",
+        _TEXTS,
+        optional=True,
+    ),
     "files": _FILES,
 }
 PACK_FIELDS: Mapping[str, Field] = {
@@ -114,6 +120,12 @@ PACK_FIELDS: Mapping[str, Field] = {
     "profiles": Field("the error model behind the tolerances, by name", {"type": "object"}),
     "notes": Field(
         "flag -> which bug its cases find", {"type": "object", "additionalProperties": _TEXT}
+    ),
+    "mutants": Field(
+        "RNN, GRU, LSTM -> the mutants, plausible bugs of a kernel, that were put to its cases;"
+        " `rnncli mutants ID` explains one; in scored packs",
+        {"type": "object", "additionalProperties": _TEXTS},
+        optional=True,
     ),
     "cases": Field("one object a case", {"type": "array"}),
     "files": _FILES,
@@ -189,6 +201,7 @@ def read_manifest(folder: Path) -> Manifest:
             raise UnreadableFile(f"is of format {record['format']!r}; this rnncli reads {FORMAT!r}")
         for case in record["cases"]:
             _check(case, CASE_FIELDS, "a case")
+        _check_kills(record)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
         manifest = Manifest(header, tuple(record["cases"]), record["files"])
         for listed in manifest.sums():
@@ -211,9 +224,21 @@ def _check(record: Any, fields: Mapping[str, Field], what: str) -> None:
     if not isinstance(record, dict):
         raise UnreadableFile(f"{what} is not an object")
     for name, row in fields.items():
+        if row.optional and name not in record:
+            continue
         wanted = _PYTHON.get(row.schema.get("type", ""), object)
         if not isinstance(record.get(name), wanted) or name not in record:
             raise UnreadableFile(f"{what} has no '{name}' as it should: {row.summary}")
+
+
+def _check_kills(record: Mapping[str, Any]) -> None:
+    """Refuse a pack of which only some cases are scored, or one that kills what there is not."""
+    known = {name for names in record.get("mutants", {}).values() for name in names}
+    for case in record["cases"]:
+        if ("kills" in case) != ("mutants" in record):
+            raise UnreadableFile(f"{case['id']}: 'kills' and the pack's 'mutants' go together")
+        if strange := [name for name in case.get("kills", ()) if name not in known]:
+            raise UnreadableFile(f"{case['id']} kills {strange[0]!r}, which is no mutant of it")
 
 
 def _check_path(path: str) -> None:
@@ -241,7 +266,7 @@ def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
         "properties": {
             name: {"description": row.summary, **row.schema} for name, row in fields.items()
         },
-        "required": list(fields),
+        "required": [name for name, row in fields.items() if not row.optional],
         "additionalProperties": False,
     }
 

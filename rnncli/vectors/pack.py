@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
 
 ONNX = "onnx"
+KILLS = "kills:"  # begins a word of -k
 
 
 def is_pack(path: str | Path) -> bool:
@@ -71,6 +72,8 @@ class Pack:
     def select(self, expression: str) -> list[Mapping[str, Any]]:
         """Return the records of the cases an expression selects, as `Suite.select` does.
 
+        Of a scored pack `kills:ID` selects the cases that catch a mutant.
+
         Raises:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
@@ -112,6 +115,8 @@ class Pack:
 
 
 def _is_called(record: Mapping[str, Any], word: str) -> bool:
+    if word.startswith(KILLS):
+        return word.removeprefix(KILLS) in record.get("kills", ())
     return word in record["id"] or any(word == flag.lower() for flag in record["flags"])
 
 

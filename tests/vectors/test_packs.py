@@ -41,7 +41,7 @@ def test_vectors_are_read_back(packs, layout):
 
     assert len(vectors) == len(small_suite().entries)
     for vector in vectors:
-        assert list(vector.record) == list(CASE_FIELDS)
+        assert list(vector.record) == [n for n, row in CASE_FIELDS.items() if not row.optional]
         assert list(vector.inputs) == vector.record["inputs"]
         answers = vector.answers
         if vector.record["expect"] == "result":
