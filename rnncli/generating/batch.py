@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning, explain
 from rnncli.generating.making import make_vectors
+from rnncli.judging.kill_matrix import Row, row_of
+from rnncli.judging.rule import PACK_RULE
 from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import compare_files, write_files
 
@@ -95,7 +97,18 @@ def work(batch: Batch) -> list[Made]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
         outcomes = list(make_vectors([suite.entry(case_id) for case_id in batch.ids]))
+    if suite.score:
+        outcomes = [_scored(outcome) for outcome in outcomes]
     return [_deliver(batch, *pair) for pair in zip(batch.ids, outcomes, strict=True)]
+
+
+def _scored(outcome: Vector | Exception) -> Vector | Exception:
+    """Let a vector's record say which mutants it catches."""
+    if isinstance(outcome, Exception):
+        return outcome
+    row = row_of(outcome, PACK_RULE)
+    kills = row.kills if isinstance(row, Row) else []
+    return replace(outcome, record={**outcome.record, "kills": kills})
 
 
 @lru_cache(maxsize=1)

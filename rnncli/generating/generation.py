@@ -13,6 +13,8 @@ from rnncli.generating.batch import Batch, Delivery, Made, Source, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
 from rnncli.generating.making import BACKENDS
 from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
+from rnncli.mutants.table import mutants_of
+from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.vectors.files import write_files
 from rnncli.vectors.manifest import FORMAT, MANIFEST, Manifest
@@ -193,8 +195,15 @@ def pack_manifest(
         "layout": plan.layout,
         "profiles": profiles_of(records),
         "notes": dict(plan.suite.notes),
+        **({"mutants": _mutants_put_to(records)} if plan.suite.score else {}),
     }
     return in_layout(header, records, folder, spool)
+
+
+def _mutants_put_to(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the mutants of every cell that some cases have."""
+    cells = dict.fromkeys(operator_named(record["operator"]).cell.name for record in records)
+    return {cell: [mutant.id for mutant in mutants_of(cell)] for cell in cells}
 
 
 def profiles_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
