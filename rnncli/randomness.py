@@ -2,6 +2,7 @@
 
 ``Philox.random_raw`` is stable under NEP 19. Its words become numbers by integer arithmetic and
 scaling by powers of two, so a tensor depends on its seed alone, not on NumPy, compiler or machine.
+Tensors of one shape are made together, one for each key, each with the values it has alone.
 """
 
 from __future__ import annotations
@@ -39,61 +40,92 @@ def seed_key(suite_seed: int, case_id: str, name: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
-def _generator(key: int) -> np.random.Philox:
-    """Return Philox at the start of a key's words: one for each thread, set anew for each key.
+def _generator() -> np.random.Philox:
+    """Return Philox, one for each thread; `_words` sets it to where it wants words from.
 
-    Making one costs ten times as much as small tensors take words from it.
+    Making one costs twenty times as much as small tensors take words from it.
     """
     generator = getattr(_THREAD, "generator", None)
     if generator is None:
         generator = _THREAD.generator = np.random.Philox(key=0)
-        _THREAD.start = generator.state
-    start = _THREAD.start
-    start["state"]["key"] = np.array([key & _WORD, key >> 64], np.uint64)
-    generator.state = start
     return cast("np.random.Philox", generator)
 
 
-def uniform_integers(key: int, count: int, bits: int) -> NDArray[np.uint64]:
-    """Return `count` independent integers, uniform over ``0 <= n < 2**bits``, bits in 1..64."""
-    words = _generator(key).random_raw(count)
-    return np.asarray(words >> np.uint64(64 - bits), dtype=np.uint64)
+def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint64]:
+    """Return words of each key's stream, [keys, count].
+
+    Args:
+        keys: of 128 bits.
+        count: how many.
+        skipped: how many stand before them in the stream; a multiple of 4, which is what Philox
+            makes at a time.
+    """
+    generator = _generator()
+    found = np.empty((len(keys), count), np.uint64)
+    # Lists, as they are set several times faster than arrays.
+    position: dict[str, Any] = {"counter": [skipped // 4, 0, 0, 0]}
+    state = {
+        "bit_generator": "Philox",
+        "state": position,
+        "buffer": [0, 0, 0, 0],
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    for row, key in zip(found, keys, strict=True):
+        position["key"] = [key & _WORD, key >> 64]
+        generator.state = state
+        row[:] = generator.random_raw(count)
+    return found
+
+
+def uniform_integers(keys: Sequence[int], count: int, bits: int) -> NDArray[np.uint64]:
+    """Return independent integers [keys, count], uniform over ``0 <= n < 2**bits``, bits 1..64."""
+    words = _words(keys, count)
+    words >>= np.uint64(64 - bits)
+    return words
 
 
 def uniform(
-    key: int, shape: Sequence[int], low: float = 0.0, high: float = 1.0
+    keys: Sequence[int], shape: Sequence[int], low: float = 0.0, high: float = 1.0
 ) -> NDArray[np.float64]:
-    """Return float64 values k/2**53 scaled to ``[low, high)``; one rounding where bounds are plain.
+    """Return float64 values k/2**53 scaled to ``[low, high)``, [keys, *shape].
 
-    `high - low` should be exactly representable: the values are then the same bits everywhere.
+    `high - low` should be exactly representable: each value is then rounded once where bounds are
+    plain, and the same bits everywhere.
     """
-    steps = uniform_integers(key, math.prod(shape), _UNIFORM_BITS).astype(np.float64)
-    return np.asarray(low + (high - low) * np.ldexp(steps, -_UNIFORM_BITS)).reshape(shape)
+    steps = uniform_integers(keys, math.prod(shape), _UNIFORM_BITS).astype(np.float64)
+    values = low + (high - low) * np.ldexp(steps, -_UNIFORM_BITS)
+    return np.asarray(values).reshape(len(keys), *shape)
 
 
-def bell(key: int, shape: Sequence[int]) -> NDArray[np.float64]:
-    """Return bell-shaped float64 values: the sum of 12 uniforms less 6, summed as integers.
+def bell(keys: Sequence[int], shape: Sequence[int]) -> NDArray[np.float64]:
+    """Return bell-shaped float64 values [keys, *shape]: sums of 12 uniforms less 6, as integers.
 
     Mean 0 (within 2**-30), variance 1, within (-6, 6), exact multiples of 2**-32.
     """
     count = math.prod(shape)
-    values = np.empty(count)
-    generator = _generator(key)
+    values = np.empty((len(keys), count))
     for start in range(0, count, _BLOCK):  # twelve words for each value: a block at a time
-        block = values[start : start + _BLOCK]
-        words = generator.random_raw(len(block) * _BELL_TERMS).reshape(-1, _BELL_TERMS)
-        terms = words >> np.uint64(64 - _BELL_BITS)
-        centred = terms.sum(axis=1, dtype=np.uint64).astype(np.int64) - (6 << _BELL_BITS)
+        block = values[:, start : start + _BLOCK]
+        words = _words(keys, block.shape[1] * _BELL_TERMS, start * _BELL_TERMS)
+        words >>= np.uint64(64 - _BELL_BITS)
+        sums = words.reshape(*block.shape, _BELL_TERMS).sum(axis=-1, dtype=np.uint64)
+        centred = sums.astype(np.int64) - (6 << _BELL_BITS)
         np.ldexp(centred.astype(np.float64), -_BELL_BITS, out=block)
-    return values.reshape(shape)
+    return values.reshape(len(keys), *shape)
 
 
 def integers(
-    key: int, shape: Sequence[int], low: int, high: int, dtype: np.dtype[Any] | type = np.int64
+    keys: Sequence[int],
+    shape: Sequence[int],
+    low: int,
+    high: int,
+    dtype: np.dtype[Any] | type = np.int64,
 ) -> NDArray[Any]:
-    """Return integers uniform over ``low <= n <= high``, at most 2**31 apart.
+    """Return integers [keys, *shape] uniform over ``low <= n <= high``, at most 2**31 apart.
 
     A 64-bit word modulo the span is biased by less than 2**-32, which no input cares about.
     """
-    words = uniform_integers(key, math.prod(shape), 64) % np.uint64(high - low + 1)
-    return (words.astype(np.int64) + low).astype(dtype).reshape(shape)
+    words = uniform_integers(keys, math.prod(shape), 64) % np.uint64(high - low + 1)
+    return (words.astype(np.int64) + low).astype(dtype).reshape(len(keys), *shape)

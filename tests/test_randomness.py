@@ -11,8 +11,8 @@ def test_bits_are_pinned():
     key = seed_key(7, "lstm_14", "X")
 
     assert key == 0x1C76582B15750124A4408D919E75928B
-    assert uniform_integers(key, 2, 64).tolist() == [0x3919EA5D95BF7B56, 0x39CFE51326737E32]
-    assert bell(key, (1,)).tolist() == [float.fromhex("-0x1.0b0a5d9cp+0")]
+    assert uniform_integers([key], 2, 64).tolist() == [[0x3919EA5D95BF7B56, 0x39CFE51326737E32]]
+    assert bell([key], (1,)).tolist() == [[float.fromhex("-0x1.0b0a5d9cp+0")]]
 
 
 def test_names_are_kept_apart():
@@ -22,13 +22,37 @@ def test_names_are_kept_apart():
 
 def test_growing_a_tensor_keeps_its_beginning():
     """The first values of a longer tensor are those of a shorter one."""
-    assert np.array_equal(bell(5, (3, 4)).ravel(), bell(5, (20,))[:12])
+    assert np.array_equal(bell([5], (3, 4)).ravel(), bell([5], (20,))[0, :12])
+
+
+def test_a_long_tensor_is_one_stream():
+    """Made in blocks, it is what twelve words of NumPy's own Philox after another give."""
+    count = (1 << 16) + 3
+    words = np.random.Philox(key=5).random_raw(12 * count).reshape(count, 12)
+    sums = (words >> np.uint64(32)).sum(axis=1).astype(np.float64)
+
+    assert np.array_equal(bell([5], (count,))[0], sums * 2.0**-32 - 6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [bell, uniform, lambda keys, shape: integers(keys, shape, -5, 9)],
+    ids=["bell", "uniform", "integers"],
+)
+def test_tensors_made_together_are_what_they_are_alone(make):
+    """One for each key, in order; a key may come twice."""
+    keys = [7, 1 << 127, 0, 7]
+
+    together = make(keys, (3, 5))
+
+    assert together.shape == (4, 3, 5)
+    assert [t.tobytes() for t in together] == [make([key], (3, 5)).tobytes() for key in keys]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.5, 0.5), (2.0, 2.25)])
 def test_uniform_stays_in_bounds(low, high):
     """Values fill [low, high) and their mean is its middle."""
-    values = uniform(1, (100_000,), low, high)
+    values = uniform([1], (100_000,), low, high)
 
     assert low <= values.min()
     assert values.max() < high
@@ -37,7 +61,7 @@ def test_uniform_stays_in_bounds(low, high):
 
 def test_bell_has_mean_zero_and_variance_one():
     """Twelve uniforms less six: mean 0, variance 1, tails within 6."""
-    values = bell(2, (200_000,))
+    values = bell([2], (200_000,))
 
     assert abs(values.mean()) < 0.01
     assert abs(values.var() - 1) < 0.02
@@ -46,12 +70,12 @@ def test_bell_has_mean_zero_and_variance_one():
 
 def test_integers_reach_both_ends():
     """Both ends belong to the range, negative ones too."""
-    assert set(integers(3, (500,), -2, 2, np.int8).tolist()) == {-2, -1, 0, 1, 2}
+    assert set(integers([3], (500,), -2, 2, np.int8)[0].tolist()) == {-2, -1, 0, 1, 2}
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1)])
 def test_every_shape_is_possible(shape):
-    """Scalars and empty tensors too."""
-    assert (
-        uniform(4, shape).shape == bell(4, shape).shape == integers(4, shape, 0, 1).shape == shape
-    )
+    """Scalars and empty tensors too, of any number of keys, none included."""
+    for keys in ([4], [4, 5], []):
+        for made in (uniform(keys, shape), bell(keys, shape), integers(keys, shape, 0, 1)):
+            assert made.shape == (len(keys), *shape)

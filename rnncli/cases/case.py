@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rnncli.cases.fills import FILLS, Blank, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.cases.yaml_reader import Node
     from rnncli.errors import Place
@@ -24,9 +26,9 @@ class Filling:
     row: str
     values: Mapping[str, Any]
 
-    def array(self, blank: Blank) -> Array:
-        """Make them."""
-        return fill(FILLS[self.row], self.values, blank)
+    def arrays(self, blank: Blank, cases: Sequence[str]) -> Array:
+        """Make them for some cases, [cases, *shape]."""
+        return fill(FILLS[self.row], self.values, blank, cases)
 
     @property
     def written(self) -> object:
@@ -41,10 +43,10 @@ class Given:
     values: Array
     written: object
 
-    def array(self, blank: Blank) -> Array:
-        """Return them; they were checked against the blank's shape and dtype when read."""
+    def arrays(self, blank: Blank, cases: Sequence[str]) -> Array:
+        """Return them, [cases, *shape]; they were checked against the blank when read."""
         assert self.values.shape == blank.shape
-        return self.values
+        return np.repeat(self.values[None], len(cases), axis=0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Case:
         dtype: of every floating-point tensor.
         attributes: as written, and hidden_size.
         sources: where each present input's values come from, by name.
-        blanks: shape, dtype and key of each present input, by name.
+        blanks: shape, dtype and seed of each present input, by name.
         outputs: the names asked for.
         readings: every reading that matters to the operator.
         seed: of the file or the suite.
@@ -82,7 +84,15 @@ class Case:
     @cached_property
     def inputs(self) -> dict[str, Array]:
         """The arrays of the present inputs, by name; made when first asked for."""
-        return {name: self.sources[name].array(blank) for name, blank in self.blanks.items()}
+        return {name: stack[0] for name, stack in self.stacked([self.name]).items()}
+
+    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return the inputs of cases that differ from this one in nothing but their names.
+
+        Returns:
+            By name of the input, [names, *shape]: each row is what a case of that name has.
+        """
+        return {k: self.sources[k].arrays(blank, names) for k, blank in self.blanks.items()}
 
     def place_of(self, subject: tuple[str, ...]) -> Place:
         """Return where the YAML says something, or the nearest place that encloses it."""

@@ -93,9 +93,10 @@ def read_case(root: Node, name: str, folder: Path, *, seed: int | None = None) -
     frame = frame_of(operator, sizes, attributes)
     if frame is not None and not config.fits(operator, frame, outputs):
         frame = None
-    blanks = _blanks(operator, frame, dtype, seed, name) if frame else {}
+    blanks = _blanks(operator, frame, dtype, seed) if frame else {}
     sources = config.sources(operator, blanks, folder)
-    config.check(operator, attributes, _stand_ins(operator, blanks, sources), outputs, readings)
+    arrays = _stand_ins(operator, blanks, sources, name)
+    config.check(operator, attributes, arrays, outputs, readings)
     config.findings.raise_any()
     return Case(
         name=name,
@@ -113,16 +114,13 @@ def read_case(root: Node, name: str, folder: Path, *, seed: int | None = None) -
     )
 
 
-def _blanks(
-    operator: Operator, frame: Frame, dtype: DType, seed: int, case: str
-) -> dict[str, Blank]:
+def _blanks(operator: Operator, frame: Frame, dtype: DType, seed: int) -> dict[str, Blank]:
     return {
         row.name: Blank(
             shape=frame.shape(row),
             dims=frame.names(row),
             dtype=_element_type(row, dtype),
             seed=seed,
-            case=case,
             name=row.name,
             seq_length=frame.sizes["seq_length"],
         )
@@ -147,7 +145,10 @@ def _one_zero(blank: Blank) -> Array:
 
 
 def _stand_ins(
-    operator: Operator, blanks: Mapping[str, Blank], sources: Mapping[str, Filling | Given]
+    operator: Operator,
+    blanks: Mapping[str, Blank],
+    sources: Mapping[str, Filling | Given],
+    case: str,
 ) -> dict[str, Array]:
     """Return what the operator is to check: lengths themselves, of other inputs only a shape.
 
@@ -160,7 +161,7 @@ def _stand_ins(
         if blank.dtype.is_float and (name in sources or name in required)
     }
     lengths = {
-        name: source.array(blanks[name])
+        name: source.arrays(blanks[name], [case])[0]
         for name, source in sources.items()
         if name in blanks and not blanks[name].dtype.is_float
     }

@@ -1,15 +1,15 @@
 """Fills: ways to make an input's values from a few words of YAML, each a row of `FILLS`.
 
 Random ones take their bits from the tensor's own key (suite seed, case id, input name), so a tensor
-is the same on every machine and adding a case or an input changes no other.
+is the same on every machine and adding a case or an input changes no other. Cases that are alike
+but for their names have the tensors of an input made together: n cases have n keys.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,21 +17,22 @@ from rnncli import randomness
 from rnncli.numerics import Array, DType, round_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+Keys: TypeAlias = "Sequence[int]"
 
 
 @dataclass(frozen=True)
 class Blank:
-    """A tensor to be filled.
+    """A tensor to be filled, of one case or of each of many that are alike.
 
     Attributes:
         shape: its sizes.
         dims: what they are called, for messages: ``[num_directions, 4*hidden_size, input_size]``.
         dtype: its element type.
         seed: of the suite or the file.
-        case: the name of the case it belongs to.
         name: of the input.
         seq_length: of the case; only lengths look at it.
     """
@@ -40,14 +41,12 @@ class Blank:
     dims: str
     dtype: DType
     seed: int
-    case: str
     name: str
     seq_length: int
 
-    @cached_property
-    def key(self) -> int:
-        """The key of its random bits."""
-        return randomness.seed_key(self.seed, self.case, self.name)
+    def keys(self, cases: Sequence[str]) -> list[int]:
+        """Return the key of its random bits in each of some cases."""
+        return [randomness.seed_key(self.seed, case, self.name) for case in cases]
 
     @property
     def shape_wanted(self) -> str:
@@ -101,8 +100,8 @@ class Fill:
 
     Attributes:
         summary: what it makes.
-        make: from a blank and the parameters to float64 values that round once to the dtype, or to
-            integers.
+        make: from a blank, the keys of n tensors and the parameters to float64 values that round
+            once to the dtype, or to integers: n tensors, or the one that all of them are.
         parameters: in the order in which a list gives them.
         reach: the largest magnitude it can make; it must be finite in the dtype.
         broken: what is wrong with the parameters together, or "".
@@ -135,76 +134,78 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
         yield f"{reach:g} is not an integer that {blank.dtype} can hold"
 
 
-def fill(row: Fill, values: Mapping[str, Any], blank: Blank) -> Array:
-    """Return the filled tensor.
+def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:
+    """Return the filled tensors, [cases, *shape], each what it is alone.
 
     Args:
         row: a row of `FILLS`.
         values: every parameter by name.
-        blank: shape, dtype and key.
+        blank: shape, dtype and seed.
+        cases: the names of those that the tensors belong to.
     """
-    made = row.make(blank, **values)
+    made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
         made = round_to(made, blank.dtype)
-    return np.ascontiguousarray(made.astype(blank.dtype.numpy, copy=False).reshape(blank.shape))
+    made = made.astype(blank.dtype.numpy, copy=False)
+    return np.ascontiguousarray(np.broadcast_to(made, (len(cases), *blank.shape)))
 
 
-def _constant(blank: Blank, value: float = 0) -> Array:
+def _constant(blank: Blank, _: Keys, value: float = 0) -> Array:
     return np.full(blank.shape, value, np.float64 if blank.dtype.is_float else np.int64)
 
 
-def _one(blank: Blank) -> Array:
-    return _constant(blank, 1)
+def _one(blank: Blank, keys: Keys) -> Array:
+    return _constant(blank, keys, 1)
 
 
-def _ramp(blank: Blank, low: float, high: float) -> NDArray[np.float64]:
+def _ramp(blank: Blank, _: Keys, low: float, high: float) -> NDArray[np.float64]:
     made = low + (high - low) * (np.arange(blank.count) / max(blank.count - 1, 1))
     made[1:][-1:] = high  # not an ulp off
-    return np.asarray(made)
+    return np.asarray(made).reshape(blank.shape)
 
 
-def _uniform(blank: Blank, low: float, high: float) -> NDArray[np.float64]:
-    return randomness.uniform(blank.key, blank.shape, low, high)
+def _uniform(blank: Blank, keys: Keys, low: float, high: float) -> NDArray[np.float64]:
+    return randomness.uniform(keys, blank.shape, low, high)
 
 
-def _normal(blank: Blank, mean: float, std: float) -> NDArray[np.float64]:
-    return mean + std * randomness.bell(blank.key, blank.shape)
+def _normal(blank: Blank, keys: Keys, mean: float, std: float) -> NDArray[np.float64]:
+    return mean + std * randomness.bell(keys, blank.shape)
 
 
 _ROOT_BITS = 52
 
 
-def _weights(blank: Blank, scale: float) -> NDArray[np.float64]:
+def _weights(blank: Blank, keys: Keys, scale: float) -> NDArray[np.float64]:
     fan_in = max(blank.shape[-1], 1)
     # The root is taken of an integer, so no two machines can disagree on its last bit.
     root = math.ldexp(math.isqrt((1 << 2 * _ROOT_BITS) // fan_in), -_ROOT_BITS)
-    return randomness.uniform(blank.key, blank.shape, -scale * root, scale * root)
+    return randomness.uniform(keys, blank.shape, -scale * root, scale * root)
 
 
-def _one_hot(blank: Blank, value: float) -> NDArray[np.float64]:
+def _one_hot(blank: Blank, keys: Keys, value: float) -> NDArray[np.float64]:
     *rows, classes = blank.shape
-    made = np.zeros((math.prod(rows), classes))
+    made = np.zeros((len(keys), *blank.shape))
     if made.size:
-        hot = randomness.integers(blank.key, (len(made),), 0, classes - 1)
-        made[np.arange(len(made)), hot] = value
+        hot = randomness.integers(keys, rows, 0, classes - 1)
+        np.put_along_axis(made, hot[..., None], value, axis=-1)
     return made
 
 
-def _dyadic(blank: Blank, limit: int, denominator: int) -> NDArray[np.float64]:
-    numerators = randomness.integers(blank.key, blank.shape, -limit, limit)
+def _dyadic(blank: Blank, keys: Keys, limit: int, denominator: int) -> NDArray[np.float64]:
+    numerators = randomness.integers(keys, blank.shape, -limit, limit)
     return np.asarray(numerators.astype(np.float64) / denominator)
 
 
-def _lengths(blank: Blank) -> NDArray[np.int64]:
+def _lengths(blank: Blank, keys: Keys) -> NDArray[np.int64]:
     """Spread lengths from 1 to T, shuffled, the longest not first; one sequence has all T."""
     count, T = blank.count, blank.seq_length
     if count < 2 or T == 0:
         return np.full(count, T, np.int64)
     spread = 1 + np.arange(count, dtype=np.int64) * (T - 1) // (count - 1)
-    order = np.argsort(randomness.uniform_integers(blank.key, count, 64), kind="stable")
+    order = np.argsort(randomness.uniform_integers(keys, count, 64), axis=-1, kind="stable")
     lengths = spread[order]
     # A kernel that takes T from the first sequence must be seen.
-    return np.asarray(np.roll(lengths, 1) if lengths[0] == T else lengths)
+    return np.where(lengths[:, :1] == T, np.roll(lengths, 1, axis=-1), lengths)
 
 
 # Kinds of special number: name -> the number, for a dtype of its precision and exponents.
@@ -224,12 +225,13 @@ def _limit(dtype: DType, name: str) -> float:
     return float(getattr(ml_dtypes.finfo(dtype.numpy), name))  # type: ignore[no-untyped-call]
 
 
-def _special(blank: Blank, every: int, only: str) -> NDArray[np.float64]:
+def _special(blank: Blank, keys: Keys, every: int, only: str) -> NDArray[np.float64]:
     names = list(SPECIAL) if only == "all" else [only]
     numbers = np.array([SPECIAL[name](blank.dtype) for name in names])
-    made = randomness.bell(blank.key, blank.shape).reshape(-1)
-    turns = len(made[every - 1 :: every])
-    made[every - 1 :: every] = np.resize(numbers, turns)
+    made = randomness.bell(keys, blank.shape)
+    flat = made.reshape(len(keys), blank.count)
+    turns = len(range(every - 1, blank.count, every))
+    flat[:, every - 1 :: every] = np.resize(numbers, turns)
     return made
 
 

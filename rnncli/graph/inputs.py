@@ -287,20 +287,20 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
 
 def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, seed: int) -> Array:
     dtype = dtype_numbered(value.type.tensor_type.elem_type)
-    key = seed_key(seed, "inputs", value.name)
+    keys = [seed_key(seed, "inputs", value.name)]
     if dtype.is_float:
-        return np.asarray(round_to(bell(key, shape), dtype))
+        return np.asarray(round_to(bell(keys, shape)[0], dtype))
     if dtype.name == "bool":
-        return integers(key, shape, 0, 1).astype(bool) if shape else np.asarray(True)
+        return integers(keys, shape, 0, 1)[0].astype(bool) if shape else np.asarray(True)
     if dtype.numpy.kind not in "iu":
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be made; give it")
     if value.name in _RATES and not shape:
         return np.asarray(_RATES[value.name], dtype.numpy)
-    return _integers(key, shape, reading).astype(dtype.numpy)
+    return np.asarray(_integers(keys, shape, reading), dtype.numpy)
 
 
-def _integers(key: int, shape: tuple[int, ...], reading: Purpose) -> Array:
-    values = integers(key, shape, reading.low, reading.high)
+def _integers(keys: list[int], shape: tuple[int, ...], reading: Purpose) -> Array:
+    (values,) = integers(keys, shape, reading.low, reading.high)
     if reading.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()
         values.flat[0] = reading.high

@@ -20,15 +20,21 @@ LENGTH_FILLS = [name for name, row in FILLS.items() if row.lengths]
 
 def blank(shape=(2, 3, 5), dtype="float32", name="X", seq_length=7):
     """A tensor to be filled."""
-    return Blank(shape, "[...]", dtype_named(dtype), 7, "case", name, seq_length)
+    return Blank(shape, "[...]", dtype_named(dtype), 7, name, seq_length)
 
 
-def filled(name, *values, into=None, **named):
-    """Fill a tensor, missing parameters by default."""
+def filled_all(name, *values, cases, into=None, **named):
+    """Fill the tensors of some cases, missing parameters by default."""
     row = FILLS[name]
     defaults = {parameter.name: parameter.default for parameter in row.parameters}
     in_order = dict(zip(defaults, values, strict=False))
-    return fill(row, {**defaults, **in_order, **named}, into or blank())
+    return fill(row, {**defaults, **in_order, **named}, into or blank(), cases)
+
+
+def filled(name, *values, case="case", **named):
+    """Fill one tensor."""
+    (found,) = filled_all(name, *values, cases=[case], **named)
+    return found
 
 
 @pytest.mark.parametrize("name", FILLS)
@@ -86,12 +92,35 @@ def test_bits_are_pinned(name):
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal", "weights", "one_hot", "dyadic"])
-@pytest.mark.parametrize("change", [{"seed": 8}, {"case": "other"}, {"name": "W"}])
-def test_random_fills_depend_on_seed_case_and_name(name, change):
+@pytest.mark.parametrize("change", [{"seed": 8}, {"name": "W"}])
+def test_random_fills_depend_on_seed_and_name(name, change):
     """Each tensor has bits of its own."""
     here = blank((8, 9))
 
     assert not np.array_equal(filled(name, into=here), filled(name, into=replace(here, **change)))
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "weights", "one_hot", "dyadic"])
+def test_random_fills_depend_on_the_case(name):
+    """And so has each case."""
+    here = blank((8, 9))
+
+    assert not np.array_equal(filled(name, into=here), filled(name, into=here, case="other"))
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3,), (2, 0), (1, 1)])
+@pytest.mark.parametrize("name", FILLS)
+def test_cases_filled_together_have_what_they_have_alone(name, shape):
+    """A tensor depends on its own case only, and its memory is its own."""
+    into = blank(shape[:1], "int32") if name == "lengths" else blank(shape, "bfloat16")
+    cases = [f"case_{k}" for k in range(9)]
+
+    together = filled_all(name, cases=cases, into=into)
+
+    assert [t.tobytes() for t in together] == [
+        filled(name, into=into, case=case).tobytes() for case in cases
+    ]
+    assert together.flags.c_contiguous
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -21,7 +21,7 @@ INPUTS = {row.name: row for row in OPERATORS["LSTM-14"].inputs}
 def read(text, name="P", shape=(2, 3), dtype="float32", folder=Path()):
     """Return the source of an input, and what is wrong with it."""
     findings = Findings()
-    blank = Blank(shape, "[D, n]", dtype_named(dtype), 0, "case", name, 4)
+    blank = Blank(shape, "[D, n]", dtype_named(dtype), 0, name, 4)
     node = parse_yaml(text, "x.yaml")
     source = read_input(node, INPUTS[name], blank, folder, findings)
     return source, [f"{place}: {sentence}" for place, sentence in findings], blank
@@ -31,7 +31,7 @@ def values(text, **more):
     """Return the array an input gets."""
     source, findings, blank = read(text, **more)
     assert findings == []
-    return source.array(blank)
+    return source.arrays(blank, ["case"])[0]
 
 
 SAME = [
@@ -60,7 +60,7 @@ def test_what_a_fill_writes_of_itself_reads_the_same(name):
 
     assert isinstance(source, Filling)
     assert source == again
-    assert source.array(blank).shape == shape
+    assert source.arrays(blank, ["case"])[0].shape == shape
 
 
 def test_a_literal_is_rounded_once_to_the_dtype():
