@@ -16,13 +16,15 @@ from onnx import FunctionProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import RuntimeContextError
 from onnx.reference.ops import load_op
+from onnx.reference.ops.op_constant import ConstantCommon
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
+from rnncli.graph.calls import call_of
 from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
 from rnncli.graph.host_operators import host_operator
 from rnncli.graph.inputs import check_inputs
-from rnncli.graph.limits import refuse_giant
-from rnncli.graph.model import captured_names, display_name, subgraphs, walk
+from rnncli.graph.limits import may_be_giant, refuse_giant
+from rnncli.graph.model import captured_names, defined_names, display_name, subgraphs, walk
 from rnncli.graph.observation import Watch
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import check_against_schema, place, placed, refuse_unknown
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
     from onnx.reference.op_run import OpRun
 
+    from rnncli.graph.calls import Call
     from rnncli.graph.model import Body, Model
     from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
@@ -155,11 +158,15 @@ class Evaluator(ReferenceEvaluator):
     def _init(self) -> None:
         """Read the initializers and find the implementation of every node."""
         self.rt_inits_ = dict(self._initial_values())
-        if self._library.watch:
-            self._library.watch.hold(self.rt_inits_.values())
         steps = [self._step(node, index) for index, node in enumerate(self.nodes_)]
-        self._steps = _forget_early(steps, {*self.output_names})
-        self.rt_nodes_ = [step.operator for step in self._steps]
+        self.rt_nodes_ = [step.operator for step in steps]
+        self._constants = dict(_constants(steps, defined_names(self.proto_)))
+        self._steps = _forget_early(
+            [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
+            {*self.output_names, *self.rt_inits_, *self._constants},
+        )
+        if self._library.watch:
+            self._library.watch.hold([*self.rt_inits_.values(), *self._constants.values()])
 
     def _initial_values(self) -> Iterator[tuple[str, Array]]:
         if self.onnx_graph_ is None:
@@ -189,8 +196,17 @@ class Evaluator(ReferenceEvaluator):
         with placed(where):
             operator = self._load_impl(node)(node, run_params)
         del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
-        names = tuple(node.input), tuple(node.output), captured_names(node)
-        return Step(operator, path, where, *names)
+        return Step(
+            operator,
+            call_of(operator),
+            path,
+            where,
+            inputs=tuple(node.input),
+            outputs=tuple(name or None for name in node.output),
+            captured=captured_names(node),
+            sees_outer=operator.need_context(),
+            may_be_giant=not node.domain and may_be_giant(node.op_type),
+        )
 
     def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:
         """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
@@ -244,52 +260,76 @@ class Evaluator(ReferenceEvaluator):
         """
         assert not attributes
         wanted = self.output_names if output_names is None else output_names
-        values = {"": None, **self.rt_inits_, **feed_inputs}
+        values: dict[str | None, Any] = {"": None}
+        for known in (self.rt_inits_, feed_inputs, self._constants):
+            values.update(known)
+        watch = self._library.watch
         for step in self._steps:
-            with placed(step.where):
-                outputs = step.run(values)
-            # An omitted output has no name: keeping it would feed every omitted input after it.
-            values |= {name: value for name, value in outputs if name}
-            if self._library.watch:
-                self._library.watch.ran(step, values)
+            try:
+                values.update(zip(step.outputs, step.run(values), strict=False))
+            except Exception:
+                with placed(step.where):  # costs too much to be entered by each node
+                    raise
+            if watch:
+                watch.ran(step, values)
             for name in step.last_reads:
                 values.pop(name, None)
         return [values[name] for name in wanted]
 
 
 class Step(NamedTuple):
-    """A node ready to run: what it reads, makes, and is the last to read."""
+    """A node ready to run: what it reads, makes, and is the last to read.
+
+    An omitted output is None, not "": the name "" is that of omitted inputs, which have no value.
+    """
 
     operator: Any
+    call: Call
     path: tuple[str, ...]
     where: str
     inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    outputs: tuple[str | None, ...]
     captured: frozenset[str]
-    last_reads: tuple[str, ...] = ()
+    sees_outer: bool
+    may_be_giant: bool
+    last_reads: tuple[str | None, ...] = ()
 
-    def run(self, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Run it and pair the names of its outputs with their values."""
+    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
+        """Run it and return its outputs, at least those that have a name."""
         inputs = [values[name] for name in self.inputs]
-        if not self.operator.domain:
+        if self.may_be_giant:
             refuse_giant(self.operator.op_type, inputs)
-        if self.operator.need_context():
+        if self.sees_outer:
             outer = {name: values[name] for name in self.captured}
-            outputs = self.operator.run(*inputs, context=outer)
+            outputs = self.call(*inputs, context=outer)
         else:
-            outputs = self.operator.run(*inputs)
+            outputs = self.call(*inputs)
         if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
             raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
-        return zip(self.outputs, outputs, strict=False)
+        return outputs
 
 
-def _forget_early(steps: list[Step], kept: set[str]) -> list[Step]:
+def _constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
+    """Yield the tensors that need no node to run, by name.
+
+    A name that meant something else before does so until its node has run.
+    """
+    for step in steps:
+        is_constant = isinstance(step.operator, ConstantCommon)
+        match step.outputs:
+            case (str() as name,) if is_constant and name not in known:
+                if isinstance(step.operator.cst, np.ndarray):  # and not sparse
+                    yield name, step.operator.cst
+        known |= {*step.inputs, *step.captured}
+
+
+def _forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
     """Give each step the values nobody reads after it, its own unread outputs among them."""
     seen, planned = {*kept, ""}, []
     for step in reversed(steps):
         names = {*step.inputs, *step.captured, *step.outputs} - seen
         planned.append(step._replace(last_reads=tuple(names)))
-        seen |= names
+        seen |= names - {None}
     return planned[::-1]
 
 

@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     Count = Callable[..., float]
 
 
+def may_be_giant(op_type: str) -> bool:
+    """Whether the output of an operator of ONNX's own domain can be of any size."""
+    return op_type in _ELEMENTS
+
+
 def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     """Refuse an operator of ONNX's own domain whose output these inputs make giant.
 
     Raises:
         NotImplementedError: it would have more elements than this package makes from nothing.
     """
-    count = _ELEMENTS.get(op_type)
-    if count is None or not inputs or inputs[-1] is None:
+    if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
         return
-    elements = count(*inputs)
+    elements = _ELEMENTS[op_type](*inputs)
     if elements > max(LARGEST_FROM_NOTHING, 4 * max(np.size(values) for values in inputs)):
         raise NotImplementedError(
             f"would make {elements:.0f} elements; at most {LARGEST_FROM_NOTHING} are made"

@@ -63,7 +63,7 @@ class Watch:
     def _is_constant(self, values: Any) -> bool:
         return values is None or self._constants.get(id(values)) is values
 
-    def ran(self, step: Step, values: Mapping[str, Any]) -> None:
+    def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
         """Look at a step that has run.
 
         Args:

@@ -145,6 +145,56 @@ def test_a_value_read_by_a_later_subgraph_is_kept(parse):
     assert [1, 2] == evaluate_model(model, {"x": x, "c": np.array(False)})["y"].tolist()
 
 
+SHADOWED = {
+    "an outer value read before": (
+        """y = If (c) <
+            then_branch = t () => (p) { q = Neg (x) x = Constant <value = seven> () p = Add (q, x) },
+            else_branch = e () => (x) {}>""",
+        {True: 5, False: 2},
+    ),
+    "an outer value the other branch reads": (
+        """y = If (c) <
+            then_branch = t () => (x) {},
+            else_branch = e () => (p) { x = Constant <value = seven> () p = Neg (x) }>""",
+        {True: 2, False: -7},
+    ),
+    "an outer value a branch inside reads before": (
+        """y = If (c) <
+            then_branch = t () => (p) {
+                q = If (c) <then_branch = s () => (x) {}, else_branch = f () => (x) {}>
+                x = Constant <value = seven> ()
+                p = Mul (q, x)
+            },
+            else_branch = e () => (x) {}>""",
+        {True: 14, False: 2},
+    ),
+    "an input": ("w = Neg (x) x = Constant <value = seven> () y = Add (w, x)", {True: 5}),
+}
+
+
+@pytest.mark.parametrize("of", SHADOWED)
+def test_a_constant_may_take_the_name(parse, of):
+    """A name means a constant from its node on, and what it meant outside before."""
+    text, expected = SHADOWED[of]
+    text = text.replace("seven", "float {7}")
+    model = parse(f"g (float x, bool c) => (float y) {{ {text} }}")
+
+    for chosen, y in expected.items():
+        inputs = {"x": np.float32(2).reshape(()), "c": np.array(chosen)}
+        assert evaluate_model(model, inputs)["y"] == y
+
+
+def test_a_constant_may_be_an_output(parse):
+    """Constants need no node to run, whoever reads them."""
+    model = parse(
+        "g (float x) => (float y, float z) { y = Constant <value_float = 3.0> () z = Neg (x) }"
+    )
+
+    outputs = evaluate_model(model, {"x": np.float32(2).reshape(())})
+
+    assert [3, -2] == [outputs["y"], outputs["z"]]
+
+
 BAD_SHAPE = "m.onnx: node 'lstm_3' (LSTM-14): P must be [2, 15] = [num_directions, 3*hidden_size]"
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import load_op
 
 from rnncli.errors import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import onnx
 
 
@@ -51,27 +51,36 @@ class HostOperator:
 
 
 class KernelRun(OpRun):
-    """Runs the kernel of a row on the inputs and attributes of a node."""
+    """Runs the kernel of a row on the inputs of a node, whose attributes are final."""
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
     op_schema: ClassVar[onnx.defs.OpSchema]
 
-    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-        """Call the kernel and return as many outputs as the node names."""
-        results = self.kernel(*inputs, **self._arguments(attributes))
-        results = results if isinstance(results, tuple) else (results,)
-        wanted = len(self.onnx_node.output)
-        if len(results) < wanted:
-            raise Unsupported(f"only {len(results)} of the {wanted} outputs can be computed")
-        return results[:wanted]
+    def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)
+        self._wanted = len(onnx_node.output)
+        self._bound = partial(self.kernel, **self._arguments())
 
-    def _arguments(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Call the kernel and return as many outputs as the node names."""
+        results = self._bound(*inputs)
+        if not isinstance(results, tuple):
+            results = (results,)
+        if len(results) < self._wanted:
+            raise Unsupported(f"only {len(results)} of the {self._wanted} outputs can be computed")
+        return tuple(map(np.asarray, results[: self._wanted]))
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        return self.run(*inputs)
+
+    def _arguments(self) -> dict[str, Any]:
         # consumed_inputs, of opset 1 alone, only hinted at memory that could be reused.
         inert = {"consumed_inputs", *self.row.inert}
-        given = {k: v for k, v in attributes.items() if v is not None and k not in inert}
+        attributes = {name: getattr(self, name) for name in self.attributes_names_ - inert}
+        given = {name: value for name, value in attributes.items() if value is not None}
         if self.row.counts_outputs:
-            given["outputs"] = len(self.onnx_node.output)
+            given["outputs"] = self._wanted
         return given
 
 

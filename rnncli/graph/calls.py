@@ -1,0 +1,90 @@
+"""Calling a node's kernel without what onnx's `run` does around each call.
+
+For small tensors that takes longer than the kernel: it writes a log, collects the attributes and
+looks at the results several times over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx.reference.op_run import OpRun, RuntimeTypeError
+from onnx.reference.ops._op import (
+    OpRunBinary,
+    OpRunBinaryNum,
+    OpRunUnary,
+    OpRunUnaryNum,
+)
+
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
+"""Takes a node's inputs and returns its outputs."""
+
+
+def call_of(operator: OpRun) -> Call:
+    """Return what evaluates a node: its `run`, or a shorter way to the same results.
+
+    A shorter way raises what the kernel raises, where `run` may hide that behind a TypeError.
+
+    Args:
+        operator: the node; its attributes do not change any more.
+    """
+    shorter = _SHORTER.get(type(operator).run)
+    if shorter is None or operator.has_linked_attribute or operator.need_context():
+        return operator.run
+    kernel: Call = operator._run  # noqa: SLF001 -- what every `run` calls
+    if type(operator).run is OpRun.run:  # the only one that hands over attributes
+        attributes = {name: getattr(operator, name) for name in operator.attributes_names_}
+        kernel = partial(kernel, **attributes)
+    return partial(shorter, operator, kernel)
+
+
+def _called(operator: OpRun, kernel: Call, *inputs: Any) -> tuple[Any, ...]:
+    return _tensors(operator, kernel(*inputs))
+
+
+def _unary(operator: OpRun, kernel: Call, x: Any) -> tuple[Any, ...]:
+    results = _tensors(operator, kernel(x))
+    if isinstance(results[0], np.ndarray):
+        _check_same("output", results[0], "input", x)
+    return results
+
+
+def _binary(operator: OpRun, kernel: Call, x: Any, y: Any) -> tuple[Any, ...]:
+    _check_same("second input", y, "first", x)
+    return _tensors(operator, kernel(x, y))
+
+
+def _binary_of_one_type(operator: OpRun, kernel: Call, x: Any, y: Any) -> tuple[Any, ...]:
+    results = _binary(operator, kernel, x, y)
+    _check_same("output", results[0], "input", x)
+    return results
+
+
+_SHORTER: Mapping[Any, Callable[..., tuple[Any, ...]]] = {
+    OpRun.run: _called,
+    OpRunUnary.run: _called,
+    OpRunUnaryNum.run: _unary,
+    OpRunBinary.run: _binary,
+    OpRunBinaryNum.run: _binary_of_one_type,
+}
+"""By the `run` that a class of operators has, what takes its place."""
+
+
+def _check_same(name: str, values: Any, other: str, x: Any) -> None:
+    if values.dtype != x.dtype:
+        raise RuntimeTypeError(f"{name} is {values.dtype}, {other} is {x.dtype}")
+
+
+def _tensors(operator: OpRun, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the results of a kernel; those that are no arrays onnx converts or refuses."""
+    if type(results) is tuple and results:
+        for values in results:
+            if type(values) is not np.ndarray:
+                break
+        else:
+            return results
+    converted = operator._check_and_fix_outputs(results)  # noqa: SLF001 -- what every `run` calls
+    return tuple(converted)
