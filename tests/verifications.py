@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from rnncli.judging.diagnosis import Cause, Diagnosis
 from rnncli.judging.verdict import (
     MARGIN_EDGES,
     CaseVerdict,
@@ -139,6 +141,25 @@ def every_verdict():
     return report(judged(case_id, *said) for case_id, said in CASES.items())
 
 
+def diagnosed():
+    """The same, with what is behind the failures: two bugs, a reading, and who knows what."""
+    causes = (
+        Cause(
+            "recurrent-bias-dropped + clip-ignored",
+            "LSTM",
+            explains=("lstm_14_reverse_float16_ragged",),
+            of=3,
+            predicts=1,
+            refuted=("lstm_14_fixed",),
+            margin=0.25,
+            indistinguishable=("biases-dropped",),
+        ),
+        Cause("clip-scope=gates", "LSTM", ("lstm_14_known",), 3, 2, (), 0.5),
+        Cause("computed-in-bfloat16", "RNN", ("rnn_14_exact",), 1, 0, (), math.inf),
+    )
+    return replace(every_verdict(), diagnosis=Diagnosis(causes, ("lstm_14_missing",)))
+
+
 def many(count=2000):
     """So many, of all kinds."""
     rows = list(CASES.items())
@@ -171,6 +192,8 @@ REPORTS = {
     "empty": report(),
     "one": report([judged("lstm_14_forward", *CASES["lstm_14_forward"])]),
     "every verdict": every_verdict(),
+    "diagnosed": diagnosed(),
+    "nothing to explain": replace(report(), diagnosis=Diagnosis()),
     "hostile": hostile(),
     "many": many(),
 }

@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rnncli.cli.judging_options import rule_of, rule_options, subject_of, subject_options
-from rnncli.cli.options import json_option, selection_option, worker_options
+from rnncli.cli.judging_options import judging_options, plan_of
+from rnncli.cli.options import json_option
 
 
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
-@subject_options
-@rule_options
-@selection_option
-@click.option(
-    "--require",
-    "requirements",
-    multiple=True,
-    metavar="EXPR[,...]",
-    help="What the subject can do; other cases are skipped. See `rnncli verify --help`.",
-)
-@click.option("--trust", is_flag=True, help="Do not check the pack's checksums first.")
-@worker_options
+@judging_options
 @json_option
 @click.pass_context
-def diagnose(ctx: click.Context, /, pack: Path, **options: Any) -> None:
+def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -> None:
     """Name the bug that explains an implementation's wrong outputs.
 
-    Every case that differs is held against every mutant (`rnncli mutants` lists them), then against
-    two at once; cases that pass tell which of them it cannot be. The fewest bugs that explain all
-    failures of a cell are named, and what nothing explains. The exit code is 1 when anything
-    differs.
+    Every case that differs is held against other readings of the specification and against every
+    mutant (`rnncli mutants` lists them), then against two of those at once; cases that pass tell
+    which of them it cannot be. The fewest that explain all failures of a cell are named, and what
+    nothing explains. The exit code is 1 when anything differs. `rnncli verify --diagnose` says the
+    same beside its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/
     rnncli diagnose vectors/core --runtime openvino --json
     """
-    from rnncli.judging.requirements import Requirements
-    from rnncli.judging.xfails import Xfails
+    from rnncli.judging.diagnosis import Diagnosis
     from rnncli.reports.diagnosis import show_diagnosis
     from rnncli.reports.progress import progress_bar
-    from rnncli.verifying.batch import Terms
-    from rnncli.verifying.diagnosing import diagnose_all
-    from rnncli.verifying.verification import Plan, select
+    from rnncli.verifying.verification import judge_all, select
 
-    as_json, command = options.pop("as_json"), ["rnncli", "diagnose", str(pack)]
-    subject, rule = subject_of(options, command), rule_of(options, command)
-    requirements = Requirements.parse(options.pop("requirements"))
-    plan = Plan(
-        pack=pack,
-        terms=Terms(subject, rule, Xfails()),
-        requirements=requirements,
-        command=shlex.join(command),
-        **options,
-    )
+    plan = plan_of("diagnose", pack, options, diagnoses=True)
     selected = select(plan)
     with progress_bar(len(selected.ids), "cases") as progress:
-        found = diagnose_all(plan, selected, progress.advance)
+        report = judge_all(plan, selected, lambda _: progress.advance(1))
+    found = report.diagnosis or Diagnosis()
     show_diagnosis(found, as_json=as_json)
     ctx.exit(1 if found.causes or found.unexplained else 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import TARGET, Name, Size, input_options, json_option
+from rnncli.cli.options import TARGET, Name, Size, input_options, json_option, layout_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,14 +74,7 @@ def _profiles() -> Iterable[str]:
     show_default=True,
     help="Of the tolerances: what an implementation may round.",
 )
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(["onnx", "npz", "h5"]),
-    default="onnx",
-    show_default=True,
-    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
-)
+@layout_option
 @json_option
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.tables import print_records
 
 
 @click.command()
@@ -17,9 +17,8 @@ def formats(as_json: bool) -> None:
     """
     from rnncli.formats import format_with, known_formats
 
-    rows = [(ext, format_with(ext).summary, where) for ext, where in known_formats().items()]
-    if as_json:
-        for ext, summary, where in rows:
-            print_json_line({"extension": ext, "summary": summary, "from": where})
-    else:
-        print_table(("extension", "what it is", "from"), rows)
+    records = (
+        {"extension": ext, "summary": format_with(ext).summary, "from": where}
+        for ext, where in known_formats().items()
+    )
+    print_records(("extension", "what it is", "from"), records, as_json=as_json)

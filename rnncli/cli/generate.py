@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, json_option, selection_option, worker_options
+from rnncli.cli.options import SUITE, json_option, layout_option, selection_option, worker_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     help="The folder of the pack: new, empty, or a pack of the same suite, which is brought up to"
     " date; vectors/NAME unless given.",
 )
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(["onnx", "npz", "h5"]),
-    default="onnx",
-    show_default=True,
-    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
-)
+@layout_option
 @click.option(
     "--check",
     "only_check",

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import Name, Pair, compute_option
+from rnncli.cli.options import (
+    Name,
+    Pair,
+    compute_option,
+    selection_option,
+    with_options,
+    worker_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from rnncli.judging.rule import Rule
     from rnncli.verifying.subject_spec import SubjectSpec
+    from rnncli.verifying.verification import Plan
 
 SUBJECTS = ("runtime", "backend", "results", "command")
 TOLERANCES = ("atol", "rtol", "max_ulp")
@@ -103,9 +113,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="As in 512M or 2G; then it is killed.",
         ),
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return with_options(options, function)
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,9 +129,54 @@ def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--rtol", multiple=True, metavar="[NAME:]NUMBER", help="Instead: relative."),
         click.option("--max-ulp", multiple=True, metavar="[NAME:]NUMBER", help="Instead: in ulp."),
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return with_options(options, function)
+
+
+def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what is judged, by which tolerances, on which cases of the pack, by how many workers."""
+    options = (
+        subject_options,
+        rule_options,
+        selection_option,
+        click.option(
+            "--require",
+            "requirements",
+            multiple=True,
+            metavar="EXPR[,...]",
+            help="What the subject can do, as in"
+            " opset<=14,dtype=float32|float16,weights=initializers; other cases are skipped.",
+        ),
+        click.option("--trust", is_flag=True, help="Do not check the pack's checksums first."),
+        worker_options,
+    )
+    return with_options(options, function)
+
+
+def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Plan:
+    """Return what is judged, and how.
+
+    Args:
+        name: of the command, for the command line that repeats it.
+        pack: its folder.
+        options: those of `judging_options`, and the plan's own.
+        terms: how cases are judged, beside subject and rule.
+    """
+    from rnncli.judging.requirements import Requirements
+    from rnncli.judging.xfails import Xfails
+    from rnncli.verifying.batch import Terms
+    from rnncli.verifying.verification import Plan
+
+    command = ["rnncli", name, str(pack)]
+    subject = subject_of(options, command)
+    rule = rule_of(options, command)
+    requirements = Requirements.parse(options.pop("requirements"))
+    return Plan(
+        pack=pack,
+        terms=Terms(subject, rule, **{"xfails": Xfails(), **terms}),
+        requirements=requirements,
+        command=shlex.join(command),
+        **options,
+    )
 
 
 def subject_of(options: dict[str, Any], command: list[str]) -> SubjectSpec:

@@ -154,6 +154,14 @@ compute_option = click.option(
     show_default=True,
     help="float64: everything in float64, each output rounded once; native: the tensors' dtype.",
 )
+layout_option = click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["onnx", "npz", "h5"]),
+    default="onnx",
+    show_default=True,
+    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
+)
 readings_option = click.option(
     "--reading",
     "readings",
@@ -161,6 +169,15 @@ readings_option = click.option(
     multiple=True,
     help="Choose how a contested point of the specification is read; `rnncli ops NAME` lists them.",
 )
+
+
+def with_options(
+    options: Sequence[Callable[..., Any]], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Decorate a command with options, or groups of them, listed in their order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,9 +205,7 @@ def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Of the Dask cluster; without it one of -j workers is started here.",
         ),
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return with_options(options, function)
 
 
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,16 +231,7 @@ def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--equal-nan", is_flag=True, help="Let NaN equal NaN."),
     )
-    return _with(options, function)
-
-
-def _with(
-    options: Sequence[Callable[..., Any]], function: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Decorate a command with options, listed in their order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return with_options(options, function)
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -285,4 +291,4 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."
         ),
     )
-    return _with(options, function)
+    return with_options(options, function)

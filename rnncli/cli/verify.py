@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.judging_options import rule_of, rule_options, subject_of, subject_options
-from rnncli.cli.options import json_option, selection_option, worker_options
+from rnncli.cli.judging_options import judging_options, plan_of
+from rnncli.cli.options import json_option
 
 if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict
@@ -28,17 +27,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
 
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
-@subject_options
-@rule_options
-@selection_option
-@click.option(
-    "--require",
-    "requirements",
-    multiple=True,
-    metavar="EXPR[,...]",
-    help="What the subject can do, as in opset<=14,dtype=float32|float16,weights=initializers;"
-    " other cases are skipped.",
-)
+@judging_options
 @click.option(
     "--xfails",
     type=click.Path(path_type=Path),
@@ -54,8 +43,12 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
     help="Fewer cases to judge are an error (exit code 5).",
 )
 @click.option("--shard", callback=_shard, default="1/1", metavar="i/n", help="Every n-th case.")
-@click.option("--trust", is_flag=True, help="Do not check the pack's checksums first.")
-@worker_options
+@click.option(
+    "--diagnose",
+    "diagnoses",
+    is_flag=True,
+    help="Name the bug behind what differs, as `rnncli diagnose` does.",
+)
 @json_option
 @click.option("--junit", metavar="FILE", help="Write JUnit XML, too.")
 @click.option("--markdown", metavar="FILE", help="Write Markdown, too.")
@@ -98,22 +91,15 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
 
 
 def _plan(pack: Path, options: dict[str, Any]) -> Plan:
-    from rnncli.judging.requirements import Requirements
     from rnncli.judging.xfails import Xfails, read_xfails
-    from rnncli.verifying.batch import Terms
-    from rnncli.verifying.verification import Plan
 
     xfails = options.pop("xfails")
-    command = ["rnncli", "verify", str(pack)]
-    subject = subject_of(options, command)
-    terms = Terms(
-        subject=subject,
-        rule=rule_of(options, command),
+    return plan_of(
+        "verify",
+        pack,
+        options,
         xfails=read_xfails(xfails) if xfails else Xfails(),
         allow_refused=options.pop("allow_refused"),
         stop_at_failure=options.pop("exitfirst"),
-    )
-    requirements = Requirements.parse(options.pop("requirements"))
-    return Plan(
-        pack=pack, terms=terms, requirements=requirements, command=shlex.join(command), **options
+        diagnoses=options.pop("diagnoses"),
     )

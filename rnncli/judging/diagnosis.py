@@ -62,8 +62,12 @@ class Diagnosis:
         unexplained: ids of cases that differ and that nothing fits.
     """
 
-    causes: tuple[Cause, ...]
-    unexplained: tuple[str, ...]
+    causes: tuple[Cause, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+    def cause_of(self, case_id: str) -> Cause | None:
+        """Return the cause that explains a case."""
+        return next((cause for cause in self.causes if case_id in cause.explains), None)
 
 
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:

@@ -182,11 +182,12 @@ def _distance(trial: Trial, got: Tensors, result: Result) -> tuple[float, float]
     verdicts = judge_outputs(got, Answers(outputs, tolerances), trial.rule)
     if any(verdict.problem for verdict in verdicts):
         return math.inf, math.inf
-    errors = [
-        np.abs(got[name].astype(np.float64) - values.astype(np.float64)).mean()
-        for name, values in outputs.items()
-        if values.size
-    ]
+    with np.errstate(all="ignore"):
+        errors = [
+            np.abs(got[name].astype(np.float64) - values.astype(np.float64)).mean()
+            for name, values in outputs.items()
+            if values.size
+        ]
     return max((v.margin for v in verdicts), default=0.0), float(np.nansum(errors))
 
 

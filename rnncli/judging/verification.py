@@ -13,6 +13,7 @@ from rnncli.judging.verdict import MEANINGS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rnncli.judging.diagnosis import Diagnosis
     from rnncli.judging.verdict import CaseVerdict, OutputVerdict, Verdict
 
 
@@ -90,6 +91,7 @@ class VerificationReport:
         cases: each case with its verdict, in the pack's order.
         seconds: what the run took.
         command: the command line that gave this, without its selection of cases.
+        diagnosis: what is behind the wrong outputs; None where that was not asked.
     """
 
     pack: JudgedPack
@@ -98,6 +100,7 @@ class VerificationReport:
     cases: Sequence[JudgedCase] = ()
     seconds: float = 0.0
     command: str = ""
+    diagnosis: Diagnosis | None = None
 
     @property
     def fails(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,8 @@ from rnncli.judging.hypotheses import sentence_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rnncli.judging.diagnosis import Diagnosis
 
 COLUMNS = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
@@ -18,9 +20,8 @@ COLUMNS = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst mar
 def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
     """Print the causes: sentences on a terminal, a table in a pipe, JSON lines if asked."""
     if as_json:
-        for cause in diagnosis.causes:
-            print_json_line({"kind": "cause", **cause.record()})
-        print_json_line({"kind": "unexplained", "cases": list(diagnosis.unexplained)})
+        for record in diagnosis_records(diagnosis):
+            print_json_line(record)
         return
     if is_drawn():
         for cause in diagnosis.causes:
@@ -38,7 +39,27 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
                 for cause in diagnosis.causes
             ],
         )
+    for sentence in closing(diagnosis):
+        click.echo(sentence, err=True)
+
+
+def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
+    """Yield a line of JSON for each cause, then one of what nothing explains."""
+    for cause in diagnosis.causes:
+        yield {"kind": "cause", **cause.record(), "means": sentence_of(cause.hypothesis)}
+    yield {"kind": "unexplained", "cases": list(diagnosis.unexplained)}
+
+
+def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what is behind the failures, a line each, and what nothing explains."""
+    for cause in diagnosis.causes:
+        yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}"
+    yield from closing(diagnosis)
+
+
+def closing(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what nothing explains, or that there is nothing to explain."""
     if diagnosis.unexplained:
-        click.echo(f"nothing explains {', '.join(diagnosis.unexplained)}", err=True)
+        yield f"nothing explains {', '.join(diagnosis.unexplained)}"
     elif not diagnosis.causes:
-        click.echo("nothing differs: there is nothing to explain", err=True)
+        yield "nothing differs: there is nothing to explain"

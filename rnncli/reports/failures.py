@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from rnncli.judging.hypotheses import sentence_of
 from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
 from rnncli.reports.comparisons import index_text, value_text
 
@@ -29,8 +30,8 @@ _UNPRINTABLE = re.compile(
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
-    lines = (*reasons(case), *notes(report, case), f"repeat: {report.repeat(case.verdict.id)}")
-    yield from map(printable, lines)
+    lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
+    yield from map(printable, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:
@@ -52,6 +53,17 @@ def reasons(case: JudgedCase) -> Iterator[str]:
             yield output_sentence(output, case.record["dtype"])
     if verdict.localisation:
         yield verdict.localisation.sentence
+
+
+def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
+    """Yield what is behind a case that differs, where that was asked."""
+    if report.diagnosis is None or case.verdict.verdict is not Verdict.DIFFERS:
+        return
+    cause = report.diagnosis.cause_of(case.verdict.id)
+    if cause is None:
+        yield "diagnosis: no known bug gives these outputs"
+    else:
+        yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rnncli import __version__
 from rnncli.errors import Unsupported
 from rnncli.formats.atomic import atomic_file
+from rnncli.judging.hypotheses import sentence_of
 from rnncli.judging.verdict import MEANINGS
 from rnncli.reports.failures import printable, times
 
@@ -93,7 +94,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"times": times, "printable": printable}
+    environment.filters |= {"times": times, "printable": printable, "meaning": sentence_of}
     return environment
 
 

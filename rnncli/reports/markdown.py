@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.formats.atomic import atomic_file
 from rnncli.judging.verdict import MEANINGS
+from rnncli.reports.diagnosis import diagnosis_sentences
 from rnncli.reports.failures import printable, sentences, times
 from rnncli.reports.verification import title
 
@@ -47,6 +48,7 @@ def _lines(report: VerificationReport) -> Iterator[str]:
     if flags := report.by_flag:
         yield ""
         yield from _grid("Feature", flags)
+    yield from _diagnosis(report)
     yield from _failures(report)
 
 
@@ -74,6 +76,14 @@ def _cells(tally: Tally, verdicts: Iterable[Verdict]) -> list[Any]:
 
 def _table_row(cells: Iterable[Any]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def _diagnosis(report: VerificationReport) -> Iterator[str]:
+    """Yield a list of what is behind the failures, where that was asked."""
+    if report.diagnosis is not None:
+        yield "\n### Diagnosis\n"
+        for sentence in diagnosis_sentences(report.diagnosis):
+            yield f"- {_inline(sentence)}"
 
 
 def _failures(report: VerificationReport) -> Iterator[str]:

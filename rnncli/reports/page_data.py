@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.verification import largest_margin
 from rnncli.reports.comparisons import index_text, value_text
-from rnncli.reports.failures import excerpt, notes, printable, reasons, times
+from rnncli.reports.failures import diagnosed, excerpt, notes, printable, reasons, times
 
 if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict, OutputVerdict
@@ -43,12 +43,19 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
         "margin": times(margin),
         "order": -1 if margin is None else min(margin, 1e300),
         "seconds": verdict.seconds,
-        "reasons": list(map(printable, reasons(case))),
+        "reasons": list(map(printable, (*reasons(case), *diagnosed(report, case)))),
+        "cause": _cause(report, verdict.id),
         "notes": list(map(printable, notes(report, case))),
         "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
         "map": _map(case),
         "repeat": printable(report.repeat(verdict.id)),
     }
+
+
+def _cause(report: VerificationReport, case_id: str) -> str:
+    """Return what explains a case, as the address of the page spells it; "" for nothing."""
+    cause = report.diagnosis and report.diagnosis.cause_of(case_id)
+    return f"{cause.cell}:{cause.hypothesis}" if cause else ""
 
 
 def _output(output: OutputVerdict, dtype: str) -> list[str]:

@@ -12,6 +12,7 @@ import click
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.verdict import MEANINGS, Verdict
+from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, printable, sentences
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 
@@ -41,6 +42,9 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
         _print_failures(report)
         _print_tables(report)
     sys.stdout.flush()
+    if report.diagnosis is not None:
+        for sentence in diagnosis_sentences(report.diagnosis):
+            click.echo(printable(sentence), err=True)
     for sentence in closing(report):
         click.echo(sentence, err=True)
 
@@ -82,6 +86,9 @@ def _print_lines(report: VerificationReport) -> None:
     print_json_line(run_record(report))
     for case in report.cases:
         print_json_line(case_record(report, case))
+    if report.diagnosis is not None:
+        for record in diagnosis_records(report.diagnosis):
+            print_json_line(record)
     print_json_line(summary_record(report))
 
 
@@ -171,10 +178,12 @@ def run_record(report: VerificationReport) -> dict[str, Any]:
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     """Return a case's line of JSON."""
     known = ("operator", "dtype", "flags", "tags", "expect")
+    cause = report.diagnosis and report.diagnosis.cause_of(case.verdict.id)
     return {
         "kind": "case",
         **case.verdict.record(),
         **{name: case.record[name] for name in known},
+        "cause": cause.hypothesis if cause else "",
         "repeat": report.repeat(case.verdict.id),
     }
 

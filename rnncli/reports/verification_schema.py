@@ -114,7 +114,26 @@ VERDICT_FIELDS: Mapping[str, Field] = {
     "margin": Field("the largest of its outputs", _NUMBER),
     "fails": Field("whether it makes the run fail", _YES),
     **{name: CASE_FIELDS[name] for name in ("operator", "dtype", "flags", "tags", "expect")},
+    "cause": Field("of a case that differs, the `hypothesis` of a cause; else ''", _TEXT),
     "repeat": Field("the command line that judges it again", _TEXT),
+}
+_TEXTS = _list(_TEXT)
+CAUSE_FIELDS: Mapping[str, Field] = {
+    "kind": Field("with --diagnose a line for what is behind some failures", {"const": "cause"}),
+    "hypothesis": Field("id of a mutant, READING=CHOICE, or two of those with ' + '", _TEXT),
+    "cell": Field("whose kernel has it: RNN, GRU, LSTM", _TEXT),
+    "explains": Field("ids of the cases whose wrong outputs it gives", _TEXTS),
+    "of": Field("how many cases of that cell differ", _WHOLE),
+    "predicts": Field("how many cases that pass it leaves as they are", _WHOLE),
+    "refuted": Field("ids of cases that pass although it would be seen in them", _TEXTS),
+    "margin": Field("the largest error / tolerance between its outputs and those got", _NUMBER),
+    "indistinguishable": Field("other hypotheses that explain and predict the same", _TEXTS),
+    "sentence": Field("all of that in words", _TEXT),
+    "means": Field("what goes wrong", _TEXT),
+}
+UNEXPLAINED_FIELDS: Mapping[str, Field] = {
+    "kind": Field("with --diagnose, after the causes", {"const": "unexplained"}),
+    "cases": Field("ids of those that differ and that nothing fits", _TEXTS),
 }
 TALLY_FIELDS: Mapping[str, Field] = {
     "cases": Field("how many there are", _WHOLE),
@@ -134,7 +153,13 @@ SUMMARY_FIELDS: Mapping[str, Field] = {
     "flags": Field("the same for the cases of each flag", _TALLIES),
     "wall_seconds": Field("what the run took", _SECONDS),
 }
-LINES = {"run": RUN_FIELDS, "case": VERDICT_FIELDS, "summary": SUMMARY_FIELDS}
+LINES = {
+    "run": RUN_FIELDS,
+    "case": VERDICT_FIELDS,
+    "cause": CAUSE_FIELDS,
+    "unexplained": UNEXPLAINED_FIELDS,
+    "summary": SUMMARY_FIELDS,
+}
 
 
 def verification_schema() -> dict[str, Any]:
@@ -142,7 +167,7 @@ def verification_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "rnncli verify --json",
-        "description": "One line of it: a run, then each case, then a summary.",
+        "description": "One line of it: a run, each case, what is behind the failures, a summary.",
         "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in LINES],
         "$defs": {
             **{kind: _object(fields) for kind, fields in LINES.items()},

@@ -6,14 +6,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.judging.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
 from rnncli.judging.judgement import judge
-from rnncli.judging.residual import localise
 from rnncli.judging.verdict import Verdict
+from rnncli.mutants.table import mutants_of
+from rnncli.operators import operator_named
 from rnncli.vectors.pack import Pack, open_pack
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import CaseVerdict
     from rnncli.judging.xfails import Xfails
@@ -34,6 +38,7 @@ class Terms:
         xfails: what is known to fail.
         allow_refused: whether a valid case may be refused.
         stop_at_failure: whether a batch ends at its first failure.
+        diagnoses: whether wrong outputs are held against every mutant's.
     """
 
     subject: SubjectSpec
@@ -41,6 +46,7 @@ class Terms:
     xfails: Xfails
     allow_refused: bool = False
     stop_at_failure: bool = False
+    diagnoses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +64,59 @@ class Batch:
     terms: Terms
 
 
-def work(batch: Batch) -> list[CaseVerdict]:
+class Judged(NamedTuple):
+    """A case's verdict, and what its wrong outputs say of every hypothesis, if that is asked."""
+
+    verdict: CaseVerdict
+    evidence: Evidence | None = None
+
+
+def work(batch: Batch) -> list[Judged]:
     """Judge the cases of a batch.
 
     Raises:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
     """
     pack, subject = pack_in(batch.folder), Subjects.opened(batch.terms.subject)
-    verdicts = []
+    judged = []
     for case_id in batch.ids:
-        verdict = judge_case(pack.read(pack.case(case_id)), subject, batch.terms)
-        verdicts.append(verdict)
-        if batch.terms.stop_at_failure and verdict.fails:
+        judged.append(judge_case(pack.read(pack.case(case_id)), subject, batch.terms))
+        if batch.terms.stop_at_failure and judged[-1].verdict.fails:
             break
-    return verdicts
+    return judged
 
 
-def judge_case(vector: Vector, subject: Subject, terms: Terms) -> CaseVerdict:
+def rule_out(batch: Batch) -> list[Evidence]:
+    """Tell which hypotheses each case of a batch rules out, all of which passed.
+
+    Raises:
+        RnncliError: a vector is damaged.
+    """
+    pack = pack_in(batch.folder)
+    vectors = [pack.read(pack.case(case_id)) for case_id in batch.ids]
+    return [
+        evidence_of_pass(vector, mutants_of(cell_of(vector.record)), batch.terms.rule)
+        for vector in vectors
+    ]
+
+
+def cell_of(record: Mapping[str, Any]) -> str:
+    """Return the name of the cell that a case tests."""
+    return operator_named(record["operator"]).cell.name
+
+
+def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
     """Put one vector to a subject and say what is to be said."""
     attempt = subject.attempt(vector)
     verdict = judge(vector, attempt, terms.rule)
-    if verdict.verdict is Verdict.DIFFERS:
-        verdict = replace(verdict, localisation=localise(vector, attempt.outputs, terms.rule))
+    evidence = None
+    if terms.diagnoses and verdict.verdict is Verdict.DIFFERS:
+        mutants = mutants_of(cell_of(vector.record))
+        evidence = evidence_of_failure(vector, attempt.outputs, mutants, terms.rule)
     expected = terms.xfails.reason(vector.id, verdict.verdict)
     if not expected and terms.allow_refused and verdict.verdict is Verdict.REFUSED:
         expected = REFUSALS_ALLOWED
-    return replace(verdict, expected=expected)
+    return Judged(replace(verdict, expected=expected), evidence)
 
 
 @lru_cache(maxsize=1)

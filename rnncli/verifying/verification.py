@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
+from rnncli.judging.diagnosis import Diagnosis, diagnose
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.verdict import CaseVerdict, Verdict
 from rnncli.judging.verification import (
@@ -18,16 +19,19 @@ from rnncli.judging.verification import (
     VerificationReport,
 )
 from rnncli.vectors.pack import is_pack, open_pack
-from rnncli.verifying.batch import Batch, Subjects, Terms, work
+from rnncli.verifying.batch import Batch, Judged, Subjects, Terms, cell_of, rule_out, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rnncli.judging.hypotheses import Evidence
     from rnncli.judging.rule import Rule
     from rnncli.vectors.pack import Pack
 
 LARGEST_BATCH = 32
+
+Found = TypeVar("Found")
 
 Record = Any  # a case of the manifest
 
@@ -148,9 +152,11 @@ def judge_all(
         case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)
         for case_id, reason in selected.skipped.items()
     }
+    evidence = []
     try:
-        for verdict in _judged(plan, selected.ids):
+        for verdict, found in _judged(plan, selected.ids):
             verdicts[verdict.id] = verdict
+            evidence += [found] if found else []
             done(verdict)
     finally:
         Subjects.close()
@@ -164,7 +170,23 @@ def judge_all(
         cases=tuple(judged),
         seconds=time.perf_counter() - start,
         command=plan.command,
+        diagnosis=_diagnosed(plan, judged, evidence) if plan.terms.diagnoses else None,
     )
+
+
+def _diagnosed(plan: Plan, judged: Sequence[JudgedCase], failures: Sequence[Evidence]) -> Diagnosis:
+    """Name what is behind failures; cases that pass are asked only where their cell fails."""
+    cells = {evidence.cell for evidence in failures}
+    passing = [
+        case.record["id"]
+        for case in judged
+        if case.verdict.verdict is Verdict.PASS
+        and case.record["expect"] == "result"
+        and cell_of(case.record) in cells
+    ]
+    found = [*failures, *(each for some in _run(plan, rule_out, passing) for each in some)]
+    order = {case.record["id"]: k for k, case in enumerate(judged)}
+    return diagnose(sorted(found, key=lambda evidence: order[evidence.id]))
 
 
 def _whole_pack(plan: Plan) -> Pack:
@@ -198,20 +220,25 @@ def _about(plan: Plan) -> Mapping[str, str]:
         subject.close()
 
 
-def batches_of(plan: Plan, ids: Sequence[str]) -> list[Batch]:
-    """Cut the cases into batches, several for each worker."""
+def _run(plan: Plan, work: Callable[[Batch], Found], ids: Sequence[str]) -> Iterator[Found]:
+    """Put the cases to the workers in batches, several for each; yield what comes of each batch."""
+    if not ids:
+        return
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     folder = str(plan.pack.absolute())
-    return [Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)]
-
-
-def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[CaseVerdict]:
-    """Yield verdicts as they come; with -x none after the first failure."""
-    batches = batches_of(plan, ids)
+    batches = [
+        Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)
+    ]
     run = executor_named(plan.executor)
-    for _, verdicts in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
-        yield from verdicts
-        if plan.terms.stop_at_failure and any(verdict.fails for verdict in verdicts):
+    for _, found in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        yield found
+
+
+def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[Judged]:
+    """Yield cases as they are judged; with -x none after the first failure."""
+    for judged in _run(plan, work, ids):
+        yield from judged
+        if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
             return
 
 

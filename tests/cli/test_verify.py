@@ -100,6 +100,32 @@ def test_reports_are_written_beside_the_table(rnncli, results, tmp_path):
         assert "lstm_7_plain" in (tmp_path / name).read_text(encoding="utf-8")
 
 
+def test_a_bug_is_named_beside_the_verdicts(rnncli):
+    """By the run that found it: on stderr, in JSON, and as `diagnose` names it."""
+    select = (CORE, "--backend", "mutant:recurrent-bias-dropped", "-k", "rnn_14_r or rnn_7")
+    done = rnncli("verify", *select, "--diagnose", "--json")
+    records = [json.loads(line) for line in done.out.splitlines()]
+    alone = rnncli("diagnose", *select, "--json")
+
+    assert (done.code, alone.code) == (1, 1)
+    for record in records:
+        jsonschema.validate(record, verification_schema())
+    causes = [record for record in records if record["kind"] in {"cause", "unexplained"}]
+    assert causes == [json.loads(line) for line in alone.out.splitlines()]
+    assert causes[0]["hypothesis"] == "recurrent-bias-dropped"
+    failing = [r["id"] for r in records if r["kind"] == "case" and r["verdict"] == "differs"]
+    assert causes[0]["explains"] == failing
+    assert "RNN: recurrent-bias-dropped explains" in done.err
+
+
+def test_nothing_wrong_needs_no_diagnosis(rnncli):
+    """Exit 0, and a sentence that says so."""
+    done = rnncli("verify", CORE, "--backend", "numpy", "-k", "rnn_7", "--diagnose")
+
+    assert done.code == 0
+    assert "nothing differs: there is nothing to explain" in done.err
+
+
 def test_a_command_is_judged(rnncli, results, tmp_path):
     """A program in any language: it exits with 3 to refuse."""
     (tmp_path / "program.py").write_text(PROGRAM)

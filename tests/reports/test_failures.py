@@ -52,6 +52,20 @@ def test_the_first_sentence_says_what_is_wrong(case_id, sentence):
     assert LINES[case_id][0].startswith(sentence)
 
 
+def test_what_differs_has_a_diagnosis_where_that_was_asked():
+    """What is behind it, or that nothing known is; nothing of what did not differ."""
+    report = REPORTS["diagnosed"]
+    told = {
+        case.verdict.id: [s for s in sentences(report, case) if s.startswith("diagnosis: ")]
+        for case in report.cases
+    }
+
+    assert told["lstm_14_known"][0].startswith("diagnosis: clip-scope=gates: Reads whether")
+    assert "clip is not applied." in told["lstm_14_reverse_float16_ragged"][0]
+    assert told["lstm_14_missing"] == ["diagnosis: no known bug gives these outputs"]
+    assert sum(map(bool, told.values())) == 4
+
+
 def test_a_pass_needs_no_words():
     """But it can be repeated."""
     assert [line.partition(":")[0] for line in LINES["lstm_14_forward"]] == ["repeat"]

@@ -87,6 +87,17 @@ def test_the_address_filters(browser, pages, fragment, wanted):
     assert browser.evaluate(COUNT) == f"{len(wanted)} {of}cases"
 
 
+def test_a_cause_leads_to_what_it_explains(browser, pages):
+    """A link for each; a case says what is behind it."""
+    browser.open(pages["diagnosed"])
+    browser.evaluate("document.querySelectorAll('.causes a')[1].click()")
+    browser.settle()
+
+    assert browser.evaluate(SHOWN) == ["lstm_14_known"]
+    body = browser.evaluate("document.querySelector('.case[open] .body').innerText")
+    assert "diagnosis: clip-scope=gates: Reads" in body
+
+
 def test_the_order_can_be_chosen(browser, pages):
     """The largest margin first, infinity before all; or the slowest."""
     browser.open(pages["every verdict"], "#sort=margin")

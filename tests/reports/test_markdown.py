@@ -56,6 +56,16 @@ def test_each_failure_opens(written):
     assert "repeat: rnncli verify vectors/core --runtime onnxruntime -k gru_14_empty" in text
 
 
+def test_a_diagnosis_is_a_list(written):
+    """What is behind the failures stands before them."""
+    text = written(REPORTS["diagnosed"])
+    part = text.partition("### Diagnosis")[2].partition("<details>")[0]
+
+    assert part.count("\n- ") == 4
+    assert "clip-scope=gates explains 1 of 3 failures" in part
+    assert "### Diagnosis" not in written(REPORTS["every verdict"])
+
+
 def test_malice_stays_text(written):
     """No tag but our own, no cell or line that was not meant."""
     text = written(REPORTS["hostile"])

@@ -12,6 +12,7 @@ from verifications import REPORTS, every_verdict, many
 from rnncli.cases.library import specs_folder
 from rnncli.cases.schema import schema_text
 from rnncli.errors import InvalidRequest
+from rnncli.judging.diagnosis import Cause
 from rnncli.judging.verdict import (
     MEANINGS,
     CaseVerdict,
@@ -33,6 +34,10 @@ from rnncli.reports.verification import (
 
 SCHEMA = fields.verification_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+AFTER_CASES = {
+    "diagnosed": ["cause", "cause", "cause", "unexplained"],
+    "nothing to explain": ["unexplained"],
+}
 
 
 def printed(capsys, name, **options):
@@ -42,7 +47,7 @@ def printed(capsys, name, **options):
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_json_is_a_run_then_its_cases_then_a_summary(capsys, name):
+def test_json_is_a_run_then_its_cases_and_causes_then_a_summary(capsys, name):
     """Every line is as the schema has it, whatever is in it."""
     lines = [json.loads(line) for line in printed(capsys, name, as_json=True).out.splitlines()]
 
@@ -51,6 +56,7 @@ def test_json_is_a_run_then_its_cases_then_a_summary(capsys, name):
     assert [line["kind"] for line in lines] == [
         "run",
         *("case" for _ in REPORTS[name].cases),
+        *AFTER_CASES.get(name, ()),
         "summary",
     ]
 
@@ -60,6 +66,27 @@ def test_json_keeps_what_a_message_says(capsys):
     lines = printed(capsys, "hostile", as_json=True).out.splitlines()
 
     assert json.loads(lines[1])["message"] == REPORTS["hostile"].cases[0].verdict.message
+
+
+def test_a_diagnosis_is_told(capsys):
+    """A line of JSON for each cause, which its cases name; sentences on stderr, before the last."""
+    lines = [
+        json.loads(line) for line in printed(capsys, "diagnosed", as_json=True).out.splitlines()
+    ]
+    causes = {line["hypothesis"]: line for line in lines if line["kind"] == "cause"}
+    named = {line["id"]: line["cause"] for line in lines if line["kind"] == "case"}
+
+    assert {case: cause for case, cause in named.items() if cause} == {
+        case: name for name, line in causes.items() for case in line["explains"]
+    }
+    assert causes["clip-scope=gates"]["means"].startswith("Reads whether")
+    told = printed(capsys, "diagnosed").err.splitlines()
+    first = "LSTM: recurrent-bias-dropped + clip-ignored explains 1 of 3 failures"
+    assert sum(line.startswith(first) for line in told) == 1
+    assert "nothing explains lstm_14_missing" in told
+    assert (
+        "nothing differs: there is nothing to explain" in printed(capsys, "nothing to explain").err
+    )
 
 
 def test_the_summary_adds_up(capsys):
@@ -81,8 +108,12 @@ def test_the_summary_adds_up(capsys):
         (
             fields.VERDICT_FIELDS,
             CaseVerdict,
-            {"kind", "margin", "fails", "operator", "dtype", "flags", "tags", "expect", "repeat"},
+            {
+                *("kind", "margin", "fails", "operator", "dtype", "flags", "tags", "expect"),
+                *("cause", "repeat"),
+            },
         ),
+        (fields.CAUSE_FIELDS, Cause, {"kind", "sentence", "means"}),
         (fields.TALLY_FIELDS, Tally, {"cases", "verdicts"}),
     ],
 )

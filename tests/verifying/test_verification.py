@@ -1,6 +1,7 @@
 """Claims about verification: what is right passes, what is wrong is named, nothing is hidden."""
 
 import shutil
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from rnncli.executors.table import EXECUTORS
 from rnncli.formats import pb
 from rnncli.generating.generation import Plan as GenerationPlan
 from rnncli.generating.generation import generate
+from rnncli.judging.diagnosis import Diagnosis
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.rule import Rule
 from rnncli.judging.tolerance import Tolerance
@@ -30,7 +32,7 @@ NUMPY = SubjectSpec(kind="backend", name="numpy")
 
 def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
     """A plan; options are those of the plan or of its terms."""
-    names = ("allow_refused", "stop_at_failure")
+    names = ("allow_refused", "stop_at_failure", "diagnoses")
     terms = Terms(
         subject=subject,
         rule=rule or Rule(),
@@ -139,6 +141,42 @@ def test_verdicts_do_not_depend_on_who_works(small, executor):
         return [replace(case.verdict, seconds=0.0) for case in report.cases]
 
     assert said(together) == said(alone)
+
+
+# Hands out results that were made elsewhere, and notes each time it is started.
+PROGRAM = """
+import pathlib, shutil, sys
+results, log, case, outputs = sys.argv[1:]
+with open(log, "a") as file:
+    file.write(case + "\\n")
+for path in pathlib.Path(results, f"test_{case}", "test_data_set_0").glob("output_*.pb"):
+    shutil.copy(path, outputs)
+"""
+
+
+def test_a_diagnosis_needs_no_second_execution(small, results, tmp_path):
+    """Each case is put to the subject once, the wrong one too; nothing explains that one."""
+    spoil(results, "gru_14_gates_forward_inputs")
+    program, log = tmp_path / "program.py", tmp_path / "log"
+    program.write_text(PROGRAM)
+    command = f"{sys.executable} {program} {results} {log} {{id}} {{outputs}}"
+    report = verify(small, SubjectSpec(kind="command", name=command), diagnoses=True)
+
+    assert sorted(log.read_text().split()) == sorted(verdicts(report))
+    assert report.diagnosis == Diagnosis((), ("gru_14_gates_forward_inputs",))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_diagnosis_does_not_depend_on_who_works(small, jobs):
+    """The bug is named for each cell, and only where it is asked for."""
+    bug = SubjectSpec(kind="backend", name="mutant:biases-dropped")
+    found = verify(small, bug, diagnoses=True, jobs=jobs).diagnosis
+
+    assert [(cause.cell, cause.hypothesis) for cause in found.causes] == [
+        (cell, "biases-dropped") for cell in ("RNN", "GRU", "LSTM")
+    ]
+    assert found.unexplained == ()
+    assert verify(small, bug, jobs=jobs).diagnosis is None
 
 
 def test_right_results_pass_and_a_wrong_one_differs(small, results):

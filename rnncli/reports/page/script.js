@@ -58,6 +58,7 @@
     const words = (q ?? "").toLowerCase().split(/\s+/);
     return (
       (!wanted.case || one.id === wanted.case) &&
+      (!wanted.cause || one.cause === wanted.cause) &&
       (!operator || one.operator === operator) &&
       (!flag || one.flags.includes(flag)) &&
       (!verdict || (SPECIAL.get(verdict) ?? ((one) => one.verdict === verdict))(one)) &&
