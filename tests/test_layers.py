@@ -97,6 +97,7 @@ def test_no_module_is_named_like_a_dependency():
     dependencies = {
         *("click", "numpy", "onnx", "h5py", "rich", "yaml", "numba", "flint", "ml_dtypes"),
         *("dask", "distributed", "onnxruntime", "openvino", "jinja2", "matplotlib", "google"),
+        *("torch", "tract"),
     }
 
     assert {Path(module).stem for module in MODULES} & dependencies == set()

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends import backend_named
 from rnncli.cases.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.executors.processes import BLAS_THREADS
 from rnncli.generating.generation import Plan, generate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rnncli.cases.suite import Suite
 
@@ -144,12 +143,6 @@ def _seconds(suite: Suite, jobs: int, scratch: Path | None) -> float:
     if report.failed:
         raise InvalidRequest(report.failed[0].error)
     return seconds
-
-
-def surroundings() -> Mapping[str, str]:
-    """Return what of the environment distorts measurements."""
-    names = (*BLAS_THREADS, "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def file_cost(scratch: Path | None, files: int = 5000) -> float:

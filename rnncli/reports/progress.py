@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 
 
 class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10) as progress`
-    """Counts what is finished, with rate and time left; silent in a pipe and for a single one."""
+    """Counts what is finished, with rate and time left; silent in a pipe and for a single one.
 
-    def __init__(self, total: int, unit: str = "targets") -> None:
+    Args:
+        total: how many there are.
+        unit: what they are.
+        still: whether it is drawn only when it advances, not all the time by a thread of its own,
+            which would take time from what is measured.
+    """
+
+    def __init__(self, total: int, unit: str = "targets", *, still: bool = False) -> None:
         self.total = total
         self.unit = unit
+        self.still = still
         self.bar: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -41,6 +49,7 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
+                auto_refresh=not self.still,
             )
             self.bar.start()
             self.task = self.bar.add_task(self.unit, total=self.total, rate="", note="")
@@ -69,4 +78,5 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         if self.bar:
             self.bar.advance(self.task, count)
             speed = self.bar.tasks[0].speed
-            self.bar.update(self.task, rate=f"{speed:.3g}/s" if speed else "", note=note)
+            rate = f"{speed:.3g}/s" if speed else ""
+            self.bar.update(self.task, rate=rate, note=note, refresh=self.still)

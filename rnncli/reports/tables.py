@@ -77,16 +77,17 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
 
 def print_json_line(record: Mapping[str, Any]) -> None:
     """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for."""
-    line = json.dumps(_jsonable(record), ensure_ascii=False, allow_nan=False)
+    line = json.dumps(jsonable(record), ensure_ascii=False, allow_nan=False)
     # Half a surrogate pair, as Python reads bytes that are no text, goes out as JSON's own escape.
     click.echo(line.encode("utf-8", "backslashreplace").decode())
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN and infinity become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {str(key): _jsonable(item) for key, item in value.items()}
+        return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
+        return [jsonable(item) for item in value]
     return value

@@ -1,0 +1,212 @@
+"""Measuring implementations against each other: in turns, each in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rnncli.benchmarks import machine, stopwatch
+from rnncli.benchmarks.environment import environment
+from rnncli.benchmarks.machine import Limits
+from rnncli.benchmarks.measurement import RAN, Contest, Measurement, largest_error
+from rnncli.subjects.messages import Message
+from rnncli.subjects.process import IsolatedProcess, LostError
+from rnncli.subjects.supervision import printable
+from rnncli.subjects.worker import READY, START, question
+from rnncli.vectors.attempt import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.benchmarks.contestants import Contestant
+    from rnncli.benchmarks.workloads import Planned, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How is measured.
+
+    Attributes:
+        threads: how many each implementation may use.
+        rounds: how often each has its turn.
+        seconds: that a turn lasts; a longer call is called once.
+        timeout: seconds for any answer, in which a kernel may be compiled.
+        statistic: what stands for all rounds.
+        compute: of our backends, "float64" or "native".
+        bound: whether our backends are timed alone.
+    """
+
+    threads: int = 1
+    rounds: int = 15
+    seconds: float = 0.02
+    timeout: float = 120.0
+    statistic: str = "median"
+    compute: str = "native"
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that is measured.
+
+    Attributes:
+        workloads: not made yet.
+        contestants: the first is what ratios refer to.
+        terms: how.
+        notes: what the user should know of it.
+    """
+
+    workloads: Sequence[Planned]
+    contestants: Sequence[Contestant]
+    terms: Terms
+    notes: tuple[str, ...] = ()
+
+    @property
+    def turns(self) -> int:
+        """How many there are, if none fails."""
+        return len(self.workloads) * len(self.contestants) * self.terms.rounds
+
+    def header(self) -> dict[str, Any]:
+        """Return what ratios depend on, as JSON has it."""
+        return {"baseline": self.contestants[0].name, **asdict(self.terms)}
+
+
+def contests(plan: Plan, done: Callable[[int, str], None]) -> Iterator[Contest]:
+    """Measure every workload; yield each contest when it is over.
+
+    Args:
+        plan: what is measured, and how.
+        done: called with a number of turns that are over, and what is measured.
+    """
+    terms = plan.terms
+    limits = Limits(0.0, 0.0)
+    with ExitStack() as stack:
+        meter = IsolatedProcess(machine.SERVE, environment=environment(terms.threads))
+        stack.callback(meter.end)
+        for each in plan.workloads:
+            done(0, f"{each.name}: making its tensors")
+            workload = each.workload()
+            limits = _best(limits, _measured(meter, workload, terms))
+            measured = _contest(workload, plan.contestants, terms, done)
+            yield Contest(workload, limits, measured, terms.statistic)
+
+
+def _measured(meter: IsolatedProcess, workload: Workload, terms: Terms) -> Limits:
+    narrow = workload.vector.record["dtype"] != "float64" and terms.compute == "native"
+    fields = {"dtype": "float32" if narrow else "float64", "threads": terms.threads}
+    answer = meter.exchange(Message(0, machine.MEASURE, fields), time.monotonic() + terms.timeout)
+    return Limits(**answer.fields)
+
+
+def _best(a: Limits, b: Limits) -> Limits:
+    return Limits(max(a.flops, b.flops), max(a.bandwidth, b.bandwidth))
+
+
+def _contest(
+    workload: Workload,
+    contestants: Sequence[Contestant],
+    terms: Terms,
+    done: Callable[[int, str], None],
+) -> tuple[Measurement, ...]:
+    with ExitStack() as stack:
+        racers = []
+        for contestant in contestants:
+            racer = Racer(contestant, workload, terms)
+            stack.callback(racer.end)
+            done(0, f"{workload.name} {workload.operator} {contestant.name}: loading")
+            racer.prepare()
+            racers.append(racer)
+        for _ in range(terms.rounds):
+            for racer in racers:
+                racer.turn()
+                done(1, f"{workload.name} {workload.operator} {racer.measured.implementation}")
+    return tuple(racer.measured for racer in racers)
+
+
+class Racer:
+    """One implementation at one workload, in its own process.
+
+    Args:
+        contestant: which implementation.
+        workload: what it is given.
+        terms: how is measured.
+
+    Attributes:
+        measured: what came of it; when it failed, why.
+    """
+
+    def __init__(self, contestant: Contestant, workload: Workload, terms: Terms) -> None:
+        self._contestant, self._workload, self._terms = contestant, workload, terms
+        self._process = IsolatedProcess(stopwatch.SERVE, environment=environment(terms.threads))
+        self._asked = 0
+        self.measured = Measurement(
+            workload.name, workload.operator, contestant.name, contestant.is_own
+        )
+
+    def prepare(self) -> None:
+        """Start, load, warm up, and compare the outputs."""
+        where, settings = self._contestant.where, dict(self._contestant.settings)
+        order = {"runtime": where, "settings": settings, "threads": self._terms.threads}
+        ready = self._answer(Message(0, START, order))
+        if ready.kind != READY:
+            self._fail("unusable", str(ready.fields.get("message")))
+        if self.measured.status == RAN:
+            self.measured.version = str(ready.fields.get("version", ""))
+            self._judge(self._loaded())
+
+    def _loaded(self) -> Message:
+        request = question(self._next(), self._workload.vector)
+        request.fields["seconds"] = self._terms.seconds
+        return self._answer(request)
+
+    def _judge(self, answer: Message) -> None:
+        if answer.kind != Status.RAN:
+            self._fail(answer.kind, str(answer.fields.get("message")))
+            return
+        missing = [name for name in self._workload.exact if name not in answer.tensors]
+        if missing:
+            self._fail(Status.REFUSED, f"gives no {', '.join(missing)}")
+            return
+        self.measured.error = largest_error(answer.tensors, self._workload.exact)
+        for name in ("build", "first", "memory"):
+            setattr(self.measured, name, answer.fields[name])
+
+    def turn(self) -> None:
+        """Time one turn, unless it has failed."""
+        if self.measured.status != RAN:
+            return
+        answer = self._answer(Message(self._next(), stopwatch.TURN))
+        if answer.kind == stopwatch.TURN:
+            self.measured.seconds.append(answer.fields["seconds"])
+        else:
+            self._fail(answer.kind, str(answer.fields.get("message")))
+
+    def end(self) -> None:
+        """End its process."""
+        self._process.end()
+
+    def _next(self) -> int:
+        self._asked += 1
+        return self._asked
+
+    def _answer(self, message: Message) -> Message:
+        """Return its answer, or what it would have said of its own end."""
+        timeout = self._terms.timeout
+        try:
+            return self._process.exchange(message, time.monotonic() + timeout)
+        except TimeoutError:
+            return _said(message, Status.TIMEOUT, f"gave no answer within {timeout:g} s")
+        except LostError as error:
+            return _said(message, Status.CRASHED, str(error))
+
+    def _fail(self, status: str, message: str) -> None:
+        """Take it out of the contest, and end what may still be busy."""
+        self.measured.status, self.measured.message = str(status), printable(message)
+        self._process.end()
+
+
+def _said(message: Message, kind: str, sentence: str) -> Message:
+    fields: dict[str, Any] = {"message": sentence}
+    return Message(message.number, kind, fields)

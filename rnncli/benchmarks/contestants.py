@@ -1,0 +1,107 @@
+"""What can be compared, each a row: where it is, what it is made with, what it needs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.backends import BACKENDS
+from rnncli.backends.table import FAMILIES
+from rnncli.benchmarks.own import BACKEND, BOUND, COMPUTE
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.subjects.table import known_subjects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OWN = "rnncli.benchmarks.own:Own"
+TORCH = "torch"
+TORCH_LAYER = "rnncli.benchmarks.torch_layer:TorchLayer"
+# Compared with unless others are named; the first that is installed is what ratios refer to.
+USUAL = ("onnxruntime", "openvino", TORCH)
+USUAL_BACKENDS = ("numpy", "numba")
+# How the fastest run of one inference at a time is asked for.
+SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "LATENCY"}}
+
+
+class Contestant(NamedTuple):
+    """One implementation.
+
+    Attributes:
+        name: of the runtime or backend.
+        where: "module:attribute" of what makes a `rnncli.subjects.runtime.Preparing`.
+        settings: it is made with.
+        is_own: whether it is a backend of this package.
+    """
+
+    name: str
+    where: str
+    settings: Mapping[str, str]
+    is_own: bool = False
+
+
+def runtime_names() -> list[str]:
+    """Return all that can be named as runtimes, installed or not."""
+    return [*known_subjects(), TORCH]
+
+
+def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
+    """Return runtimes, and why those that are missing are.
+
+    Args:
+        names: of those wanted; None for the usual ones, as far as they are installed.
+
+    Raises:
+        InvalidRequest: there is none of that name.
+        Unsupported: one that was named is not installed.
+    """
+    found, missing = [], {}
+    for name in USUAL if names is None else names:
+        where, reason = _runtime(name)
+        if not reason:
+            found.append(Contestant(name, where, SETTINGS.get(name, {})))
+        elif names is not None:
+            raise Unsupported(f"runtime '{name}' is not there: {reason}")
+        else:
+            missing[name] = reason
+    return found, missing
+
+
+def _runtime(name: str) -> tuple[str, str]:
+    """Return where a runtime is, and what is missing of it or ""."""
+    if name == TORCH:
+        return TORCH_LAYER, "" if find_spec(TORCH) else "install it with: pip install torch"
+    rows = known_subjects()
+    if name not in rows:
+        known = runtime_names()
+        raise InvalidRequest(
+            f"unknown runtime '{name}'{did_you_mean(name, known)} ({', '.join(known)})"
+        )
+    row = rows[name]
+    hint = f"install it with: pip install 'rnncli[{row.extra}]'"
+    return row.where, "" if not row.package or find_spec(row.package) else hint
+
+
+def backends(names: Sequence[str] | None, compute: str, *, bound: bool) -> list[Contestant]:
+    """Return backends of this package.
+
+    Args:
+        names: of those wanted; None for the usual ones that are there.
+        compute: "float64" or "native".
+        bound: whether the node is checked and bound once, instead of in each call.
+
+    Raises:
+        InvalidRequest: there is none of that name.
+    """
+    wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
+    for name in wanted:
+        if name not in BACKENDS and name.partition(":")[0] not in FAMILIES:
+            near = did_you_mean(name, BACKENDS)
+            raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(BACKENDS)})")
+    settings = {COMPUTE: compute, BOUND: str(int(bound))}
+    return [Contestant(n, OWN, {BACKEND: n, **settings}, is_own=True) for n in wanted]
+
+
+def _has(backend: str) -> bool:
+    """Whether a backend is known, and the package of its name, where there is one, installed."""
+    return backend in BACKENDS and find_spec(backend) is not None

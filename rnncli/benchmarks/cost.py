@@ -1,0 +1,54 @@
+"""What an evaluation cannot do without: operations, bytes moved, bytes held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.operators.attributes import complete
+
+if TYPE_CHECKING:
+    from rnncli.cases.case import Case
+    from rnncli.formats.format import Tensors
+
+BIDIRECTIONAL = 2
+
+
+class Cost(NamedTuple):
+    """Lower bounds; None where nothing is known.
+
+    Attributes:
+        flops: multiplications and additions of the matrix products; activations are not counted.
+        moved: bytes read or written: every input and output once, and the recurrent weights again
+            in each further step, be it from memory or from a cache.
+        held: bytes of inputs, outputs and the input projection of all steps.
+    """
+
+    flops: int | None
+    moved: int | None
+    held: int | None
+
+
+UNKNOWN = Cost(None, None, None)
+
+
+def cost_of(case: Case, outputs: Tensors) -> Cost:
+    """Count one operator; sequences that end early do less, and the padding moves nevertheless."""
+    T, B, I, H = (  # noqa: E741 -- the specification's letter
+        case.sizes[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")
+    )
+    D = BIDIRECTIONAL if complete(case.operator, case.attributes)["direction"][0] == "b" else 1
+    G = len(case.operator.gates)
+    live = _live_steps(case, T * B)
+    tensors = sum(values.nbytes for values in (*case.inputs.values(), *outputs.values()))
+    width = case.dtype.numpy.itemsize
+    return Cost(
+        flops=2 * live * D * G * H * (I + H),
+        moved=tensors + max(T - 1, 0) * D * G * H * H * width,
+        held=tensors + T * B * D * G * H * width,
+    )
+
+
+def _live_steps(case: Case, most: int) -> int:
+    lengths = [row.name for row in case.operator.inputs if row.role == "lengths"]
+    given = [case.inputs[name] for name in lengths if name in case.inputs]
+    return int(given[0].sum()) if given else most

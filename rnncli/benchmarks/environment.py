@@ -1,0 +1,71 @@
+"""What measurements depend on besides the code, and the environment they are made in."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.backends.threads import VARIABLE
+from rnncli.executors.processes import BLAS_THREADS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# They make OpenBLAS take another processor for granted, at half the speed; ours is never told so.
+DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+THREADS = (*BLAS_THREADS, VARIABLE)
+OTHERS = ("PYTHONDONTWRITEBYTECODE", "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+PACKAGES = ("numpy", "numba")
+
+
+def surroundings() -> Mapping[str, str]:
+    """Return the variables that are set and distort measurements."""
+    return {n: os.environ[n] for n in (*THREADS, *DROPPED, *OTHERS) if n in os.environ}
+
+
+def notes() -> list[str]:
+    """Say what becomes of such variables in the processes that are measured."""
+    told = dict.fromkeys(DROPPED, "dropped for what is measured")
+    told |= dict.fromkeys(THREADS, "replaced by --threads")
+    return [f"{n}={v} is set: {told.get(n, 'it may distort')}" for n, v in surroundings().items()]
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Return the environment of a process that is measured, with so many threads."""
+    kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    return {**kept, **dict.fromkeys(THREADS, str(threads))}
+
+
+def facts() -> dict[str, str]:
+    """Return processor, system and versions."""
+    return {
+        "processor": _processor(),
+        "cores": str(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        ),
+        "load": f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: found for name in PACKAGES if (found := _version(name))},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or "unknown"
+    name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    widest = next((w for w in ("avx512f", "avx2", "asimd") if re.search(rf"\b{w}\b", text)), "")
+    return " ".join(filter(None, (name[1] if name else platform.machine(), widest)))

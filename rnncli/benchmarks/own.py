@@ -1,0 +1,70 @@
+"""A backend of this package, as a benchmark calls it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rnncli import __version__
+from rnncli.backends import backend_named
+from rnncli.operators import evaluate, operator_named
+from rnncli.operators.binding import bind, unbind
+from rnncli.operators.evaluation import compute_named
+from rnncli.subjects.runtime import Prepared, known_settings
+from rnncli.vectors.conversion import attributes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+BACKEND, COMPUTE, BOUND = "backend", "compute", "bound"
+
+
+class Own:
+    """Evaluates the node of a vector's record, each time as `rnncli.evaluate` does.
+
+    Settings are ``backend``, ``compute`` and ``bound``: "1" when the node is to be checked and
+    bound once, so that only the backend is called, as the session of a runtime calls its kernel.
+    Threads are those of RNNCLI_THREADS.
+    """
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+        known_settings(settings, (BACKEND, COMPUTE, BOUND))
+        self._backend, self._compute = settings[BACKEND], settings[COMPUTE]
+        self._is_bound = settings[BOUND] == "1"
+        backend_named(self._backend)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings."""
+        return {"version": __version__, COMPUTE: self._compute}
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Return a call of the node."""
+        record = vector.record
+        whole = partial(
+            evaluate,
+            record["operator"],
+            vector.inputs,
+            attributes=attributes_of(record),
+            outputs=record["outputs"],
+            readings=record["readings"],
+            backend=self._backend,
+            compute=self._compute,
+        )
+        if not self._is_bound:
+            return Prepared(whole, _as_they_are)
+        whole()  # which refuses what the backend cannot do
+        return self._bound(vector)
+
+    def _bound(self, vector: Vector) -> Prepared:
+        record, attributes = vector.record, attributes_of(vector.record)
+        operator, names = operator_named(record["operator"]), record["outputs"]
+        recurrence = bind(operator, attributes, vector.inputs, names, record["readings"])
+        run, mode = backend_named(self._backend).run, compute_named(self._compute)
+        return Prepared(lambda: run(recurrence, mode), partial(unbind, operator, attributes, names))
+
+
+def _as_they_are(outputs: Tensors) -> Tensors:
+    return outputs

@@ -1,0 +1,134 @@
+"""The process of one implementation: prepares one workload, then runs it whenever it is told to.
+
+Asked with RUN and a vector, it answers as the process of any runtime does, and adds what it took;
+asked with TURN, it answers the seconds of one call.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.subjects.messages import Channel, Message
+from rnncli.subjects.runtime import Preparing, Refusal, put
+from rnncli.subjects.worker import RUN, started, vector_of
+from rnncli.vectors.attempt import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
+
+SERVE = "rnncli.benchmarks.stopwatch:serve"
+TURN = "turn"
+# Of the warm-up's calls: some runtimes optimise after the first, others after the second.
+LEAST_CALLS = 3
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests on a socket until its other end is closed."""
+    channel = Channel(socket.socket(fileno=descriptor))
+    with suppress(EOFError):
+        runtime = started(channel)
+        stopwatch = Stopwatch(runtime)
+        while runtime is not None:
+            request = channel.receive()
+            answer = stopwatch.prepared if request.kind == RUN else stopwatch.turn
+            channel.send(answer(request))
+
+
+class Stopwatch:
+    """Times the calls of one prepared workload.
+
+    Args:
+        runtime: what prepares it.
+    """
+
+    def __init__(self, runtime: Preparing) -> None:
+        self._runtime = runtime
+        self._call: Callable[[], Any]
+        self._calls = 1
+        self._seconds = 0.0
+        self._took: dict[str, Any] = {}
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what the runtime says of itself."""
+        return self._runtime.describe()
+
+    def prepared(self, request: Message) -> Message:
+        """Prepare and warm up; the answer is an attempt, with the outputs of one call."""
+        self._seconds = request.fields.pop("seconds")
+        attempt = put(self, vector_of(request))
+        said = {"message": attempt.message, **self._took}
+        return Message(request.number, attempt.status, said, attempt.outputs)
+
+    def run(self, vector: Vector) -> Tensors:
+        """Prepare a vector's model, run it until it is warm, and return its outputs."""
+        if not hasattr(self._runtime, "prepare"):
+            raise Refusal("cannot be timed: it has no method prepare")
+        before = _forget_peak()
+        start = time.perf_counter()
+        prepared = self._runtime.prepare(vector)
+        built = time.perf_counter()
+        prepared.call()
+        first = time.perf_counter()
+        self._call = prepared.call
+        self._calls = self._warm_up()
+        self._took = {
+            "build": built - start,
+            "first": first - built,
+            "memory": None if before is None else max(0, _memory("VmHWM") - before),
+        }
+        return prepared.named(prepared.call())
+
+    def turn(self, request: Message) -> Message:
+        """Time some calls; the first, which only warms the caches, unless it is all there is."""
+        gc.collect()
+        gc.disable()
+        try:
+            if self._calls > 1:
+                self._call()
+            seconds = self._timed(self._calls) / self._calls
+        except Exception as error:  # noqa: BLE001 -- it ran before: whatever it raises now, it fails
+            said = f"fails when it is called again: {error}"
+            return Message(request.number, Status.CRASHED, {"message": said})
+        finally:
+            gc.enable()
+        return Message(request.number, TURN, {"seconds": seconds})
+
+    def _timed(self, calls: int) -> float:
+        call = self._call
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return time.perf_counter() - start
+
+    def _warm_up(self) -> int:
+        """Return how many calls fill a turn."""
+        taken: list[float] = []
+        while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
+            taken.append(self._timed(1))
+        return max(1, int(self._seconds / min(taken)))
+
+
+def _forget_peak() -> int | None:
+    """Return the resident bytes of this process, from now on its peak; None where unknown."""
+    gc.collect()
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        return _memory("VmRSS")
+    except OSError:
+        return None
+
+
+def _memory(name: str) -> int:
+    """Return an entry of /proc/self/status, in bytes; see proc(5)."""
+    text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    found = re.search(rf"^{name}:\s*(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) << 10 if found else 0

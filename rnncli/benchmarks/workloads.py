@@ -1,0 +1,166 @@
+"""What is measured: the built-in workloads, and whatever `rnncli run` takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.benchmarks.cost import Cost, cost_of
+from rnncli.cases.config import Case, parse_config
+from rnncli.errors import Unsupported
+from rnncli.operators import evaluate
+from rnncli.running.target import cases_of, load_target, short_names
+from rnncli.vectors.conversion import with_model
+from rnncli.vectors.vector import Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.formats.format import Tensors
+
+
+class Sizes(NamedTuple):
+    """T steps, B sequences, I inputs, H units."""
+
+    T: int
+    B: int
+    I: int  # noqa: E741 -- the specification's letter
+    H: int
+
+
+WORKLOADS: Mapping[str, Sizes] = {
+    "tiny": Sizes(5, 2, 3, 4),
+    "small": Sizes(32, 4, 32, 64),
+    "medium": Sizes(100, 16, 128, 256),
+    "large": Sizes(128, 64, 512, 512),
+    "long": Sizes(2000, 1, 80, 256),
+    "xl": Sizes(64, 32, 1024, 1024),
+}
+# Type -> its attributes. That form of the GRU is the only one that all runtimes have.
+OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}", "RNN": "{}"}
+# The oldest opset that has a dtype is the one that most runtimes have.
+OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
+
+# Weights as frameworks initialise them: whatever the size, activations neither vanish nor saturate.
+CONFIG = """\
+op: {operator}-{opset}
+sizes: {{seq_length: {T}, batch_size: {B}, input_size: {I}, hidden_size: {H}}}
+dtype: {dtype}
+attributes: {attributes}
+inputs:
+  X: normal
+  W: {{uniform: [-{bound}, {bound}]}}
+  R: {{uniform: [-{bound}, {bound}]}}
+  B: {{uniform: [-{bound}, {bound}]}}
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """One evaluation to be measured.
+
+    Attributes:
+        name: of a row of `WORKLOADS`, or of the target.
+        operator: its type, such as LSTM.
+        description: its sizes and dtype in a line.
+        vector: what implementations are given: a model that holds the weights, and its inputs.
+        exact: its outputs in float64, rounded once.
+        cost: what it cannot do without.
+    """
+
+    name: str
+    operator: str
+    description: str
+    vector: Vector
+    exact: Tensors
+    cost: Cost
+
+
+class Planned(NamedTuple):
+    """A workload whose tensors are not made yet."""
+
+    name: str
+    case: Case
+
+    def workload(self) -> Workload:
+        """Make its tensors, and compute what must come out."""
+        case = self.case
+        exact = evaluate(
+            case.operator,
+            case.inputs,
+            attributes=case.attributes,
+            outputs=case.outputs,
+            readings=case.readings,
+        )
+        letters = zip("TBIH", case.sizes.values(), strict=True)
+        return Workload(
+            name=self.name,
+            operator=case.operator.type,
+            description=f"{', '.join(f'{a} {size}' for a, size in letters)}, {case.dtype.name}",
+            vector=_vector(self.name, case, exact),
+            exact=exact,
+            cost=cost_of(case, exact),
+        )
+
+
+def planned(names: Sequence[str], operators: Iterable[str], dtype: str) -> list[Planned]:
+    """Return the workloads that names stand for: built in, or targets of `rnncli run`.
+
+    Args:
+        names: all built-in ones when empty.
+        operators: types, for the built-in ones.
+        dtype: of the built-in ones.
+
+    Raises:
+        InvalidRequest: a target is wrong.
+        Unsupported: it is not one operator.
+    """
+    found = []
+    for name in names or WORKLOADS:
+        if name in WORKLOADS:
+            found += [Planned(name, built_in(name, each, dtype)) for each in operators]
+        else:
+            cases = cases_of(name)
+            pairs = zip(short_names(cases), cases, strict=True)
+            found += [Planned(short, _case(target)) for short, target in pairs]
+    return found
+
+
+def built_in(name: str, operator: str, dtype: str = "float32") -> Case:
+    """Return a built-in workload as a case."""
+    sizes = WORKLOADS[name]
+    text = CONFIG.format(
+        operator=operator,
+        opset=OPSETS[dtype],
+        dtype=dtype,
+        attributes=OPERATORS[operator],
+        bound=f"{1 / math.sqrt(sizes.H):.6f}",
+        **sizes._asdict(),
+    )
+    return parse_config(text, f"<{name}>")
+
+
+def _case(target: str) -> Case:
+    loaded = load_target(target)
+    if not isinstance(loaded, Case):
+        raise Unsupported(f"{target}: only configs of one operator can be measured")
+    return loaded
+
+
+def _vector(name: str, case: Case, exact: Tensors) -> Vector:
+    record = {
+        "id": name,
+        "operator": case.operator.name,
+        "domain": case.operator.domain,
+        "opset": case.operator.version,
+        "attributes": {key: value for key, value in case.attributes.items() if value is not None},
+        "sizes": dict(case.sizes),
+        "dtype": case.dtype.name,
+        "inputs": list(case.inputs),
+        "outputs": list(case.outputs),
+        "weights": "initializers",
+        "readings": dict(case.readings),
+        "expect": "result",
+    }
+    return with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record))
