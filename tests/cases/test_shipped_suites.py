@@ -107,7 +107,7 @@ def test_ids_can_be_names_of_files(name):
 
 @pytest.mark.parametrize("name", [name for name in SUITES if name != "reject"])
 def test_every_valid_case_runs(name):
-    """Outside edge with finite results that are not all zero; only one has alphas to spare."""
+    """With finite results that are not all zero, but at the edges; only one has alphas to spare."""
     for entry in load(name).entries:
         assert entry.breakage is None
         with warnings.catch_warnings():
@@ -116,14 +116,15 @@ def test_every_valid_case_runs(name):
             outputs = run(entry)
         for values in outputs.values():
             wide = values.astype(np.float64)
-            assert name == "edge" or (np.isfinite(wide).all() and np.any(wide != 0))
+            at_an_edge = name == "edge" or "NaN" in entry.flags
+            assert at_an_edge or (np.isfinite(wide).all() and np.any(wide != 0))
 
 
 # What a reading may change: cases that are about it, and opsets 1 and 3 as a whole.
 BY_READING = {
     "alpha-order": {"core": "_alpha_order"},
     "clip-scope": {"core": "_clip_scope"},
-    "zero-length": {"core": "_zero_length", "openvino": "_zero_length"},
+    "zero-length": {"core": "_zero_length|_narrow_defaults", "openvino": "_zero_length"},
     "threshold-tie": {},
     "recurrence": dict.fromkeys(("core", "smoke", "pairwise"), "_[13]_"),
 }
@@ -181,7 +182,7 @@ def test_core_has_everything_for_every_family():
     for family in FAMILIES:
         of_family = [entry for entry in entries if entry.operator.type == family]
         cases = [entry.case() for entry in of_family]
-        assert 20 <= len(of_family) <= 30
+        assert 40 <= len(of_family) <= 50
         assert {e.dtype for e in of_family} == {"float16", "float32", "float64", "bfloat16"}
         assert {e.weights for e in of_family} == {"inputs", "initializers"}
         assert {case.attributes.get("layout", 0) for case in cases} == {0, 1}
@@ -202,13 +203,13 @@ def test_inputs_are_worth_computing(name):
         case = entry.case()
         sizes, inputs = case.sizes, case.inputs
         assert sizes["input_size"] % 2 == sizes["hidden_size"] % 2 == 1
-        assert sizes["input_size"] != sizes["hidden_size"]
+        assert (sizes["input_size"] == sizes["hidden_size"]) == ("Square" in entry.flags)
         assert sizes["batch_size"] >= 3
         for tensor in ("W", "R", "B"):
             values = inputs.get(tensor, np.arange(9.0)).astype(np.float64)
             assert np.unique(values).size > 0.7 * values.size  # 16-bit types have few numbers
         lengths = inputs.get("sequence_lens")
-        if lengths is not None and not entry.id.endswith("zero_length"):
+        if lengths is not None and "ZeroLength" not in entry.flags:
             assert {1, sizes["seq_length"]} <= {*lengths.tolist()}
             assert lengths[0] < sizes["seq_length"]
             assert len({*lengths.tolist()}) == len(lengths)

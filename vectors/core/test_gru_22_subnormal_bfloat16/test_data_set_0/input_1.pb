@@ -1,0 +1,1 @@
+BWJZ?C”C§C§C·ÂC´C€C/CdCoB«C»C2CËB£CöBC“C¬C*Â™CCCÓÀ£BÄBB^CãÂTCtC²CÙ@ CFCÀÁCzB‚Â*Â\C•BÎBÍÂ

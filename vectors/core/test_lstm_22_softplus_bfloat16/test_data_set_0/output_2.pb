@@ -1,0 +1,1 @@
+BY_cJÎA§B§CC*A@BÍ:C³xA’BŸA¢APC

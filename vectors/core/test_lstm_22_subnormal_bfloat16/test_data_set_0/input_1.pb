@@ -1,0 +1,1 @@
+BWJx÷ÁnC©CPCðBäB‹Â—C¤CñABC²C‹CÂ—C—C½CóÂ¥CQCÔB¦C’C‰C›CA¨C¥CVC BKCC³CÚB»C…C©ÁÔBŸC©CCC†Á²C¥C«C—C;C^CŸBBQCÎBšCŽÂºÁ…C˜ÂeCpB

@@ -1,0 +1,1 @@
+BWJ<´"fBH^–Cês€C¾> CSÕ„CçŽ¸BÌ\°Áê…£CZ¡sÂan9C¶Œ¼BÂnpCZ[¤Cv<žB[{C

@@ -1,0 +1,1 @@
+BWJCCÁBSCC)CùÂìÂPB›C;B¡CzBC…A³Â
