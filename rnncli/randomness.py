@@ -64,7 +64,7 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
     found = np.empty((len(keys), count), np.uint64)
     # Lists, as they are set several times faster than arrays.
     position: dict[str, Any] = {"counter": [skipped // 4, 0, 0, 0]}
-    state = {
+    state: Any = {
         "bit_generator": "Philox",
         "state": position,
         "buffer": [0, 0, 0, 0],

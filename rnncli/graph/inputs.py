@@ -300,7 +300,7 @@ def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, see
 
 
 def _integers(keys: list[int], shape: tuple[int, ...], reading: Purpose) -> Array:
-    (values,) = integers(keys, shape, reading.low, reading.high)
+    values = np.asarray(integers(keys, shape, reading.low, reading.high)[0])
     if reading.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()
         values.flat[0] = reading.high

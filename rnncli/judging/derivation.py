@@ -8,18 +8,19 @@ as three deviations. The tolerance is lambda deviations: a statistical statement
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
+from rnncli.judging.error_model.evaluation import evaluate
 from rnncli.judging.error_model.gru import GRUErrors
 from rnncli.judging.error_model.lstm import LSTMErrors
+from rnncli.judging.error_model.parts import alike, of_directions, part_of
 from rnncli.judging.error_model.recursion import variances_of
 from rnncli.judging.error_model.rnn import RNNErrors
-from rnncli.judging.error_model.trajectory import Trajectory, in_order
+from rnncli.judging.error_model.trajectory import Trajectory, put_back
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = Non
 def derive_all(
     evaluated: Sequence[tuple[Recurrence, Result | None]], profile: Profile
 ) -> list[Result]:
-    """Derive many at once, each with the very bits that `derive` gives.
+    """Derive many at once, stacks among them, each with the very bits that `derive` gives.
 
     Small recurrences of the same kind and sizes are walked through together, as if they were
     directions of one: for those this is several times faster.
@@ -74,7 +75,7 @@ def derive_all(
     groups: dict[Any, list[_Piece]] = {}
     for k, (recurrence, _) in enumerate(evaluated):
         if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
-            for part in _alike(recurrence):
+            for part in alike(recurrence):
                 piece = _Piece(of_directions(recurrence, part), part, k)
                 groups.setdefault(_kind(piece.recurrence), []).append(piece)
     for pieces in groups.values():
@@ -119,7 +120,7 @@ class _Piece(NamedTuple):
 def _with_all_steps(recurrence: Recurrence, golden: Result | None) -> Result:
     if golden is not None and golden.Y is not None:
         return golden
-    return backend_named("numpy").run(replace(recurrence, wants_Y=True), Compute.FLOAT64)
+    return evaluate(replace(recurrence, wants_Y=True))
 
 
 def _nothing(golden: Result) -> Result:
@@ -134,8 +135,8 @@ def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
     return (
         recurrence.cell.name,
         recurrence.dtype.name,
-        recurrence.X.shape,
-        recurrence.W.shape[2],
+        recurrence.X.shape[-3:],
+        recurrence.R.shape[-1],
         *((row.name, row.function, row.alpha, row.beta) for row in recurrence.activations[0]),
         *(tensor is None for tensor in (recurrence.Wb, recurrence.Rb, recurrence.P)),
         recurrence.clip,
@@ -147,11 +148,17 @@ def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
 
 def _chunks(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
     """Cut into groups whose squared derivatives stay within the cache."""
-    T, N, _ = pieces[0].recurrence.X.shape
-    D, _, H, _ = pieces[0].recurrence.W.shape
-    count = max(1, TOGETHER // (D * T * N * H * H))
-    for start in range(0, len(pieces), count):
-        yield pieces[start : start + count]
+    chunk: list[_Piece] = []
+    taken = 0
+    for piece in pieces:
+        D, H = len(piece.recurrence.directions), piece.recurrence.R.shape[-1]
+        size = D * math.prod(piece.recurrence.X.shape[:-1]) * H * H
+        if chunk and taken + size > TOGETHER:
+            yield chunk
+            chunk, taken = [], 0
+        chunk.append(piece)
+        taken += size
+    yield chunk
 
 
 def _fill(
@@ -167,7 +174,7 @@ def _fill(
     with np.errstate(all="ignore"):
         for hostile in (False, True):
             paths = [
-                Trajectory.of(recurrence, goldens[k].Y[:, part], hostile=hostile)  # type: ignore[index]
+                Trajectory.of(recurrence, part_of(goldens[k].Y, part), hostile=hostile)  # type: ignore[arg-type]
                 for recurrence, part, k in pieces
             ]
             variances = variances_of(room(Trajectory.joined(paths), rounding))
@@ -175,10 +182,10 @@ def _fill(
             if np.isfinite(tolerances).all():
                 break
     start = 0
-    for recurrence, part, k in pieces:
-        stop = start + len(recurrence.directions)
-        Y, *last = (found[k].Y[:, part], *(state[part] for state in found[k].last))  # type: ignore[index]
-        _place(recurrence, tolerances[start:stop], Y, last)
+    for (recurrence, part, k), path in zip(pieces, paths, strict=True):
+        stop = start + path.sizes[0]
+        Y, *last = (part_of(values, part) for values in (found[k].Y, *found[k].last))
+        put_back(recurrence, tolerances[start:stop], Y, last)  # type: ignore[arg-type]
         start = stop
 
 
@@ -191,45 +198,3 @@ def _match_what_is_not_finite(golden: Result, tolerance: Result) -> None:
         finite = np.isfinite(wanted)
         if not finite.all():
             values[~finite] = 0
-
-
-def _alike(recurrence: Recurrence) -> Iterator[slice]:
-    """Yield all directions at once where they have the same activations, else one by one."""
-    rows, D = recurrence.activations, len(recurrence.directions)
-    if all(row == rows[0] for row in rows):
-        yield slice(0, D)
-    else:
-        yield from (slice(d, d + 1) for d in range(D))
-
-
-def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
-    """Return the recurrence of some of the directions."""
-    if part == slice(0, len(recurrence.directions)):
-        return recurrence
-    return replace(
-        recurrence,
-        W=recurrence.W[part],
-        R=recurrence.R[part],
-        Wb=_cut(recurrence.Wb, part),
-        Rb=_cut(recurrence.Rb, part),
-        P=_cut(recurrence.P, part),
-        initial=tuple(_cut(state, part) for state in recurrence.initial),
-        directions=recurrence.directions[part],
-        activations=recurrence.activations[part],
-    )
-
-
-def _cut(values: Array | None, part: slice) -> Array | None:
-    return None if values is None else values[part]
-
-
-def _place(recurrence: Recurrence, tolerances: Array, Y: Array, last: list[Array]) -> None:
-    """Write tolerances [D, T + 1, N, S, H] to Y [T, D, N, H] and to the last states."""
-    lengths, T = recurrence.lengths, len(Y)
-    ends = T if lengths is None else lengths
-    for d, direction in enumerate(recurrence.directions):
-        Y[:, d] = in_order(tolerances[d, 1:, :, 0], lengths, direction)
-    if lengths is not None:
-        Y.swapaxes(1, 2)[np.arange(T)[:, None] >= lengths] = 0
-    for k, state in enumerate(last):
-        state[...] = tolerances[:, ends, np.arange(state.shape[1]), k]

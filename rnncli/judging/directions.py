@@ -12,7 +12,7 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.judging.derivation import of_directions
+from rnncli.judging.error_model.parts import of_directions
 from rnncli.judging.error_model.trajectory import Trajectory, in_order
 from rnncli.judging.suspicions import Suspicion
 from rnncli.recurrence.recurrence import Direction

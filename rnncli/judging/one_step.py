@@ -7,7 +7,6 @@ give, so a C that went wrong shows in later steps as well.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,9 @@ import numpy as np
 
 from rnncli.judging.derivation import ROOMS
 from rnncli.judging.error_model.cell_errors import stored
-from rnncli.judging.error_model.gates import clipped_activation
+from rnncli.judging.error_model.evaluation import inputs, parameters
 from rnncli.judging.error_model.recursion import variances_of_steps
-from rnncli.judging.error_model.response import MATH
 from rnncli.numerics import round_to
-from rnncli.recurrence.cells import Parameters
 
 if TYPE_CHECKING:
     from rnncli.judging.error_model.trajectory import Trajectory
@@ -39,7 +36,7 @@ def predicted(path: Trajectory) -> Array:
     with np.errstate(all="ignore"):
         step = path.recurrence.cell.step
         if path.recurrence.cell.states == 1:
-            found = step(_parameters(path), _inputs(path), (path.H[:, :-1],))[0]
+            found = step(parameters(path), inputs(path), (path.H[:, :-1],))[0]
         else:
             found = _lstm_steps(path)[0]
         stored_as = round_to(found, path.recurrence.dtype)
@@ -58,49 +55,14 @@ def _lstm_steps(path: Trajectory) -> tuple[Array, Array]:
     The gates' sums are known for all steps at once, but for the peepholes.
     """
     D, T, N, H = path.sizes
-    p = _parameters(path)
-    sums = _inputs(path) + p.R(path.H[:, :-1])
+    p = parameters(path)
+    sums = inputs(path) + p.R(path.H[:, :-1])
     p = replace(p, R=lambda _: 0.0, P=None if path.P is None else path.P[:, :, 0])
     h, C = np.empty((D, T, N, H)), np.empty((D, T + 1, N, H))
     C[:, 0] = path.C0
     for t in range(T):
         h[:, t], C[:, t + 1] = path.recurrence.cell.step(p, sums[:, :, t], (0.0, C[:, t]))
     return h, C
-
-
-def _parameters(path: Trajectory) -> Parameters:
-    recurrence = path.recurrence
-    functions = {letter: clipped_activation(path, letter) for letter in recurrence.cell.activations}
-    after = recurrence.linear_before_reset and path.Rb is not None
-    return Parameters(
-        R=lambda H, gates=slice(None): _times(H, path.R[gates]),
-        f=functions["f"],
-        g=functions.get("g", functions["f"]),
-        h=functions.get("h", functions["f"]),
-        blend=MATH.blend,
-        P=path.P,
-        Rbh=path.Rb[2] if after else 0,  # type: ignore[index]
-        input_forget=recurrence.input_forget,
-        linear_before_reset=recurrence.linear_before_reset,
-    )
-
-
-def _inputs(path: Trajectory) -> Array:
-    """Return Xt*(W^T) + Wb + Rb of every gate, [G, D, T, N, H]."""
-    found = _times(path.X, path.W)
-    if path.Wb is not None:
-        found += path.Wb
-    if path.Rb is not None:
-        resets_after = path.recurrence.linear_before_reset
-        found[: 2 if resets_after else None] += path.Rb[: 2 if resets_after else None]
-    return found
-
-
-def _times(values: Array, weights: Array) -> Array:
-    """Return values [D, ..., K] times weights [G, D, H, K], [G, D, ..., H]."""
-    D, *rest, K = values.shape
-    found = values.reshape(D, math.prod(rest), K) @ weights.swapaxes(2, 3)
-    return np.asarray(found).reshape(len(weights), D, *rest, weights.shape[2])
 
 
 def step_tolerances(path: Trajectory, profile: Profile) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.judging.derivation import of_directions
+from rnncli.judging.error_model.parts import of_directions
 from rnncli.judging.error_model.trajectory import Trajectory, in_order
 from rnncli.judging.explanation import explanation
 from rnncli.judging.margins import errors_of, problem_of

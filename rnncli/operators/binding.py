@@ -1,4 +1,7 @@
-"""From a node's attributes and inputs to the canonical recurrence, and back to its outputs."""
+"""From a node's attributes and inputs to the canonical recurrence, and back to its outputs.
+
+Inputs may have one more axis in front: those of several nodes that are alike, bound side by side.
+"""
 
 from __future__ import annotations
 
@@ -106,27 +109,30 @@ def _by_role(operator: Operator, inputs: Mapping[str, Array], layout: int) -> di
 
 def _permuted(values: Array, have: tuple[Dim, ...], want: tuple[Dim, ...] | None) -> Array:
     """Reorder dimensions, where the waist has an order for them; a view."""
-    return values if want is None else values.transpose([have.index(dim) for dim in want])
+    if want is None or want == have:
+        return values
+    front = values.ndim - len(have)
+    return values.transpose([*range(front), *(front + have.index(dim) for dim in want)])
 
 
 def _gates(operator: Operator, weights: Array) -> Array:
     """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
-    D, rows, K = weights.shape
+    *front, rows, K = weights.shape
     G = len(operator.gates)
-    return _ordered(operator, weights.reshape(D, G, rows // G, K))
+    return _ordered(operator, weights.reshape(*front, G, rows // G, K), axis=-3)
 
 
-def _ordered(operator: Operator, values: Array) -> Array:
-    """Bring axis 1 from the dialect's order of gates into the cell's."""
+def _ordered(operator: Operator, values: Array, axis: int) -> Array:
+    """Bring an axis from the dialect's order of gates into the cell's."""
     if operator.gates == operator.cell.gates:
         return values
-    return values[:, [operator.gates.index(gate) for gate in operator.cell.gates]]
+    return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
 
 
 def _recurrent(operator: Operator, R: Array, readings: Mapping[str, str]) -> Array:
     """Split R into gates; under `recurrence: literal` the product is with R itself."""
     gates = _gates(operator, R)
-    return gates.swapaxes(2, 3) if readings.get("recurrence") == "literal" else gates
+    return gates.swapaxes(-1, -2) if readings.get("recurrence") == "literal" else gates
 
 
 def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
@@ -134,19 +140,20 @@ def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | 
     if B is None:
         return None, None
     parts = 2 if operator.bias == "split" else 1
+    *front, rows = B.shape
     G = len(operator.gates)
-    split = B.reshape(len(B), parts, G, -1)
-    pieces = [_ordered(operator, split[:, k]) for k in range(parts)]
+    split = B.reshape(*front, parts, G, rows // (parts * G))
+    pieces = [_ordered(operator, split[..., k, :, :], axis=-2) for k in range(parts)]
     return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
 
 
 def _peepholes(P: Array | None) -> Array | None:
-    return None if P is None else P.reshape(len(P), 3, -1)
+    return None if P is None else P.reshape(*P.shape[:-1], 3, P.shape[-1] // 3)
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:
     """Return the lengths as int64, or None when every sequence is as long as X."""
     lengths = tensors.get("lengths")
-    if lengths is None or bool(np.all(lengths == len(tensors["X"]))):
+    if lengths is None or bool(np.all(lengths == tensors["X"].shape[-3])):
         return None
     return lengths.astype(np.int64)

@@ -25,7 +25,8 @@ class Recurrence:
     """One evaluation, in canonical form: time-major, gates in the cell's order.
 
     T steps, N sequences, I inputs, H units, D directions, G gates. Arrays have the tensors' own
-    dtype and may be views; a backend widens what it needs.
+    dtype and may be views; a backend widens what it needs. In a stack of recurrences that are
+    alike, which no backend sees, every array has one more axis in front.
 
     Attributes:
         cell: its equations.

@@ -1,7 +1,11 @@
-"""The states a recurrence runs through, every direction in the order in which it processes them."""
+"""The states a recurrence runs through, every direction in the order in which it processes them.
+
+The directions of a stack of recurrences stand one after the other, as if they were those of one.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,16 +21,50 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence
 
 
-def in_order(values: Array, lengths: Array | None, direction: Direction) -> Array:
-    """Bring steps [T, N, ...] into processing order, padding last; its own inverse."""
+def in_order(values: Array, lengths: Array | None, direction: Direction, front: int = 0) -> Array:
+    """Bring steps [..., T, N, ...] into processing order, padding last; its own inverse.
+
+    Args:
+        values: of every step.
+        lengths: valid steps [..., N]; None means T.
+        direction: which way the steps are processed.
+        front: how many axes stand before T.
+    """
     if direction is Direction.FORWARD:
         return values
     if lengths is None:
-        return values[::-1]
-    T, N = values.shape[:2]
-    steps = np.arange(T)[:, None]
-    turned = np.where(steps < lengths, lengths - 1 - steps, steps)
-    return np.asarray(values[turned, np.arange(N)])
+        return np.flip(values, front)
+    ends = lengths[..., None, :]
+    steps = np.arange(values.shape[front])[:, None]
+    turned = np.where(steps < ends, ends - 1 - steps, steps)
+    index = turned.reshape(*turned.shape, *[1] * (values.ndim - turned.ndim))
+    return np.take_along_axis(values, index, front)
+
+
+def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Sequence[Array]) -> None:
+    """Write what is known of every state of some recurrence to the places of its outputs.
+
+    Args:
+        recurrence: one, or a stack.
+        states: before and after every step [D, T + 1, N, S, H], in processing order.
+        Y: gets what is after each step [..., T, D, N, H], 0 in padding.
+        last: get what is after the last valid step, [..., D, N, H].
+    """
+    lengths, front = recurrence.lengths, recurrence.X.shape[:-3]
+    states = states.reshape(*front, len(recurrence.directions), *states.shape[1:])
+    if Y is not None:
+        for d, direction in enumerate(recurrence.directions):
+            steps = states[..., d, 1:, :, 0, :]
+            Y[..., d, :, :] = in_order(steps, lengths, direction, len(front))
+        if lengths is not None:
+            padding = np.arange(Y.shape[-4])[:, None] >= lengths[..., None, :]
+            Y.swapaxes(-3, -2)[padding] = 0
+    for k, state in enumerate(last):
+        if lengths is None:
+            state[...] = states[..., -1, :, k, :]
+        else:
+            index = lengths[..., None, None, :, None]
+            state[...] = np.take_along_axis(states[..., k, :], index, -3)[..., 0, :, :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,21 +97,36 @@ class Trajectory:
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
-        """Follow the states Y [T, D, N, H] that a backend found, zero in padding."""
-        bias = (slice(None), slice(None), None, None)
-        Wb, Rb = (_gates_first(b) for b in (recurrence.Wb, recurrence.Rb))
-        P = _gates_first(recurrence.P)
+        """Follow the states Y [..., T, D, N, H] that a backend found, zero in padding.
+
+        Args:
+            recurrence: one, or a stack.
+            Y: of all steps.
+            hostile: whether to look out for what is not finite.
+        """
+        path = cls.begun(recurrence, hostile=hostile)
+        _follow(recurrence, Y, path.H)
+        return path
+
+    @classmethod
+    def begun(cls, recurrence: Recurrence, *, hostile: bool) -> Trajectory:
+        """Return what is known before the first step; H holds the initial states only."""
+        T, N, _ = recurrence.X.shape[-3:]
+        D, _, H, _ = recurrence.W.shape[-4:]
+        D *= math.prod(recurrence.X.shape[:-3])
+        states = np.empty((D, T + 1, N, H))
+        states[:, 0] = _initial(recurrence.initial[0], (D, N, H))
         return cls(
             recurrence,
             hostile,
             X=_inputs(recurrence),
-            H=_hidden_states(recurrence, Y),
-            W=recurrence.W.swapaxes(0, 1).astype(np.float64),
-            R=recurrence.R.swapaxes(0, 1).astype(np.float64),
-            Wb=None if Wb is None else Wb[bias],
-            Rb=None if Rb is None else Rb[bias],
-            P=None if P is None else P[bias],
-            C0=_initial_cells(recurrence),
+            H=states,
+            W=_gates_first(recurrence.W),
+            R=_gates_first(recurrence.R),
+            Wb=_broadcast(recurrence.Wb),
+            Rb=_broadcast(recurrence.Rb),
+            P=_broadcast(recurrence.P),
+            C0=_initial(recurrence.initial[-1] if len(recurrence.initial) > 1 else None, (D, N, H)),
         )
 
     @classmethod
@@ -124,34 +177,40 @@ def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
     return np.concatenate(given, axis=1) if given else None
 
 
-def _gates_first(values: Array | None) -> Array | None:
-    return None if values is None else values.swapaxes(0, 1).astype(np.float64)
+def _gates_first(weights: Array) -> Array:
+    """Return weights [..., D, G, H, K] as [G, D, H, K]."""
+    G, H, K = weights.shape[-3:]
+    directions = math.prod(weights.shape[:-3])
+    return weights.reshape(directions, G, H, K).swapaxes(0, 1).astype(np.float64)
+
+
+def _broadcast(values: Array | None) -> Array | None:
+    """Return a row for each gate [..., D, G, H] as [G, D, 1, 1, H]."""
+    return None if values is None else _gates_first(values[..., None, :])[:, :, None]
 
 
 def _inputs(recurrence: Recurrence) -> Array:
+    lengths, front = recurrence.lengths, recurrence.X.shape[:-3]
     X = recurrence.X.astype(np.float64)
-    if recurrence.lengths is not None:
-        steps = np.arange(len(X))[:, None]
-        X = np.where((steps < recurrence.lengths)[:, :, None], X, 0.0)
-    found = np.empty((len(recurrence.directions), *X.shape))
+    T, N, size = X.shape[-3:]
+    if lengths is not None:
+        live = np.arange(T)[:, None] < lengths[..., None, :]
+        X = np.where(live[..., None], X, 0.0)
+    D = len(recurrence.directions)
+    found = np.empty((*front, D, T, N, size))
     for d, direction in enumerate(recurrence.directions):
-        found[d] = in_order(X, recurrence.lengths, direction)
-    return found
+        found[..., d, :, :, :] = in_order(X, lengths, direction, len(front))
+    return found.reshape(math.prod(front) * D, T, N, size)
 
 
-def _initial_cells(recurrence: Recurrence) -> Array:
-    state = recurrence.initial[-1] if recurrence.cell.states > 1 else None
-    if state is None:
-        D, _, H, _ = recurrence.W.shape
-        return np.zeros((D, recurrence.X.shape[1], H))
-    return state.astype(np.float64)
+def _initial(state: Array | None, shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape) if state is None else state.reshape(shape).astype(np.float64)
 
 
-def _hidden_states(recurrence: Recurrence, Y: Array) -> Array:
-    T, D, N, size = Y.shape
-    H = np.empty((D, T + 1, N, size))
-    first = recurrence.initial[0]
-    H[:, 0] = 0.0 if first is None else first
+def _follow(recurrence: Recurrence, Y: Array, H: Array) -> None:
+    """Write the states after every step Y [..., T, D, N, H] to H [D, T + 1, N, H]."""
+    front = Y.shape[:-4]
+    followed = H.reshape(*front, len(recurrence.directions), *H.shape[1:])  # a view
     for d, direction in enumerate(recurrence.directions):
-        H[d, 1:] = in_order(Y[:, d], recurrence.lengths, direction)
-    return H
+        steps = in_order(Y[..., d, :, :], recurrence.lengths, direction, len(front))
+        followed[..., d, 1:, :, :] = steps

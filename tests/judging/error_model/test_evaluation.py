@@ -1,0 +1,97 @@
+"""Evaluating side by side: nothing but several recurrences at once."""
+
+import warnings
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given
+from nodes import nodes
+from recurrences import recurrence_of
+from stacks import ARRAYS, bound, siblings, stacked
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.errors import RnncliWarning
+from rnncli.judging.derivation import derive, derive_all
+from rnncli.judging.error_model.evaluation import evaluate
+from rnncli.profiles import PROFILES
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{RnncliWarning.__module__}.RnncliWarning")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def parts(result):
+    """Return every output of a result that there is."""
+    return [part for part in (result.Y, *result.last) if part is not None]
+
+
+@given(nodes(dtypes=FLOATS))
+@examples(150)
+def test_a_stack_is_bound_as_its_nodes_are(node):
+    """Every array has the nodes' own in a row, whatever layout, gates, biases and readings."""
+    found = siblings(node)
+    alone = [bound(each) for each in found]
+
+    stack = bound(node, stacked(found))
+
+    lengths = [each.lengths for each in alone]
+    for name in ARRAYS:
+        values = getattr(stack, name)
+        if name == "lengths" and any(each is None for each in lengths):
+            continue  # sequences that are all as long as X need none
+        assert (values is None) == (getattr(alone[0], name) is None)
+        for k, each in enumerate(alone):
+            assert values is None or np.array_equal(values[k], getattr(each, name), equal_nan=True)
+
+
+@given(nodes(dtypes=FLOATS))
+@examples(150)
+def test_a_stack_has_the_bits_that_its_recurrences_have_alone(node):
+    """Of the values, and of the tolerances derived from them."""
+    found = siblings(node)
+    stack = bound(node, stacked(found))
+
+    together = evaluate(stack)
+    tolerances = derive_all([(stack, together)], PROFILES["standard"])[0]
+
+    for k, each in enumerate(found):
+        alone = evaluate(bound(each))
+        for values, own in zip(parts(together), parts(alone), strict=True):
+            assert values[k].tobytes() == own.tobytes()
+        tolerance = derive(bound(each), PROFILES["standard"], alone)
+        for values, own in zip(parts(tolerances), parts(tolerance), strict=True):
+            assert values[k].tobytes() == own.tobytes()
+
+
+@given(nodes(dtypes=("float64",)))
+@examples(150)
+def test_it_is_what_the_reference_backend_computes(node):
+    """Within float64's own rounding errors, judged by the derived tolerances."""
+    recurrence = bound(node)
+
+    found = evaluate(recurrence)
+    wanted = backend_named("numpy").run(recurrence, Compute.FLOAT64)
+
+    allowed = parts(derive(recurrence, PROFILES["standard"], found))
+    for got, values, limit in zip(parts(found), parts(wanted), allowed, strict=True):
+        assert got.shape == values.shape
+        same = (got == values) | (np.isnan(got) & np.isnan(values))
+        with np.errstate(invalid="ignore"):
+            assert (same | (np.abs(got - values) <= limit)).all()
+
+
+def test_padding_does_not_reach_the_states():
+    """What stands behind the end of a sequence is in no output, be it NaN."""
+    clean = recurrence_of("LSTM", D=2, lengths=[2, 4, 0])
+    spoilt = recurrence_of("LSTM", D=2, lengths=[2, 4, 0])
+    spoilt.X[2:, 0], spoilt.X[:, 2] = np.nan, np.inf
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(spoilt)
+
+    for got, wanted in zip(parts(found), parts(evaluate(clean)), strict=True):
+        assert np.array_equal(got, wanted)
+    assert not found.Y[2:, :, 0].any()
+    assert not found.last[0][:, 2].any()
