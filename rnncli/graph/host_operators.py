@@ -111,11 +111,14 @@ _ROWS = (
     Row("Unsqueeze", 1, None, "indexing:unsqueeze"),
     Row("OneHot", 9, None, "indexing:one_hot"),
     Row("Unique", 11, None, "indexing:unique"),
+    # The reference looks for zeros in arrays of three numbers.
+    Row("Reshape", 5, None, "indexing:reshape"),
     # The reference picks at most 64 different elements, and places one at a time.
     Row("GatherElements", 11, None, "indexing:gather_elements"),
     Row("GatherND", 11, None, "indexing:gather_nd"),
     Row("Scatter", 9, 10, "indexing:scatter_elements"),
     Row("ScatterElements", 11, None, "indexing:scatter_elements"),
+    Row("ScatterND", 11, None, "indexing:scatter_nd"),
     Row("Col2Im", 18, None, "convolution:col2im"),
     # The reference cannot tell the columns of a matrix without rows.
     Row("Flatten", 1, None, "indexing:flatten"),

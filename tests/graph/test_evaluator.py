@@ -148,7 +148,11 @@ def test_a_value_read_by_a_later_subgraph_is_kept(parse):
 SHADOWED = {
     "an outer value read before": (
         """y = If (c) <
-            then_branch = t () => (p) { q = Neg (x) x = Constant <value = seven> () p = Add (q, x) },
+            then_branch = t () => (p) {
+                q = Neg (x)
+                x = Constant <value = seven> ()
+                p = Add (q, x)
+            },
             else_branch = e () => (x) {}>""",
         {True: 5, False: 2},
     ),

@@ -100,7 +100,8 @@ def conv_transpose(
     along = _spread(X.shape, W.shape[2:], **attributes)
     weights = W.astype(dtype, copy=False).reshape(group, W.shape[0] // group, -1)
     inputs = X.astype(dtype, copy=False).reshape(X.shape[0], group, W.shape[0] // group, -1)
-    spread = np.matmul(weights.transpose(0, 2, 1), inputs)
+    multiply = np.multiply if inputs.shape[2] == 1 else np.matmul  # one channel: nothing to add up
+    spread = multiply(weights.transpose(0, 2, 1), inputs)
     taps = spread.reshape(X.shape[0], group * W.shape[1], *W.shape[2:], *X.shape[2:])
     return rounded(_biased(_gathered(taps, along), B), X)
 
@@ -234,8 +235,8 @@ def _gathered(taps: Array, along: Sequence[Slide]) -> Array:
         shape = [*taps.shape[:2], *taps.shape[3:]]
         shape[axis] = max(slide.span, slide.begin + slide.length)
         total = np.zeros(shape, taps.dtype)
-        for place, tap in zip(slide.taps(axis), np.moveaxis(taps, 2, 0), strict=True):
-            total[place] += tap
+        for tap, place in enumerate(slide.taps(axis)):
+            total[place] += taps[:, :, tap]
         inside = slice(slide.begin, slide.begin + slide.length)
         taps = total[(slice(None),) * axis + (inside,)]
     return taps

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.graph.host import indexing
 from rnncli.graph.host.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered
 
@@ -70,7 +71,7 @@ def clip(x: Array, min: float = -np.inf, max: float = np.inf) -> Array:  # noqa:
 
 def reshape(data: Array, shape: Sequence[int] = ()) -> Array:
     """Reshape to an attribute; 0 keeps a size, -1 takes what is left (opset 1)."""
-    return data.reshape([data.shape[i] if n == 0 else n for i, n in enumerate(shape)])
+    return indexing.reshape(data, np.asarray(shape))
 
 
 def tile(data: Array, tiles: Array, axis: Array) -> Array:

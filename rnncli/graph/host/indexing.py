@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rnncli.numerics import Array
 
@@ -43,16 +43,28 @@ def pad(
     chosen = range(data.ndim) if axes is None else np.ravel(axes).tolist()
     if len(pads) != 2 * len(chosen):
         raise InvalidRequest(f"pads must have {2 * len(chosen)} elements, got {len(pads)}")
-    amounts = np.zeros((data.ndim, 2), np.int64)
-    amounts[list(chosen)] = np.reshape(pads, (2, -1)).T
-    kept = (
-        slice(max(-begin, 0), max(length - max(-end, 0), 0))
-        for (begin, end), length in zip(amounts.tolist(), data.shape, strict=True)
-    )
-    options: dict[str, Any] = {"mode": mode}
-    if mode == "constant" and constant_value is not None and np.size(constant_value):
-        options["constant_values"] = np.asarray(constant_value).astype(data.dtype).item()
-    return np.pad(data[tuple(kept)], np.maximum(amounts, 0), **options)
+    amounts, numbers = [(0, 0)] * data.ndim, np.ravel(pads).tolist()
+    for axis, begin, end in zip(chosen, numbers, numbers[len(chosen) :], strict=False):
+        amounts[axis] = begin, end
+    kept = data[
+        *(
+            slice(max(-begin, 0), max(length - max(-end, 0), 0))
+            for (begin, end), length in zip(amounts, data.shape, strict=True)
+        )
+    ]
+    added = [(max(begin, 0), max(end, 0)) for begin, end in amounts]
+    if mode == "constant":
+        return _surrounded(kept, added, constant_value)
+    return np.pad(kept, added, mode)  # type: ignore[call-overload, no-any-return]
+
+
+def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | None) -> Array:
+    """Lengthen with a number; np.pad takes longer for that than for the tensors of most models."""
+    shape = [begin + n + end for (begin, end), n in zip(added, data.shape, strict=True)]
+    given = value is not None and np.size(value)
+    filled = np.full(shape, np.asarray(value).astype(data.dtype).item() if given else 0, data.dtype)
+    filled[*(slice(b, b + n) for (b, _), n in zip(added, data.shape, strict=True))] = data
+    return filled
 
 
 def pad_2(data: Array, pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> Array:
@@ -67,9 +79,18 @@ def pad_1(
     return pad_2(data, paddings, value, mode)
 
 
-def unsqueeze(data: Array, axes: Iterable[int]) -> Array:
+def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
+    """Reshape; 0 keeps a size unless `allowzero`, -1 takes what is left."""
+    sizes = shape.tolist()
+    if not allowzero:
+        sizes = [data.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
+    return data.reshape(sizes)
+
+
+def unsqueeze(data: Array, axes: Array | Sequence[int]) -> Array:
     """Insert axes of size 1; the numbers are positions in the result, in any order."""
-    return np.expand_dims(data, tuple(int(axis) for axis in np.ravel(np.asarray(axes))))
+    wanted = np.ravel(axes).tolist() if isinstance(axes, np.ndarray) else axes
+    return np.expand_dims(data, tuple(wanted))
 
 
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
@@ -163,6 +184,32 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     places = indices.shape[:-1]
     batch = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
     return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
+
+
+def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
+    """Write slices by their leading coordinates, the counterpart of `gather_nd`.
+
+    Args:
+        data: [D1 ... Dn].
+        indices: [..., k]; of equal ones the last counts.
+        updates: [..., Dk+1 ... Dn].
+        reduction: as in `scatter_elements`.
+
+    Raises:
+        InvalidRequest: the updates have another shape.
+        Unsupported: the reduction is unknown.
+    """
+    if reduction not in ("none", *_REDUCTIONS):
+        raise Unsupported(f"reduction '{reduction}' is not supported")
+    wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
+    if updates.shape != wanted:
+        raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
+    result, place = data.copy(), tuple(np.moveaxis(indices, -1, 0))
+    if reduction == "none":
+        result[place] = updates
+    else:
+        _REDUCTIONS[reduction].at(result, place, updates)
+    return result
 
 
 def _beside(indices: Array, axis: int) -> tuple[slice, ...]:

@@ -34,7 +34,7 @@ def gemm(
 
 
 def _at_least_float32(x: Array) -> Array:
-    narrow = dtype_of(x).is_float and x.dtype.itemsize < 4
+    narrow = x.dtype.itemsize < 4 and dtype_of(x).is_float
     return x.astype(np.float32) if narrow else x
 
 

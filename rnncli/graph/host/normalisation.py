@@ -92,12 +92,15 @@ def batch_normalization(
     """
     if outputs > 1 or not is_test:
         raise Unsupported("training mode is not supported below opset 14")
-    shape = (-1, *(1 for _ in x.shape[2:])) if spatial else x.shape[1:]
+    shape = (-1, *[1] * (x.ndim - 2)) if spatial else x.shape[1:]
     wide_scale, wide_bias, wide_mean, wide_var = (
         widened(v).reshape(shape) for v in (scale, bias, mean, var)
     )
-    factor = wide_scale / np.sqrt(wide_var + epsilon)
-    return rounded((widened(x) - wide_mean) * factor + wide_bias, x)
+    wide = widened(x)
+    wide -= wide_mean
+    wide *= wide_scale / np.sqrt(wide_var + epsilon)
+    wide += wide_bias
+    return rounded(wide, x)
 
 
 def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.lib.stride_tricks import as_strided
 
 from rnncli.errors import InvalidRequest
 
@@ -150,12 +150,13 @@ def padded(x: Array, along: Sequence[Slide], fill: Any) -> Array:
 
 
 def windows(x: Array, along: Sequence[Slide], fill: Any) -> Array:
-    """View the padded tensor as windows: [N, C, *steps, *kernel]."""
-    axes = tuple(range(2, x.ndim))
-    view = sliding_window_view(padded(x, along, fill), [s.extent for s in along], axis=axes)
-    steps = (slice(None, None, s.stride) for s in along)
-    taps = (slice(None, None, s.dilation) for s in along)
-    return view[:, :, *steps, *taps]
+    """View the padded tensor as windows, read-only: [N, C, *steps, *kernel]."""
+    whole = padded(x, along, fill)
+    shape = (*x.shape[:2], *(s.steps for s in along), *(s.kernel for s in along))
+    per_step = (size * s.stride for size, s in zip(whole.strides[2:], along, strict=True))
+    per_tap = (size * s.dilation for size, s in zip(whole.strides[2:], along, strict=True))
+    strides = (*whole.strides[:2], *per_step, *per_tap)
+    return as_strided(whole, shape, strides, writeable=False)
 
 
 def reduce_windows(

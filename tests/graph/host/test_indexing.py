@@ -53,6 +53,15 @@ def test_pad_types(agrees, dtype):
     agrees("Pad", 13, np.ones((2, 2), dtype), np.array([1, 0, 0, 1]))
 
 
+@pytest.mark.parametrize("shape", [(), (0, 2), (3, 0)])
+def test_pad_of_nothing(evaluate, normal, shape):
+    """A number stays one, and what is empty is padded with a constant."""
+    x, pads = normal(*shape), np.ones(2 * len(shape), np.int64)
+    (y,) = evaluate("Pad", 13, x, pads, np.float32(2))
+    assert y.shape == tuple(n + 2 for n in shape)
+    assert (y == (2 if shape else x)).all()
+
+
 def test_pad_rejections(evaluate, normal):
     """The number of pads is checked, and unknown modes are refused."""
     with pytest.raises(InvalidRequest, match="pads must have 4 elements, got 2"):
@@ -156,10 +165,80 @@ def test_gather_nd(agrees, normal, *, data, places, last, batch_dims):
     agrees("GatherND", 13, normal(*data), indices, batch_dims=batch_dims)
 
 
-def test_unknown_reduction(evaluate, normal):
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [
+        (11, {}),
+        (13, {}),
+        (16, {"reduction": "add"}),
+        (18, {"reduction": "mul"}),
+        (18, {"reduction": "min"}),
+        (18, {"reduction": "max"}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("data", "places", "last"),
+    [((7, 8, 3), (50,), 3), ((7, 8, 3), (4, 6), 2), ((7, 8, 3), (5,), 1), ((4, 3), (0,), 1)],
+)
+def test_scatter_nd(agrees, normal, *, opset, attributes, data, places, last):
+    """Slices and elements are replaced, or combined with every update that hits them."""
+    draw = np.random.default_rng(1)
+    indices = np.stack([draw.integers(-n, n, places) for n in data[:last]], axis=-1)
+    if not attributes:
+        every = np.indices(data[:last]).reshape(last, -1).T
+        chosen = draw.permutation(len(every))[: int(np.prod(places))]
+        indices = np.resize(every[chosen], (*np.resize(chosen, places).shape, last))
+    updates = normal(*indices.shape[:-1], *data[last:])
+    agrees("ScatterND", opset, normal(*data), indices, updates, **attributes)
+
+
+def test_scatter_nd_of_equal_indices(evaluate):
+    """The last update counts, as in onnx's reference."""
+    indices, updates = np.array([[1], [1], [0]]), np.float32([5, 6, 7])
+    (y,) = evaluate("ScatterND", 18, np.zeros(3, np.float32), indices, updates)
+    assert y.tolist() == [7, 6, 0]
+
+
+def test_scatter_nd_of_another_shape(evaluate, normal):
+    """Updates are not broadcast."""
+    with pytest.raises(InvalidRequest, match=r"updates must be \[3, 2\], got \[1, 2\]"):
+        evaluate("ScatterND", 18, normal(4, 2), np.array([[0], [1], [2]]), normal(1, 2))
+
+
+@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
+def test_unknown_reduction(evaluate, normal, op_type):
     """A reduction that is not known is refused."""
+    indices = np.zeros((1,) if op_type == "ScatterElements" else (1, 1), np.int64)
     with pytest.raises(Unsupported, match="reduction 'mean'"):
-        evaluate("ScatterElements", 18, normal(2), np.array([0]), normal(1), reduction="mean")
+        evaluate(op_type, 18, normal(2), indices, normal(1), reduction="mean")
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((2, 3, 4), [0, -1]),
+        ((2, 3, 4), [4, 0, 2]),
+        ((2, 3, 4), [-1]),
+        ((1, 1), []),
+        ((0, 3), [0, 3, 1]),
+        ((), [1, 1]),
+    ],
+)
+@pytest.mark.parametrize("opset", [5, 13, 14, 21])
+def test_reshape(agrees, normal, opset, shape, wanted):
+    """0 keeps a size, -1 takes what is left."""
+    agrees("Reshape", max(opset, 7), normal(*shape), np.array(wanted, np.int64))
+
+
+def test_reshape_to_nothing(agrees, normal):
+    """With allowzero 0 means 0."""
+    agrees("Reshape", 14, normal(0, 3), np.array([4, 0]), allowzero=1)
+
+
+def test_reshape_that_keeps_what_is_not_there(evaluate, normal):
+    """There is no third size to keep."""
+    with pytest.raises(IndexError):
+        evaluate("Reshape", 13, normal(2, 3), np.array([2, 3, 0]))
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (0, 3), (3, 0), (2, 0, 4)])
