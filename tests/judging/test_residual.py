@@ -16,7 +16,8 @@ from test_properties import quiet
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.conditioning import conditioning_problem
-from rnncli.judging.derivation import derive, of_directions
+from rnncli.judging.derivation import derive
+from rnncli.judging.error_model.parts import of_directions
 from rnncli.judging.error_model.trajectory import in_order
 from rnncli.judging.judgement import judge
 from rnncli.judging.node import recurrence_of
