@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import AttributeProto
 from onnx.reference.op_run import OpRun
 
 from rnncli.errors import InvalidRequest, Unsupported
@@ -17,38 +18,36 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """A graph attribute of a node, with the outer values it may read, ready to run many times.
+    """A graph attribute of a node, ready to run many times.
 
     Args:
         node: the node.
         evaluator: of the graph, as onnx gives it for the attribute.
-        outer: values around the node by name.
         attribute: the attribute's name.
     """
 
-    def __init__(
-        self,
-        node: onnx.NodeProto,
-        evaluator: Any,
-        outer: Mapping[str, Any] | None,
-        attribute: str = "body",
-    ) -> None:
+    def __init__(self, node: onnx.NodeProto, evaluator: Any, attribute: str) -> None:
         self.graph = next(a.g for a in node.attribute if a.name == attribute)
         self.names = [value.name for value in self.graph.input]
+        self.outputs = len(self.graph.output)
         self._evaluator = evaluator
-        own = {tensor.name for tensor in self.graph.initializer}
-        self._outer = {name: value for name, value in (outer or {}).items() if name not in own}
+        self._own = {tensor.name for tensor in self.graph.initializer}
 
-    def run(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> list[Any]:
+    def run(self, inputs: Sequence[Any], outer: Mapping[str, Any]) -> list[Any]:
         """Run the graph once.
+
+        Args:
+            inputs: of the graph.
+            outer: values around the node by name.
 
         Raises:
             InvalidRequest: the node gives it another number of inputs than it takes.
         """
         if len(inputs) != len(self.names):
             raise InvalidRequest(f"body takes {len(self.names)} inputs, the node has {len(inputs)}")
-        feeds = self._outer | dict(zip(self.names, inputs, strict=True))
-        return list(self._evaluator.run(None, feeds, attributes=attributes))
+        feeds = {name: value for name, value in outer.items() if name not in self._own}
+        feeds.update(zip(self.names, inputs, strict=True))
+        return list(self._evaluator.run(None, feeds))
 
     def stacked(self, number: int, steps: Sequence[Array], axis: int = 0) -> Array:
         """Stack the values that an output had in every step along a new axis.
@@ -79,27 +78,28 @@ class Body:
 class _GraphNode(OpRun):
     """A node that runs graphs, and so sees the values around it."""
 
+    def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
+        super().__init__(onnx_node, run_params)
+        graphs = [a.name for a in onnx_node.attribute if a.type == AttributeProto.GRAPH]
+        self._bodies = {name: Body(onnx_node, getattr(self, name), name) for name in graphs}
+        settings = self.attributes_names_.difference(graphs)
+        self._settings = {name: getattr(self, name) for name in settings}
+
     def need_context(self) -> bool:
         """Ask onnx's evaluator for those values."""
         return True
+
+    def run(self, *inputs: Any, context: Any = None, **_: Any) -> tuple[Any, ...]:
+        """Run the graphs; `context` holds the values around the node by name."""
+        return tuple(self._run(context, *inputs, **self._settings))  # type: ignore[no-untyped-call]
 
 
 class If(_GraphNode):
     """Runs one graph or the other."""
 
-    def _run(
-        self,
-        cond: Array,
-        then_branch: Any,
-        else_branch: Any,
-        context: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        **_: Any,  # the bindings of shape annotations, which are not checked here
-    ) -> tuple[Any, ...]:
-        chosen, branch = (
-            ("then_branch", then_branch) if _truth(cond) else ("else_branch", else_branch)
-        )
-        return tuple(Body(self.onnx_node, branch, context, chosen).run((), attributes))
+    def _run(self, outer: Mapping[str, Any], cond: Array) -> tuple[Any, ...]:
+        branch = self._bodies["then_branch" if _truth(cond) else "else_branch"]
+        return tuple(branch.run((), outer))
 
 
 class Loop(_GraphNode):
@@ -107,25 +107,20 @@ class Loop(_GraphNode):
 
     def _run(
         self,
+        outer: Mapping[str, Any],
         M: Array | None = None,
         cond: Array | None = None,
         *initial: Any,
-        body: Any,
-        context: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        **_: Any,  # as in If
     ) -> tuple[Any, ...]:
         """Carry `initial` through the iterations and stack the further outputs of the body.
 
         Args:
+            outer: values around the node by name.
             M: the most iterations; no limit when absent.
             cond: whether to run the first; yes when absent.
             initial: the values carried.
-            body: evaluator of the graph.
-            context: values around the node.
-            attributes: of the function the node is in.
         """
-        graph = Body(self.onnx_node, body, context)
+        body = self._bodies["body"]
         carried, scanned = list(initial), []
         keep, limit, iteration = (
             cond is None or _truth(cond),
@@ -134,15 +129,15 @@ class Loop(_GraphNode):
         )
         while keep and (limit is None or iteration < limit):
             counters = np.asarray(iteration, np.int64), np.asarray(keep)
-            condition, *results = graph.run([*counters, *carried], attributes)
+            condition, *results = body.run([*counters, *carried], outer)
             keep, carried = _truth(condition), results[: len(initial)]
             scanned.append(results[len(initial) :])
             iteration += 1
         first = 1 + len(initial)
-        numbers = range(first, len(graph.graph.output))
+        numbers = range(first, body.outputs)
         return (
             *carried,
-            *(graph.stacked(n, [step[n - first] for step in scanned]) for n in numbers),
+            *(body.stacked(n, [step[n - first] for step in scanned]) for n in numbers),
         )
 
 
@@ -151,34 +146,29 @@ class Scan(_GraphNode):
 
     def _run(
         self,
+        outer: Mapping[str, Any],
         *inputs: Any,
-        body: Any,
         num_scan_inputs: int,
         scan_input_axes: Sequence[int] | None = None,
         scan_input_directions: Sequence[int] | None = None,
         scan_output_axes: Sequence[int] | None = None,
         scan_output_directions: Sequence[int] | None = None,
-        context: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        **_: Any,  # as in If
     ) -> tuple[Any, ...]:
         """Carry the states through the steps and stack the further outputs of the body.
 
         Args:
+            outer: values around the node by name.
             inputs: states, then the tensors to slice.
-            body: evaluator of the graph.
             num_scan_inputs: how many of the inputs are sliced.
             scan_input_axes: along which axis each; 0 when not given.
             scan_input_directions: 1 for those read from the end.
             scan_output_axes: where each output's new axis stands; 0 when not given.
             scan_output_directions: 1 for those written from the end.
-            context: values around the node.
-            attributes: of the function the node is in.
 
         Raises:
             InvalidRequest: the tensors to slice have different lengths.
         """
-        graph = Body(self.onnx_node, body, context)
+        body = self._bodies["body"]
         count = len(inputs) - num_scan_inputs
         axes = scan_input_axes or [0] * num_scan_inputs
         directions = scan_input_directions or [0] * num_scan_inputs
@@ -186,12 +176,12 @@ class Scan(_GraphNode):
             _directed(np.moveaxis(x, axis, 0), direction)
             for x, axis, direction in zip(inputs[count:], axes, directions, strict=True)
         ]
-        states, scanned = _scanned(graph, list(inputs[:count]), slices, attributes)
-        numbers = range(count, len(graph.graph.output))
+        states, scanned = _scanned(body, list(inputs[:count]), slices, outer)
+        numbers = range(count, body.outputs)
         axes = scan_output_axes or [0] * len(numbers)
         directions = scan_output_directions or [0] * len(numbers)
         outputs = (
-            graph.stacked(n, _directed([step[n - count] for step in scanned], direction), axis)
+            body.stacked(n, _directed([step[n - count] for step in scanned], direction), axis)
             for n, axis, direction in zip(numbers, axes, directions, strict=True)
         )
         return (*states, *outputs)
@@ -202,27 +192,22 @@ class Scan8(_GraphNode):
 
     def _run(
         self,
+        outer: Mapping[str, Any],
         sequence_lens: Array | None,
         *inputs: Array,
-        body: Any,
         num_scan_inputs: int,
         directions: Sequence[int] | None = None,
-        context: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        **_: Any,  # as in If
     ) -> tuple[Any, ...]:
         """Scan every sequence on its own; outputs are zero after the end of a short one.
 
         Args:
+            outer: values around the node by name.
             sequence_lens: [batch]; all are of full length when absent.
             inputs: states [batch, ...], then tensors to slice, [batch, sequence, ...].
-            body: evaluator of the graph.
             num_scan_inputs: how many of the inputs are sliced.
             directions: 1 for those read from the end.
-            context: values around the node.
-            attributes: of the function the node is in.
         """
-        graph = Body(self.onnx_node, body, context)
+        body = self._bodies["body"]
         count = len(inputs) - num_scan_inputs
         longest = inputs[count].shape[1]
         per_sequence = []
@@ -234,18 +219,18 @@ class Scan8(_GraphNode):
                     inputs[count:], directions or [0] * num_scan_inputs, strict=True
                 )
             ]
-            states, scanned = _scanned(graph, [x[b] for x in inputs[:count]], slices, attributes)
-            numbers = range(count, len(graph.graph.output))
-            outputs = (graph.stacked(n, [step[n - count] for step in scanned]) for n in numbers)
+            states, scanned = _scanned(body, [x[b] for x in inputs[:count]], slices, outer)
+            numbers = range(count, body.outputs)
+            outputs = (body.stacked(n, [step[n - count] for step in scanned]) for n in numbers)
             per_sequence.append([*states, *(_lengthened(y, longest) for y in outputs)])
         return tuple(np.stack(values) for values in zip(*per_sequence, strict=True))
 
 
 def _scanned(
-    graph: Body,
+    body: Body,
     states: list[Any],
     slices: Sequence[Array],
-    attributes: Mapping[str, Any] | None,
+    outer: Mapping[str, Any],
 ) -> tuple[list[Any], list[list[Any]]]:
     """Run a body over slices; return the last states and, per step, the further outputs."""
     lengths = {len(x) for x in slices}
@@ -253,7 +238,7 @@ def _scanned(
         raise InvalidRequest(f"scan inputs must have one length, got {sorted(lengths)}")
     scanned = []
     for step in zip(*slices, strict=True):
-        results = graph.run([*states, *map(np.asarray, step)], attributes)
+        results = body.run([*states, *map(np.asarray, step)], outer)
         states = results[: len(states)]
         scanned.append(results[len(states) :])
     return states, scanned
