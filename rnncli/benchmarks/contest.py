@@ -36,6 +36,7 @@ class Terms:
         statistic: what stands for all rounds.
         compute: of our backends, "float64" or "native".
         bound: whether our backends are timed alone.
+        nodes: whether the nodes of models are timed as well.
     """
 
     threads: int = 1
@@ -45,6 +46,7 @@ class Terms:
     statistic: str = "median"
     compute: str = "native"
     bound: bool = False
+    nodes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +96,8 @@ def contests(plan: Plan, done: Callable[[int, str], None]) -> Iterator[Contest]:
 
 
 def _measured(meter: IsolatedProcess, workload: Workload, terms: Terms) -> Limits:
-    narrow = workload.vector.record["dtype"] != "float64" and terms.compute == "native"
-    fields = {"dtype": "float32" if narrow else "float64", "threads": terms.threads}
+    is_double = workload.vector.record.get("dtype") == "float64" or terms.compute != "native"
+    fields = {"dtype": "float64" if is_double else "float32", "threads": terms.threads}
     answer = meter.exchange(Message(0, machine.MEASURE, fields), time.monotonic() + terms.timeout)
     return Limits(**answer.fields)
 
@@ -122,6 +124,9 @@ def _contest(
             for racer in racers:
                 racer.turn()
                 done(1, f"{workload.name} {workload.operator} {racer.measured.implementation}")
+        if terms.nodes and workload.is_model:
+            for racer in racers:
+                racer.look_inside()
     return tuple(racer.measured for racer in racers)
 
 
@@ -180,6 +185,16 @@ class Racer:
         answer = self._answer(Message(self._next(), stopwatch.TURN))
         if answer.kind == stopwatch.TURN:
             self.measured.seconds.append(answer.fields["seconds"])
+        else:
+            self._fail(answer.kind, str(answer.fields.get("message")))
+
+    def look_inside(self) -> None:
+        """Ask what the nodes take, by operator, unless it has failed."""
+        if self.measured.status != RAN:
+            return
+        answer = self._answer(Message(self._next(), stopwatch.NODES))
+        if answer.kind == stopwatch.NODES:
+            self.measured.nodes = answer.fields["seconds"]
         else:
             self._fail(answer.kind, str(answer.fields.get("message")))
 

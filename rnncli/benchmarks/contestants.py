@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 OWN = "rnncli.benchmarks.own:Own"
 TORCH = "torch"
-TORCH_LAYER = "rnncli.benchmarks.torch_layer:TorchLayer"
+# Where a benchmark has its own of a runtime.
+PLACES: Mapping[str, str] = {
+    TORCH: "rnncli.benchmarks.torch_layer:TorchLayer",
+    "onnxruntime": "rnncli.benchmarks.profiled:ProfiledOnnxRuntime",
+}
 # Compared with unless others are named; the first that is installed is what ratios refer to.
 USUAL = ("onnxruntime", "openvino", TORCH)
 USUAL_BACKENDS = ("numpy", "numba")
@@ -70,7 +74,7 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
 def _runtime(name: str) -> tuple[str, str]:
     """Return where a runtime is, and what is missing of it or ""."""
     if name == TORCH:
-        return TORCH_LAYER, "" if find_spec(TORCH) else "install it with: pip install torch"
+        return PLACES[TORCH], "" if find_spec(TORCH) else "install it with: pip install torch"
     rows = known_subjects()
     if name not in rows:
         known = runtime_names()
@@ -79,7 +83,7 @@ def _runtime(name: str) -> tuple[str, str]:
         )
     row = rows[name]
     hint = f"install it with: pip install 'rnncli[{row.extra}]'"
-    return row.where, "" if not row.package or find_spec(row.package) else hint
+    return PLACES.get(name, row.where), "" if not row.package or find_spec(row.package) else hint
 
 
 def backends(names: Sequence[str] | None, compute: str, *, bound: bool) -> list[Contestant]:

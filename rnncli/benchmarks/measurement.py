@@ -40,6 +40,7 @@ class Measurement:
         memory: bytes that its process grew by at most while it prepared and ran; None where the
             system does not tell.
         error: the largest absolute difference to float64, of all outputs; None where none ran.
+        nodes: seconds of a model's nodes in one run, by operator; None where nobody can tell.
     """
 
     workload: str
@@ -54,6 +55,7 @@ class Measurement:
     first: float | None = None
     memory: int | None = None
     error: float | None = None
+    nodes: dict[str, float] | None = None
 
     def time(self, statistic: str) -> float | None:
         """Return the seconds that stand for all rounds; None when it did not run."""
@@ -129,4 +131,5 @@ class Contest:
             "build_seconds": measured.build,
             "first_seconds": measured.first,
             "rounds": measured.seconds,
+            "nodes": measured.nodes,
         }

@@ -5,8 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from onnx import ModelProto
+
 from rnncli import __version__
 from rnncli.backends import backend_named
+from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.loading import model_from
+from rnncli.graph.node_times import node_seconds
 from rnncli.operators import evaluate, operator_named
 from rnncli.operators.binding import bind, unbind
 from rnncli.operators.evaluation import compute_named
@@ -23,7 +28,7 @@ BACKEND, COMPUTE, BOUND = "backend", "compute", "bound"
 
 
 class Own:
-    """Evaluates the node of a vector's record, each time as `rnncli.evaluate` does.
+    """Evaluates the node of a vector's record as `rnncli.evaluate` does, or its whole model.
 
     Settings are ``backend``, ``compute`` and ``bound``: "1" when the node is to be checked and
     bound once, so that only the backend is called, as the session of a runtime calls its kernel.
@@ -38,11 +43,13 @@ class Own:
 
     def describe(self) -> Mapping[str, str]:
         """Return version and settings."""
-        return {"version": __version__, COMPUTE: self._compute}
+        return {"version": f"rnncli {__version__}", COMPUTE: self._compute}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Return a call of the node."""
+        """Return a call of the node, or of the model where the record tells of no node."""
         record = vector.record
+        if "operator" not in record:
+            return self._model(vector)
         whole = partial(
             evaluate,
             record["operator"],
@@ -57,6 +64,22 @@ class Own:
             return Prepared(whole, _as_they_are)
         whole()  # which refuses what the backend cannot do
         return self._bound(vector)
+
+    def _model(self, vector: Vector) -> Prepared:
+        model = model_from(ModelProto.FromString(vector.model))
+        evaluator = prepare(model, backend=self._backend, compute=self._compute)
+        names = evaluator.output_names
+        return Prepared(
+            partial(run, evaluator, vector.inputs),
+            lambda outputs: dict(zip(names, outputs, strict=True)),
+        )
+
+    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
+        """Return what the nodes of each operator of a model take in one run."""
+        model = model_from(ModelProto.FromString(vector.model))
+        return node_seconds(
+            model, vector.inputs, runs, backend=self._backend, compute=self._compute
+        )
 
     def _bound(self, vector: Vector) -> Prepared:
         record, attributes = vector.record, attributes_of(vector.record)

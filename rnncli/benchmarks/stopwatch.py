@@ -1,7 +1,8 @@
 """The process of one implementation: prepares one workload, then runs it whenever it is told to.
 
 Asked with RUN and a vector, it answers as the process of any runtime does, and adds what it took;
-asked with TURN, it answers the seconds of one call.
+asked with TURN, it answers the seconds of one call; with NODES, those of the nodes by operator, if
+the runtime can tell.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
 SERVE = "rnncli.benchmarks.stopwatch:serve"
-TURN = "turn"
+TURN, NODES = "turn", "nodes"
 # Of the warm-up's calls: some runtimes optimise after the first, others after the second.
 LEAST_CALLS = 3
 
@@ -38,9 +39,7 @@ def serve(descriptor: int) -> None:
         runtime = started(channel)
         stopwatch = Stopwatch(runtime)
         while runtime is not None:
-            request = channel.receive()
-            answer = stopwatch.prepared if request.kind == RUN else stopwatch.turn
-            channel.send(answer(request))
+            channel.send(stopwatch.answer(channel.receive()))
 
 
 class Stopwatch:
@@ -52,6 +51,7 @@ class Stopwatch:
 
     def __init__(self, runtime: Preparing) -> None:
         self._runtime = runtime
+        self._vector: Vector
         self._call: Callable[[], Any]
         self._calls = 1
         self._seconds = 0.0
@@ -61,7 +61,16 @@ class Stopwatch:
         """Return what the runtime says of itself."""
         return self._runtime.describe()
 
-    def prepared(self, request: Message) -> Message:
+    def answer(self, request: Message) -> Message:
+        """Do what is asked for; what a runtime raises that ran before is a crash."""
+        answers = {RUN: self._prepared, TURN: self._turn, NODES: self._nodes}
+        try:
+            return answers[request.kind](request)
+        except Exception as error:  # noqa: BLE001 -- whatever a runtime raises
+            said = f"fails when it is called again: {error}"
+            return Message(request.number, Status.CRASHED, {"message": said})
+
+    def _prepared(self, request: Message) -> Message:
         """Prepare and warm up; the answer is an attempt, with the outputs of one call."""
         self._seconds = request.fields.pop("seconds")
         attempt = put(self, vector_of(request))
@@ -73,6 +82,7 @@ class Stopwatch:
         if not hasattr(self._runtime, "prepare"):
             raise Refusal("cannot be timed: it has no method prepare")
         before = _forget_peak()
+        self._vector = vector
         start = time.perf_counter()
         prepared = self._runtime.prepare(vector)
         built = time.perf_counter()
@@ -87,7 +97,7 @@ class Stopwatch:
         }
         return prepared.named(prepared.call())
 
-    def turn(self, request: Message) -> Message:
+    def _turn(self, request: Message) -> Message:
         """Time some calls; the first, which only warms the caches, unless it is all there is."""
         gc.collect()
         gc.disable()
@@ -95,12 +105,15 @@ class Stopwatch:
             if self._calls > 1:
                 self._call()
             seconds = self._timed(self._calls) / self._calls
-        except Exception as error:  # noqa: BLE001 -- it ran before: whatever it raises now, it fails
-            said = f"fails when it is called again: {error}"
-            return Message(request.number, Status.CRASHED, {"message": said})
         finally:
             gc.enable()
         return Message(request.number, TURN, {"seconds": seconds})
+
+    def _nodes(self, request: Message) -> Message:
+        tell = getattr(self._runtime, "node_seconds", None)
+        runs = max(LEAST_CALLS, self._calls)
+        found = tell(self._vector, runs) if tell else None
+        return Message(request.number, NODES, {"seconds": found})
 
     def _timed(self, calls: int) -> float:
         call = self._call

@@ -66,6 +66,9 @@ class TorchLayer:
 
 def _unknown(vector: Vector) -> Iterator[str]:
     """Yield what its layers do not know of a node."""
+    if "operator" not in vector.record:
+        yield "has layers, and runs no models"
+        return
     operator = operator_named(vector.record["operator"])
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"

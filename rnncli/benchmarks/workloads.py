@@ -6,10 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.benchmarks.cost import Cost, cost_of
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from rnncli.benchmarks.cost import UNKNOWN, Cost, cost_of
 from rnncli.cases.config import Case, parse_config
 from rnncli.errors import Unsupported
-from rnncli.operators import evaluate
+from rnncli.graph.model import Model, all_bodies
+from rnncli.graph.tensors import tensor_values
+from rnncli.judging.tolerance import Tolerance
+from rnncli.running.execution import execute
+from rnncli.running.request import Request, Run
 from rnncli.running.target import cases_of, load_target, short_names
 from rnncli.vectors.conversion import with_model
 from rnncli.vectors.vector import Answers, Vector
@@ -42,6 +49,8 @@ OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}",
 # The oldest opset that has a dtype is the one that most runtimes have.
 OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
 
+MODEL = "model"
+
 # Weights as frameworks initialise them: whatever the size, activations neither vanish nor saturate.
 CONFIG = """\
 op: {operator}-{opset}
@@ -62,7 +71,7 @@ class Workload:
 
     Attributes:
         name: of a row of `WORKLOADS`, or of the target.
-        operator: its type, such as LSTM.
+        operator: its type, such as LSTM, or "model".
         description: its sizes and dtype in a line.
         vector: what implementations are given: a model that holds the weights, and its inputs.
         exact: its outputs in float64, rounded once.
@@ -76,54 +85,66 @@ class Workload:
     exact: Tensors
     cost: Cost
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, not one operator."""
+        return self.operator == MODEL
+
 
 class Planned(NamedTuple):
-    """A workload whose tensors are not made yet."""
+    """A workload whose tensors are not made yet.
+
+    Attributes:
+        name: of the workload.
+        loaded: the operator or the model.
+        request: what `rnncli run` would be asked for.
+    """
 
     name: str
-    case: Case
+    loaded: Case | Model
+    request: Request
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, not one operator."""
+        return isinstance(self.loaded, Model)
 
     def workload(self) -> Workload:
-        """Make its tensors, and compute what must come out."""
-        case = self.case
-        exact = evaluate(
-            case.operator,
-            case.inputs,
-            attributes=case.attributes,
-            outputs=case.outputs,
-            readings=case.readings,
-        )
-        letters = zip("TBIH", case.sizes.values(), strict=True)
-        return Workload(
-            name=self.name,
-            operator=case.operator.type,
-            description=f"{', '.join(f'{a} {size}' for a, size in letters)}, {case.dtype.name}",
-            vector=_vector(self.name, case, exact),
-            exact=exact,
-            cost=cost_of(case, exact),
-        )
+        """Make its tensors, and compute what must come out.
+
+        Raises:
+            RnncliError: it cannot be evaluated.
+        """
+        run = next(execute(self.loaded, self.request))
+        loaded = self.loaded
+        if isinstance(loaded, Case):
+            return of_operator(self.name, loaded, run.outputs)
+        return of_model(self.name, loaded, run)
 
 
-def planned(names: Sequence[str], operators: Iterable[str], dtype: str) -> list[Planned]:
+def planned(
+    names: Sequence[str], operators: Iterable[str], dtype: str, dims: Mapping[str, int]
+) -> list[Planned]:
     """Return the workloads that names stand for: built in, or targets of `rnncli run`.
 
     Args:
         names: all built-in ones when empty.
         operators: types, for the built-in ones.
         dtype: of the built-in ones.
+        dims: sizes of the models' symbolic dimensions.
 
     Raises:
         InvalidRequest: a target is wrong.
-        Unsupported: it is not one operator.
     """
+    request = Request(tolerance=Tolerance(), dims=dims)
     found = []
     for name in names or WORKLOADS:
         if name in WORKLOADS:
-            found += [Planned(name, built_in(name, each, dtype)) for each in operators]
+            found += [Planned(name, built_in(name, each, dtype), request) for each in operators]
         else:
             cases = cases_of(name)
             pairs = zip(short_names(cases), cases, strict=True)
-            found += [Planned(short, _case(target)) for short, target in pairs]
+            found += [Planned(short, load_target(target), request) for short, target in pairs]
     return found
 
 
@@ -141,14 +162,8 @@ def built_in(name: str, operator: str, dtype: str = "float32") -> Case:
     return parse_config(text, f"<{name}>")
 
 
-def _case(target: str) -> Case:
-    loaded = load_target(target)
-    if not isinstance(loaded, Case):
-        raise Unsupported(f"{target}: only configs of one operator can be measured")
-    return loaded
-
-
-def _vector(name: str, case: Case, exact: Tensors) -> Vector:
+def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
+    """Return a node of its own as a workload; the model that runtimes get holds its weights."""
     record = {
         "id": name,
         "operator": case.operator.name,
@@ -163,4 +178,50 @@ def _vector(name: str, case: Case, exact: Tensors) -> Vector:
         "readings": dict(case.readings),
         "expect": "result",
     }
-    return with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record))
+    letters = zip("TBIH", case.sizes.values(), strict=True)
+    return Workload(
+        name=name,
+        operator=case.operator.type,
+        description=f"{', '.join(f'{a} {size}' for a, size in letters)}, {case.dtype.name}",
+        vector=with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record)),
+        exact=exact,
+        cost=cost_of(case, exact),
+    )
+
+
+def of_model(name: str, model: Model, run: Run) -> Workload:
+    """Return a whole model as a workload.
+
+    Raises:
+        Unsupported: an input or output is no tensor of numbers.
+    """
+    for tensor, values in (*run.inputs.items(), *run.outputs.items()):
+        if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU":
+            raise Unsupported(f"{model.name}: '{tensor}' is no tensor of numbers")
+    serialized = whole_model(model).SerializeToString()
+    record = {"id": name, "outputs": list(run.outputs)}
+    shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
+    return Workload(
+        name=name,
+        operator="model",
+        description=", ".join(shapes),
+        vector=Vector(name, serialized, run.inputs, (), Answers(run.outputs), {}, record),
+        exact=run.outputs,
+        cost=UNKNOWN,
+    )
+
+
+def whole_model(model: Model) -> ModelProto:
+    """Return a copy of a model that holds its external data, for runtimes get no files.
+
+    Raises:
+        InvalidRequest: external data is missing or damaged.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    tensors = (t for body in all_bodies(proto) for t in getattr(body, "initializer", ()))
+    for tensor in tensors:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            values = tensor_values(tensor, model.folder)
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    return proto

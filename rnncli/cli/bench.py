@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rnncli.cli.options import PathOrName, json_option
+from rnncli.cli.options import PathOrName, dim_option, json_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -132,6 +132,7 @@ class BenchCommand(click.Command):
     show_default=True,
     help="Of the built-in workloads.",
 )
+@dim_option
 @click.option(
     "--compute",
     type=click.Choice(["float64", "native"]),
@@ -167,6 +168,11 @@ class BenchCommand(click.Command):
     " call is what `rnncli.evaluate` does.",
 )
 @click.option(
+    "--nodes",
+    is_flag=True,
+    help="Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
@@ -196,21 +202,23 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
     WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; all of them
     unless named. Their GRU has linear_before_reset 1, the only form that PyTorch knows. TARGET is a
-    config or suite that `rnncli run` takes. `generation` measures `rnncli generate` and has options
+    config, suite or model that `rnncli run` takes; a model runs on its first test data set or on
+    generated inputs. `generation` measures `rnncli generate` and has options
     of its own: rnncli bench generation --help.
 
-    Our backends and the runtimes run in processes of their own. They take turns, so that what else the machine
-    does hits all alike. Loading, compiling and warming up come before; call overhead counts.
-    Speed is the time of the first runtime, divided. GFLOP/s and GB/s are held against what NumPy's
-    BLAS and plain copying reach in a process beside them; bytes are those of inputs and outputs,
-    and of the recurrent weights again in every step. The error is the largest absolute difference
-    to float64. Memory is what a process grew by while it loaded and ran.
+    Our backends and the runtimes run in processes of their own, in turns, so that what else the
+    machine does hits all alike. Loading, compiling and warming up come before; call overhead
+    counts. Speed is the time of the first runtime, divided. GFLOP/s and GB/s are held against what
+    NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs and
+    outputs, and of the recurrent weights again in every step. The error is the largest absolute
+    difference to float64. Memory is what a process grew by while it loaded and ran.
 
     \b
     rnncli bench medium large --op LSTM
     rnncli bench tiny --vs onnxruntime --backend numpy --bound --rounds 50
     rnncli bench --threads 2 --by fastest -o after.json --against before.json --max-slowdown 5
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
+    rnncli bench model.onnx --dim batch=4 --nodes
     """
     from rnncli.benchmarks.contest import contests
     from rnncli.benchmarks.environment import facts, notes
@@ -244,8 +252,11 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> Plan:
     own = backends(options.pop("own"), options["compute"], bound=bound)
     if not (rivals or own):
         raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
+    workloads = planned(targets, *(options.pop(n) for n in ("operators", "dtype", "dims")))
+    if options["nodes"] and not any(each.is_model for each in workloads):
+        raise click.UsageError("--nodes is for models, and none is named")
     return Plan(
-        workloads=planned(targets, options.pop("operators"), options.pop("dtype")),
+        workloads=workloads,
         contestants=(*rivals, *own),
         terms=Terms(bound=bound, **options),
         notes=tuple(f"{name} is not measured: {reason}" for name, reason in missing.items()),

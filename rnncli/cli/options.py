@@ -253,6 +253,16 @@ def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[
     return dict(pair.convert(part, None, None) for value in values for part in value.split(","))
 
 
+dim_option = click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    callback=_dims,
+    metavar="NAME=SIZE[,...]",
+    help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
+)
+
+
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what a model is run on: inputs given, generated, or of one test data set."""
     options = (
@@ -279,14 +289,7 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="The shape of a model's generated input.",
         ),
-        click.option(
-            "--dim",
-            "dims",
-            multiple=True,
-            callback=_dims,
-            metavar="NAME=SIZE[,...]",
-            help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
-        ),
+        dim_option,
         click.option(
             "--data-set", type=click.IntRange(0), help="Run only this test data set of a model."
         ),

@@ -11,14 +11,15 @@ import click
 from rnncli.benchmarks.store import Change, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.formats.atomic import atomic_file
+from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
 from rnncli.reports.progress import progress_bar
 from rnncli.reports.tables import (
-    draw_table,
     is_drawn,
     jsonable,
     print_json_line,
     print_records,
     print_row,
+    print_table,
 )
 
 if TYPE_CHECKING:
@@ -38,21 +39,6 @@ CHANGES = (
     *("workload", "operator", "implementation"),
     *("ratio before", "ratio now", "percent longer"),
 )
-DRAWN = (
-    "time",
-    "quartiles",
-    "speed",
-    "",
-    "GFLOP/s",
-    "peak",
-    "GB/s",
-    "memory speed",
-    "error",
-    "MiB",
-)
-BAR = 16
-EIGHTHS = " ▏▎▍▌▋▊▉"
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 class ContestPrinter:
@@ -89,16 +75,18 @@ class ContestPrinter:
             if self.as_json:
                 self._print_json(records, contest.limits)
             elif is_drawn():
-                draw(contest, records)
+                self._draw(contest.workload.description, records)
             else:
                 for record in records:
                     print_row([record[name] for name in COLUMNS])
             sys.stdout.flush()
-            for record in records:
-                if record["message"]:
-                    where = f"{record['workload']} {record['operator']}"
-                    said = f"{record['implementation']} {record['status']}: {record['message']}"
-                    click.echo(f"{where}: {said}", err=True)
+            _say_failures(records)
+
+    def _draw(self, description: str, records: Sequence[Mapping[str, Any]]) -> None:
+        first = records[0]
+        draw_contest(f"{first['workload']} {first['operator']}  {description}", records)
+        if told := _told(records):
+            draw_nodes(told)
 
     def _print_json(self, records: Sequence[Mapping[str, Any]], limits: Limits) -> None:
         for record in records:
@@ -107,9 +95,14 @@ class ContestPrinter:
             )
 
     def close(self, notes: Sequence[str]) -> None:
-        """Say what measurements depend on besides the code."""
-        if not self.as_json:
-            click.echo(", ".join(f"{k} {v}" for k, v in self.facts.items()), err=True)
+        """Show what all contests have in common, and what they depend on besides the code."""
+        if is_drawn() and not self.as_json and len({r["workload"] for r in self.records}) > 1:
+            draw_means(self.records)
+        elif not (is_drawn() or self.as_json):
+            _print_nodes(self.records)
+        versions = {record["implementation"]: record["version"] for record in self.records}
+        for facts in (self.facts, versions):
+            click.echo(", ".join(f"{name}: {each}" for name, each in facts.items()), err=True)
         for note in notes:
             click.echo(f"note: {note}", err=True)
 
@@ -124,62 +117,28 @@ class ContestPrinter:
             temporary.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", "utf-8")
 
 
-def draw(contest: Contest, records: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the table of one contest."""
-    fastest = max((record["ratio"] or 0 for record in records), default=0)
-    rows = [(record["implementation"], *_cells(record, fastest)) for record in records]
-    workload = contest.workload
-    title = f"{workload.name} {workload.operator}  {workload.description}"
-    columns = ("", *DRAWN)
-    widths = [max(len(row[k]) for row in rows) for k in range(len(columns))]
-    aligned = [
-        (row[0], *(_aligned(cell, k, widths) for k, cell in enumerate(row) if k)) for row in rows
+def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
+    return {record["implementation"]: record["nodes"] for record in records if record["nodes"]}
+
+
+def _say_failures(records: Sequence[Mapping[str, Any]]) -> None:
+    for record in records:
+        if record["message"]:
+            where = f"{record['workload']} {record['operator']}: {record['implementation']}"
+            click.echo(f"{where} {record['status']}: {record['message']}", err=True)
+
+
+def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print what nodes take as a second table, below an empty line."""
+    rows = [
+        (record["workload"], name, operator, seconds)
+        for record in records
+        for name, nodes in _told([record]).items()
+        for operator, seconds in nodes.items()
     ]
-    draw_table(columns, aligned, title)
-
-
-def _aligned(cell: str, column: int, widths: Sequence[int]) -> str:
-    return cell if DRAWN[column - 1] == "" else cell.rjust(widths[column])
-
-
-def _cells(record: Mapping[str, Any], fastest: float) -> tuple[str, ...]:
-    if record["seconds"] is None:
-        return (record["status"], *[""] * (len(DRAWN) - 1))
-    ratio = record["ratio"]
-    return (
-        duration(record["seconds"]),
-        _range(record["lower_quartile"], record["upper_quartile"]),
-        _written(ratio, ".2f"),
-        bar(ratio / fastest) if ratio else "",
-        _written(record["gflops"], ".3g"),
-        _written(record["of_peak"], ".0%"),
-        _written(record["gbytes"], ".3g"),
-        _written(record["of_bandwidth"], ".0%"),
-        _written(record["error"], ".1e"),
-        _written(record["memory"] and record["memory"] / (1 << 20), ".1f"),
-    )
-
-
-def _written(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
-
-
-def duration(seconds: float) -> str:
-    """Write a time with three digits and a unit."""
-    size, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
-    return f"{seconds / size:.3g} {unit}"
-
-
-def _range(low: float, high: float) -> str:
-    """Write two times, the unit once where it is the same."""
-    (a, unit), (b, other) = duration(low).split(), duration(high).split()
-    return f"{a} - {b} {other}" if unit == other else f"{a} {unit} - {b} {other}"
-
-
-def bar(share: float) -> str:
-    """Draw a share of the longest bar, in eighths of a character."""
-    whole, rest = divmod(round(8 * BAR * share), 8)
-    return "█" * whole + EIGHTHS[rest].strip()
+    if rows:
+        click.echo()
+        print_table(("workload", "implementation", "operator", "seconds"), rows)
 
 
 def show_changes(
@@ -206,6 +165,8 @@ def show_changes(
     found = changes(stored, records)
     if not found:
         raise NothingSelected("--against: nothing in the file was measured in this run")
+    if not (is_drawn() or as_json):
+        click.echo()
     print_records(CHANGES, [_change(each) for each in found], as_json=as_json)
     slower = [each for each in found if most is not None and each.is_own and each.exceeds(most)]
     for each in slower:

@@ -53,14 +53,18 @@ class OnnxRuntime:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Make a session."""
-        session: Any = onnxruntime.InferenceSession(
-            vector.model, self._options, providers=[self._settings[PROVIDER]]
-        )
+        session = self.session(vector)
         names = [output.name for output in session.get_outputs()]
         fed = vector.fed
         return Prepared(
             lambda: session.run(names, fed),
             lambda outputs: dict(zip(names, outputs, strict=True)),
+        )
+
+    def session(self, vector: Vector) -> Any:
+        """Load a vector's model."""
+        return onnxruntime.InferenceSession(
+            vector.model, self._options, providers=[self._settings[PROVIDER]]
         )
 
     def run(self, vector: Vector) -> Tensors:
