@@ -27,12 +27,13 @@ from rnncli.graph.limits import may_be_giant, refuse_giant
 from rnncli.graph.model import captured_names, defined_names, display_name, subgraphs, walk
 from rnncli.graph.observation import Watch
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
-from rnncli.graph.refusals import check_against_schema, place, placed, refuse_unknown
+from rnncli.graph.refusals import check_against_schema, placed, refuse_unknown
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from onnx import GraphProto, NodeProto
     from onnx.reference.op_run import OpRun
@@ -124,6 +125,8 @@ def _refuse_other_than_tensors(model: Model) -> None:
 
 
 def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
+    if not readings:
+        return
     rows = (operator_for(s.node.domain, s.node.op_type, s.version) for s in walk(model))
     honoured = {name for row in rows if row for name in row.readings}
     for name in readings:
@@ -183,7 +186,6 @@ class Evaluator(ReferenceEvaluator):
     def _step(self, node: NodeProto, index: int) -> Step:
         name = display_name(node, index)
         path = (*self._path, name)
-        where = place(self._library.model.name, path, node, self.opsets)
         branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
         run_params = {
             "log": _say_nothing,
@@ -193,20 +195,22 @@ class Evaluator(ReferenceEvaluator):
             "existing_functions": {},
             "evaluator_cls": partial(self._subgraph, branches),
         }
-        with placed(where):
+        with self._placed(path, node):
             operator = self._load_impl(node)(node, run_params)
         del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
         return Step(
             operator,
             call_of(operator),
             path,
-            where,
             inputs=tuple(node.input),
             outputs=tuple(name or None for name in node.output),
             captured=captured_names(node),
             sees_outer=operator.need_context(),
             may_be_giant=not node.domain and may_be_giant(node.op_type),
         )
+
+    def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
+        return placed(self._library.model.name, path, node, self.opsets)
 
     def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:
         """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
@@ -216,10 +220,10 @@ class Evaluator(ReferenceEvaluator):
         """Choose the implementation of a node: functions of the model, ours, then onnx's."""
         if function := self._library.functions.get((node.domain, node.op_type, node.overload)):
             return partial(FunctionCall, library=self._library, function=function)
-        refuse_unknown(node, self.opsets)
-        opset = self.opsets[node.domain]
+        opset = self.opsets.get(node.domain, 0)
         if row := operator_for(node.domain, node.op_type, opset):
             return partial(RecurrentNode, row=row, arithmetic=self._library.arithmetic)
+        refuse_unknown(node, self.opsets)
         check_against_schema(node, self.opsets)
         if host := host_operator(node.domain, node.op_type, opset):
             return host
@@ -268,7 +272,8 @@ class Evaluator(ReferenceEvaluator):
             try:
                 values.update(zip(step.outputs, step.run(values), strict=False))
             except Exception:
-                with placed(step.where):  # costs too much to be entered by each node
+                # Entered by every node it would take as long as the node.
+                with self._placed(step.path, step.operator.onnx_node):
                     raise
             if watch:
                 watch.ran(step, values)
@@ -286,7 +291,6 @@ class Step(NamedTuple):
     operator: Any
     call: Call
     path: tuple[str, ...]
-    where: str
     inputs: tuple[str, ...]
     outputs: tuple[str | None, ...]
     captured: frozenset[str]

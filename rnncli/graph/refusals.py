@@ -36,10 +36,8 @@ def place(model: str, path: Sequence[str], node: NodeProto, versions: Mapping[st
 
 
 def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
-    """Refuse an operator that no schema describes at the imported opset."""
+    """Refuse an operator that no schema describes at the imported opset, and none of our rows."""
     domain = node.domain
-    if operator_for(domain, node.op_type, versions.get(domain, 0)):
-        return
     if domain not in ("", *_EXTENSIONS):
         raise NotImplementedError(f"operators of domain {domain} are not supported")
     if domain not in versions:
@@ -63,26 +61,30 @@ def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
 
 
 @contextmanager
-def placed(where: str) -> Iterator[None]:
+def placed(
+    model: str, path: Sequence[str], node: NodeProto, versions: Mapping[str, int]
+) -> Iterator[None]:
     """Turn whatever a node raises into a sentence that begins with the node.
 
     A sentence that begins with the model and a node has been placed already, by a node inside.
     """
-    begin = where[: where.index(_NODE) + len(_NODE)]
     try:
         yield
-    except InvalidOperator as error:
-        if error.where.startswith(begin):
-            raise
-        raise InvalidOperator(where, error.problems) from error
-    except RnncliError as error:
-        if str(error).startswith(begin):
-            raise
-        raise type(error)(f"{where}: {error}") from error
-    except (NotImplementedError, ImportError) as error:
-        raise Unsupported(f"{where}: {_reason(error)}") from error
     except Exception as error:  # the kernels are onnx's: any kind can come
-        raise InvalidRequest(f"{where}: {_reason(error)}") from error
+        begins = error.where if isinstance(error, InvalidOperator) else str(error)
+        if isinstance(error, RnncliError) and begins.startswith(f"{model}{_NODE}"):
+            raise
+        raise _about(place(model, path, node, versions), error) from error
+
+
+def _about(where: str, error: Exception) -> RnncliError:
+    if isinstance(error, InvalidOperator):
+        return InvalidOperator(where, error.problems)
+    if isinstance(error, RnncliError):
+        return type(error)(f"{where}: {error}")
+    if isinstance(error, NotImplementedError | ImportError):
+        return Unsupported(f"{where}: {_reason(error)}")
+    return InvalidRequest(f"{where}: {_reason(error)}")
 
 
 def _reason(error: Exception) -> str:
