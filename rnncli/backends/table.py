@@ -19,6 +19,7 @@ GROUP = "rnncli.backends"
 BUILT_IN: Mapping[str, str] = {
     "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
+    "numba": "rnncli.backends.numba_backend:NumbaBackend",
 }
 # Prefix of names such as `mutant:ID` -> what makes a backend of the ID, and what they all are.
 FAMILIES: Mapping[str, tuple[str, str]] = {
@@ -28,7 +29,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     ),
 }
 # What a built-in row needs beyond the package itself.
-EXTRAS: Mapping[str, str] = {"certified": "certified"}
+EXTRAS: Mapping[str, str] = {"certified": "certified", "numba": "numba"}
 
 
 def _rows() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Recurrences as vector code, compiled when they are first run."""

@@ -1,0 +1,208 @@
+"""exp, tanh, sigmoid and their kin on vectors, within 2 units in the last place everywhere.
+
+They are the operations of `rnncli.recurrence.arithmetic` for `Lanes`. All start from
+e^x = 2^n * (1 + expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and
+W. Waite, Software Manual for the Elementary Functions, 1980). The polynomials are minimax for the
+relative error, found by Remez's algorithm. Activations need e^x for x <= 0 alone: nothing
+overflows, and what underflows does so gradually.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rnncli.backends.compiled.lanes import Bits, Lanes, fma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What depends on the precision.
+
+    Attributes:
+        stored: bits of the significand without the hidden one.
+        bias: of the exponent.
+        ln2: ln 2 as a number of the format, and the rest of it.
+        vanishing: e^x rounds to 0 below.
+        all_gone: e^x - 1 rounds to -1 below.
+        expm1: coefficients of Q, lowest first, in expm1(r) = r + r^2 Q(r).
+        atanh: coefficients of A, lowest first, in atanh(s) = s + s^3 A(s^2) for s <= 1/3.
+    """
+
+    stored: int
+    bias: int
+    ln2: tuple[float, float]
+    vanishing: float
+    all_gone: float
+    expm1: tuple[float, ...]
+    atanh: tuple[float, ...]
+
+    @property
+    def rounder(self) -> float:
+        """1.5 * 2^stored: what it is added to is rounded to an integer, in the lowest bits."""
+        return 1.5 * 2.0**self.stored
+
+
+FORMATS = {
+    "float32": Format(
+        stored=23,
+        bias=127,
+        ln2=(float.fromhex("0x1.62e43p-1"), float.fromhex("-0x1.05c61p-29")),
+        vanishing=-104.0,
+        all_gone=-25.0,
+        expm1=(
+            *(0.5, 0.1666666716337204, 0.04166635125875473),
+            *(0.00833327230066061, 0.001394116785377264, 0.00019914383301511407),
+        ),
+        atanh=(
+            *(0.3333333777430685, 0.19999441517049704, 0.14308378867687527),
+            *(0.10714452790795544, 0.12148307884155296),
+        ),
+    ),
+    "float64": Format(
+        stored=52,
+        bias=1023,
+        ln2=(float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56")),
+        vanishing=-746.0,
+        all_gone=-40.0,
+        expm1=(
+            *(0.5, 0.16666666666666677, 0.0416666666666667, 0.008333333333321471),
+            *(0.001388888888886653, 0.0001984126988659236, 2.4801587361206312e-05),
+            *(2.7557243684784445e-06, 2.7557242174653833e-07, 2.510923711587258e-08),
+            2.0924631300692442e-09,
+        ),
+        atanh=(
+            *(0.33333333333333337, 0.1999999999999707, 0.14285714286244736),
+            *(0.1111111106340938, 0.0909091157529376, 0.07692226607095959),
+            *(0.06668392725035971, 0.05858080100943519, 0.05485609921294829),
+            *(0.03499582957672943, 0.08229922101389496),
+        ),
+    ),
+}
+
+
+def tanh(x: Lanes) -> Lanes:
+    """-u/(1 + u) for |x|, u = (e^(-2|x|) - 1)/2, with the sign of x."""
+    u = 0.5 * expm1(-2.0 * absolute(x))
+    return with_sign_of(x, quotient(-u, u))
+
+
+def sigmoid(x: Lanes) -> Lanes:
+    """1/(1 + e^-x), and e^x/(1 + e^x) for x < 0: the negative tail keeps its relative accuracy."""
+    e = exp(-absolute(x))
+    return quotient(x.compare("<", 0.0).choose(e, x.like(1.0)), e)
+
+
+def softplus(x: Lanes) -> Lanes:
+    """max(x, 0) + log(1 + e^-|x|), which does not overflow."""
+    return maximum(x, 0.0) + log1p(exp(-absolute(x)))
+
+
+def exp(x: Lanes) -> Lanes:
+    """e^x for x <= 0, down into the subnormal numbers."""
+    form = FORMATS[x.dtype]
+    n, r = reduced(maximum(x, form.vanishing), form)
+    half = n >> 1  # 2^n itself may be subnormal; the first product is exact, the second rounds
+    return ((1.0 + expm1_near_zero(r, form)) * power(half, form)) * power(n - half, form)
+
+
+def expm1(x: Lanes) -> Lanes:
+    """e^x - 1 for x <= 0, as accurate near 0 as elsewhere."""
+    form = FORMATS[x.dtype]
+    n, r = reduced(maximum(x, form.all_gone), form)
+    scale = power(n, form)
+    return fma(scale, expm1_near_zero(r, form), scale - 1.0)
+
+
+def log1p(e: Lanes) -> Lanes:
+    """log(1 + e) = 2 atanh(e/(2 + e)) for 0 <= e <= 1."""
+    twice = quotient(e, 0.5 * e)
+    z = 0.25 * (twice * twice)
+    return fma(twice, z * polynomial(z, FORMATS[e.dtype].atanh), twice)
+
+
+def quotient(numerator: Lanes, e: Lanes) -> Lanes:
+    """Return numerator/(1 + e) for -1/2 <= e <= 1, almost as if rounded once.
+
+    1 + e is rounded; what that lost and the remainder of the division correct the quotient.
+    """
+    total = 1.0 + e
+    lost = e - (total - 1.0)
+    reciprocal = 1.0 / total
+    first = numerator * reciprocal
+    remainder = fma(-first, lost, fma(-first, total, numerator))
+    return fma(remainder, reciprocal, first)
+
+
+def reduced(x: Lanes, form: Format) -> tuple[Bits, Lanes]:
+    """Return integers n and r with x = n ln 2 + r."""
+    shifted = fma(x, 1 / math.log(2), form.rounder)
+    n = shifted - form.rounder
+    high, low = form.ln2
+    r = fma(n, -low, fma(n, -high, x))
+    return shifted.bits() - x.like(form.rounder).bits(), r
+
+
+def power(n: Bits, form: Format) -> Lanes:
+    """2^n for n whose power is a normal number."""
+    return ((n + form.bias) << form.stored).as_floats()
+
+
+def expm1_near_zero(r: Lanes, form: Format) -> Lanes:
+    """e^r - 1 for |r| <= ln(2)/2."""
+    return fma(r * r, polynomial(r, form.expm1), r)
+
+
+def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """Evaluate by Horner's rule; coefficients lowest first."""
+    *lower, highest = coefficients
+    value = x.like(highest)
+    for coefficient in reversed(lower):
+        value = fma(value, x, coefficient)
+    return value
+
+
+def maximum(x: Lanes, bound: Lanes | float) -> Lanes:
+    """The larger of x and a bound; NaN where x is NaN."""
+    limit = bound if isinstance(bound, Lanes) else x.like(bound)
+    return x.compare("<", limit).choose(limit, x)
+
+
+def minimum(x: Lanes, bound: Lanes | float) -> Lanes:
+    """The smaller of x and a bound; NaN where x is NaN."""
+    limit = bound if isinstance(bound, Lanes) else x.like(bound)
+    return x.compare(">", limit).choose(limit, x)
+
+
+def absolute(x: Lanes) -> Lanes:
+    """|x|."""
+    return (x.bits() & ~sign_bit(x)).as_floats()
+
+
+def with_sign_of(x: Lanes, magnitude: Lanes) -> Lanes:
+    """Return a magnitude with the sign of x."""
+    return ((x.bits() & sign_bit(x)) | magnitude.bits()).as_floats()
+
+
+def sign_bit(x: Lanes) -> int:
+    """The highest bit of a lane, as the signed integer it is."""
+    return -(1 << (31 if x.dtype == "float32" else 63))
+
+
+def zero_below(x: Lanes, bound: Lanes | float, *, inclusive: bool) -> Lanes:
+    """0 where x < bound (inclusive: x <= bound), else x; NaN stays NaN."""
+    return x.compare("<=" if inclusive else "<", bound).choose(x.like(0.0), x)
+
+
+def nonnegative_else(x: Lanes, otherwise: Lanes) -> Lanes:
+    """X where x >= 0, else `otherwise`."""
+    return x.compare(">=", 0.0).choose(x, otherwise)
+
+
+def blend(z: Lanes, h: Lanes, H: Lanes) -> Lanes:
+    """(1 - z) (.) h + z (.) H."""
+    return (1.0 - z) * h + z * H

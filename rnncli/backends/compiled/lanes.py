@@ -1,0 +1,226 @@
+"""Vectors of floating-point numbers in registers: Python operators that emit LLVM instructions.
+
+Everything elementwise is written as ordinary arithmetic on `Lanes`, so the same lines serve every
+width of vector and both precisions; LLVM maps them to the processor's registers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from llvmlite import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Builder: TypeAlias = Any  # llvmlite carries no types
+IRValue: TypeAlias = Any
+
+ADDRESS = ir.IntType(64)
+FLOATS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+
+
+class Mask:
+    """A truth value per lane."""
+
+    def __init__(self, builder: Builder, value: IRValue) -> None:
+        self.builder = builder
+        self.value = value
+
+    def choose(self, yes: Lanes, no: Lanes) -> Lanes:
+        """Return `yes` where true, else `no`."""
+        return Lanes(self.builder, self.builder.select(self.value, yes.value, no.value))
+
+
+class Lanes:
+    """A vector in a register, while code is emitted."""
+
+    def __init__(self, builder: Builder, value: IRValue) -> None:
+        self.builder = builder
+        self.value = value
+
+    @property
+    def dtype(self) -> str:
+        """The precision of a lane: float32 or float64."""
+        return "float32" if self.value.type.element == FLOATS["float32"] else "float64"
+
+    def like(self, number: float) -> Lanes:
+        """Return a number in every lane."""
+        kind = self.value.type
+        return Lanes(
+            self.builder, ir.Constant(kind, [ir.Constant(kind.element, number)] * len(kind))
+        )
+
+    def _with(self, instruction: Callable[..., IRValue], *others: Lanes | float) -> Lanes:
+        """Emit an instruction on self and others; numbers become vectors."""
+        values = [o.value if isinstance(o, Lanes) else self.like(o).value for o in others]
+        return Lanes(self.builder, instruction(self.value, *values))
+
+    def __add__(self, other: Lanes | float) -> Lanes:
+        return self._with(self.builder.fadd, other)
+
+    def __sub__(self, other: Lanes | float) -> Lanes:
+        return self._with(self.builder.fsub, other)
+
+    def __mul__(self, other: Lanes | float) -> Lanes:
+        return self._with(self.builder.fmul, other)
+
+    def __truediv__(self, other: Lanes | float) -> Lanes:
+        return self._with(self.builder.fdiv, other)
+
+    def __radd__(self, other: float) -> Lanes:
+        return self.like(other) + self
+
+    def __rsub__(self, other: float) -> Lanes:
+        return self.like(other) - self
+
+    def __rtruediv__(self, other: float) -> Lanes:
+        return self.like(other) / self
+
+    def __rmul__(self, other: float) -> Lanes:
+        return self.like(other) * self
+
+    def __neg__(self) -> Lanes:
+        return self._with(self.builder.fneg)
+
+    def compare(self, relation: str, other: Lanes | float) -> Mask:
+        """Compare with `<`, `<=`, `>`, `>=`; false where either is NaN."""
+        right = other if isinstance(other, Lanes) else self.like(other)
+        return Mask(self.builder, self.builder.fcmp_ordered(relation, self.value, right.value))
+
+    def bits(self) -> Bits:
+        """Return the integers of the same bits."""
+        size = 32 if self.dtype == "float32" else 64
+        integers = ir.VectorType(ir.IntType(size), len(self.value.type))
+        return Bits(self.builder, self.builder.bitcast(self.value, integers), self.value.type)
+
+
+class Bits:
+    """The bits of a vector of floats as integers; `floats` is the type they came from."""
+
+    def __init__(self, builder: Builder, value: IRValue, floats: Any) -> None:
+        self.builder = builder
+        self.value = value
+        self.floats = floats
+
+    def _with(self, instruction: Callable[..., IRValue], other: Bits | int) -> Bits:
+        kind = self.value.type
+        right = (
+            other.value
+            if isinstance(other, Bits)
+            else ir.Constant(kind, [ir.Constant(kind.element, other)] * len(kind))
+        )
+        return Bits(self.builder, instruction(self.value, right), self.floats)
+
+    def __add__(self, other: Bits | int) -> Bits:
+        return self._with(self.builder.add, other)
+
+    def __sub__(self, other: Bits | int) -> Bits:
+        return self._with(self.builder.sub, other)
+
+    def __and__(self, other: Bits | int) -> Bits:
+        return self._with(self.builder.and_, other)
+
+    def __or__(self, other: Bits | int) -> Bits:
+        return self._with(self.builder.or_, other)
+
+    def __lshift__(self, places: int) -> Bits:
+        return self._with(self.builder.shl, places)
+
+    def __rshift__(self, places: int) -> Bits:
+        return self._with(self.builder.ashr, places)
+
+    def as_floats(self) -> Lanes:
+        """Return the floats of the same bits."""
+        return Lanes(self.builder, self.builder.bitcast(self.value, self.floats))
+
+
+def fma(x: Lanes, y: Lanes | float, z: Lanes | float) -> Lanes:
+    """Return x*y + z, rounded once."""
+    kind = x.value.type
+    terms = [term if isinstance(term, Lanes) else x.like(term) for term in (x, y, z)]
+    function = declared(x.builder, f"llvm.fma.{suffix(kind)}", kind, (kind, kind, kind))
+    return Lanes(x.builder, x.builder.call(function, [term.value for term in terms]))
+
+
+def declared(builder: Builder, name: str, result: Any, arguments: Sequence[Any]) -> IRValue:
+    """Return one of LLVM's intrinsic functions, declared once in the module."""
+    if name in builder.module.globals:
+        return builder.module.globals[name]
+    return ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def suffix(kind: Any) -> str:
+    """Return how LLVM's intrinsic functions name a type of vector."""
+    return f"v{len(kind)}f{8 * element_size(kind)}"
+
+
+def vector_type(dtype: str, lanes: int) -> Any:
+    """Return LLVM's type of a vector."""
+    return ir.VectorType(FLOATS[dtype], lanes)
+
+
+def pointer(builder: Builder, address: IRValue, kind: Any) -> IRValue:
+    """Return an integer address as a pointer to values of some type."""
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def load(builder: Builder, address: IRValue, kind: Any) -> Lanes:
+    """Load a vector that may lie at any multiple of its element's size."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = element_size(kind)
+    return Lanes(builder, value)
+
+
+def store(values: Lanes, address: IRValue) -> None:
+    """Store a vector, at any multiple of its element's size."""
+    kind = values.value.type
+    stored = values.builder.store(values.value, pointer(values.builder, address, kind))
+    stored.align = element_size(kind)
+
+
+def store_first(values: Lanes, address: IRValue, count: IRValue) -> None:
+    """Store the first `count` lanes, all of them when there are more."""
+    builder, kind = values.builder, values.value.type
+    lanes = len(kind)
+    whole = builder.icmp_signed(">=", count, count.type(lanes))
+    with builder.if_else(whole, likely=True) as (then, otherwise):
+        with then:
+            store(values, address)
+        with otherwise:
+            integers = ir.VectorType(ir.IntType(32), lanes)
+            number = ir.Constant(integers, [ir.Constant(ir.IntType(32), k) for k in range(lanes)])
+            limit = spread(builder, builder.trunc(count, ir.IntType(32)), lanes)
+            mask = builder.icmp_signed("<", number, limit)
+            masked = declared(
+                builder,
+                f"llvm.masked.store.{suffix(kind)}.p0",
+                ir.VoidType(),
+                (kind, kind.as_pointer(), ir.IntType(32), mask.type),
+            )
+            align = ir.Constant(ir.IntType(32), element_size(kind))
+            builder.call(masked, (values.value, pointer(builder, address, kind), align, mask))
+
+
+def spread(builder: Builder, number: IRValue, lanes: int) -> IRValue:
+    """Return a vector with a number in every lane."""
+    kind = ir.VectorType(number.type, lanes)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+    return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+
+
+def load_number(builder: Builder, address: IRValue, kind: Any) -> Lanes:
+    """Load one number into every lane."""
+    number = builder.load(pointer(builder, address, kind.element))
+    return Lanes(builder, spread(builder, number, len(kind)))
+
+
+def element_size(kind: Any) -> int:
+    """Return the bytes of one lane."""
+    return 4 if kind.element == FLOATS["float32"] else 8
+
+
+def moved(builder: Builder, address: IRValue, size: int) -> IRValue:
+    """Return an address some bytes further."""
+    return builder.add(address, ADDRESS(size))

@@ -1,0 +1,48 @@
+"""What of the processor decides the shape of the kernels: width and number of its registers."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from typing import NamedTuple
+
+import llvmlite.binding
+
+from rnncli.errors import InvalidRequest
+
+VARIABLE = "RNNCLI_VECTOR_BITS"
+WIDTHS = (512, 256, 128)
+
+
+class Registers(NamedTuple):
+    """The vector registers that kernels are written for.
+
+    Attributes:
+        bits: of one register.
+        count: of them.
+    """
+
+    bits: int
+    count: int
+
+
+@cache
+def registers() -> Registers:
+    """Return this processor's, or as wide ones as the environment variable says.
+
+    Any width is correct anywhere: LLVM composes what the processor does not have.
+
+    Raises:
+        InvalidRequest: the variable holds something else than a width.
+    """
+    features = llvmlite.binding.get_host_cpu_features()
+    own = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    wanted = os.environ.get(VARIABLE, "").strip() or str(own)
+    if wanted not in map(str, WIDTHS):
+        widths = ", ".join(map(str, WIDTHS))
+        raise InvalidRequest(
+            f"environment variable {VARIABLE} must be one of {widths}, got '{wanted}'"
+        )
+    many = features.get("avx512vl") or platform.machine().lower() in {"aarch64", "arm64"}
+    return Registers(int(wanted), 32 if many else 16)

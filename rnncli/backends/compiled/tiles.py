@@ -1,0 +1,231 @@
+"""The matrix product's inner loop, and the transposition that packs weights for it.
+
+A tile is a few rows of a product by one panel of columns, whose sums stay in registers while the
+terms run by (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008).
+Weights are packed so that a panel's numbers come in the order in which the loop wants them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from rnncli.backends.compiled.lanes import (
+    ADDRESS,
+    Builder,
+    IRValue,
+    Lanes,
+    declared,
+    element_size,
+    load,
+    load_number,
+    moved,
+    store,
+    suffix,
+    vector_type,
+)
+from rnncli.backends.compiled.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Sums whose additions wait for each other: enough of them keep both multipliers busy.
+IN_FLIGHT = 8
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def multiply(
+    _: Any,
+    shape: Any,
+    rows: Any,
+    terms: Any,
+    A: Any,
+    A_stride: Any,
+    panel: Any,
+    start: Any,
+    start_stride: Any,
+    out: Any,
+    out_stride: Any,
+) -> tuple[Any, Any]:
+    """Write start + A*panel for some rows of A.
+
+    Addresses and strides are in bytes.
+
+    Args:
+        shape: a literal, the code of the kernel's shape.
+        rows: 1 to the shape's `tallest`.
+        terms: length of the sums.
+        A: the first row.
+        A_stride: how far it is from row to row.
+        panel: packed columns, [terms, columns * lanes].
+        start: what is added to the first row's sums.
+        start_stride: how far it is from row to row; 0 adds the same to all.
+        out: where the first row's sums go; may be `start`.
+        out_stride: how far it is from row to row.
+    """
+    del rows, terms, A, A_stride, panel, start, start_stride, out, out_stride  # known at run time
+    known = Shape.of(shape.literal_value)
+    kind = vector_type(known.dtype, known.lanes)
+
+    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
+        rows, *places = args[1:]
+        done = builder.append_basic_block("done")
+        choice = builder.switch(rows, done)
+        for height in range(1, known.tallest + 1):
+            case = builder.append_basic_block(f"rows{height}")
+            choice.add_case(rows.type(height), case)
+            builder.position_at_end(case)
+            Tile(builder, kind, height, known.width).emit(*places)
+            builder.branch(done)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return types.void(shape, *[types.intp] * 9), emit
+
+
+class Tile:
+    """Code for one height of tile."""
+
+    def __init__(self, builder: Builder, kind: Any, height: int, width: int) -> None:
+        self.builder = builder
+        self.kind = kind
+        self.height = height
+        self.width = width
+        self.ways = max(1, IN_FLIGHT // (height * width))
+
+    def emit(self, *places: IRValue) -> None:
+        """Emit the loop, and what adds its sums to `start`."""
+        terms, A, A_stride, panel, start, start_stride, out, out_stride = places
+        size = element_size(self.kind)
+        rows = [self._at(A, m, A_stride) for m in range(self.height)]
+        unrolled = self.builder.and_(terms, ADDRESS(-self.ways))
+        zero = Lanes(self.builder, ir.Constant(self.kind, None))
+        sums = [zero] * (self.height * self.width * self.ways)
+        sums = self._loop(ADDRESS(0), unrolled, self.ways, rows, panel, sums)
+        single = self.height * self.width
+        folded = sums[:single]
+        for way in range(1, self.ways):
+            more = sums[way * single : (way + 1) * single]
+            folded = [a + b for a, b in zip(folded, more, strict=True)]
+        if self.ways > 1:
+            folded = self._loop(unrolled, terms, 1, rows, panel, folded)
+        for m in range(self.height):
+            source, target = self._at(start, m, start_stride), self._at(out, m, out_stride)
+            for v in range(self.width):
+                offset = v * len(self.kind) * size
+                before = load(self.builder, moved(self.builder, source, offset), self.kind)
+                total = before + folded[m * self.width + v]
+                store(total, moved(self.builder, target, offset))
+
+    def _at(self, base: IRValue, row: int, stride: IRValue) -> IRValue:
+        return self.builder.add(base, self.builder.mul(stride, ADDRESS(row)))
+
+    def _loop(
+        self,
+        first: IRValue,
+        last: IRValue,
+        ways: int,
+        rows: list[IRValue],
+        panel: IRValue,
+        sums: list[Lanes],
+    ) -> list[Lanes]:
+        """Emit `for k in range(first, last, ways)` over the sums, and return them."""
+        builder = self.builder
+        before = builder.block
+        head = builder.append_basic_block("terms")
+        body = builder.append_basic_block("term")
+        after = builder.append_basic_block("summed")
+        builder.branch(head)
+        builder.position_at_end(head)
+        k = builder.phi(ADDRESS)
+        k.add_incoming(first, before)
+        phis = [builder.phi(self.kind) for _ in sums]
+        for phi, value in zip(phis, sums, strict=True):
+            phi.add_incoming(value.value, before)
+        builder.cbranch(builder.icmp_signed("<", k, last), body, after)
+        builder.position_at_end(body)
+        updated = list(self._terms(k, ways, rows, panel, [Lanes(builder, phi) for phi in phis]))
+        k.add_incoming(builder.add(k, ADDRESS(ways)), builder.block)
+        for phi, value in zip(phis, updated, strict=True):
+            phi.add_incoming(value.value, builder.block)
+        builder.branch(head)
+        builder.position_at_end(after)
+        return [Lanes(builder, phi) for phi in phis]
+
+    def _terms(
+        self, k: IRValue, ways: int, rows: list[IRValue], panel: IRValue, sums: list[Lanes]
+    ) -> Iterator[Lanes]:
+        """Add one term to each sum, or one of each of several ways."""
+        builder, size = self.builder, element_size(self.kind)
+        across = self.width * len(self.kind) * size
+        numbers = builder.add(panel, builder.mul(k, ADDRESS(across)))
+        offset = builder.mul(k, ADDRESS(size))
+        each = iter(sums)
+        for way in range(ways):
+            columns = [
+                load(
+                    builder,
+                    moved(builder, numbers, way * across + v * len(self.kind) * size),
+                    self.kind,
+                )
+                for v in range(self.width)
+            ]
+            for row in rows:
+                place = moved(builder, builder.add(row, offset), way * size)
+                number = load_number(builder, place, self.kind)
+                for column in columns:
+                    yield multiply_add(number, column, next(each))
+
+
+def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+    """x*y + z, rounded once where the processor can."""
+    kind = x.value.type
+    function = declared(x.builder, f"llvm.fmuladd.{suffix(kind)}", kind, (kind, kind, kind))
+    return Lanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def transpose(
+    _: Any, shape: Any, source: Any, stride: Any, target: Any, target_stride: Any
+) -> tuple[Any, Any]:
+    """Write the transpose of a square of lanes x lanes numbers; strides in bytes."""
+    del source, stride, target, target_stride  # known at run time
+    known = Shape.of(shape.literal_value)
+    kind = vector_type(known.dtype, known.lanes)
+
+    def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
+        source, stride, target, target_stride = args[1:]
+        rows = [
+            load(builder, builder.add(source, builder.mul(stride, ADDRESS(m))), kind)
+            for m in range(len(kind))
+        ]
+        for m, row in enumerate(transposed(rows)):
+            store(row, builder.add(target, builder.mul(target_stride, ADDRESS(m))))
+        return context.get_dummy_value()
+
+    return types.void(shape, *[types.intp] * 4), emit
+
+
+def transposed(rows: list[Lanes]) -> list[Lanes]:
+    """Transpose a square in registers: as often as the width is halved, interleave both halves."""
+    half = len(rows) // 2
+    stages = half.bit_length()
+    for _ in range(stages):
+        rows = [
+            woven
+            for upper, lower in zip(rows[:half], rows[half:], strict=True)
+            for woven in (interleaved(upper, lower, 0), interleaved(upper, lower, half))
+        ]
+    return rows
+
+
+def interleaved(a: Lanes, b: Lanes, first: int) -> Lanes:
+    """Return a[first], b[first], a[first + 1], b[first + 1] ..., half of each."""
+    lanes = len(a.value.type)
+    order = [k + side * lanes for k in range(first, first + lanes // 2) for side in (0, 1)]
+    integers = ir.VectorType(ir.IntType(32), lanes)
+    mask = ir.Constant(integers, [ir.Constant(ir.IntType(32), k) for k in order])
+    return Lanes(a.builder, a.builder.shuffle_vector(a.value, b.value, mask))
