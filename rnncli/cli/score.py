@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,9 +30,14 @@ TOLERANCES = ("atol", "rtol")
 @click.option(
     "--matrix",
     "matrix_file",
-    type=click.Path(path_type=Path),
     metavar="FILE.json",
     help="Write the margin of every mutant in every vector, too.",
+)
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    help="Write a page with the picture of it, too (extra `report`).",
 )
 @worker_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -44,7 +48,6 @@ def score(
     as_json: bool,
     minimise: bool,
     min_score: float | None,
-    matrix_file: Path | None,
     **options: Any,
 ) -> None:
     """Score vectors by the bugs they catch.
@@ -59,19 +62,22 @@ def score(
     rnncli score core -j 2
     rnncli score vectors/core -k 'lstm and not float16' --onnx --json
     rnncli score smoke --minimise --min-score 100
+    rnncli score core --html core.html
     """
     from rnncli.reports.progress import progress_bar
-    from rnncli.reports.scores import show_score, write_matrix
+    from rnncli.reports.scores import show_score, write_scores
+    from rnncli.reports.verification import check_reports
     from rnncli.scoring.scoring import Plan, score_all, select
 
+    files = {kind: options.pop(f"{kind}_file") for kind in ("matrix", "html")}
+    check_reports(files)
     rule, rule_text = _rule(options)
     plan = Plan(rule=rule, rule_text=rule_text, **options)
     selected = select(plan)
     with progress_bar(len(selected.outputs), "cases") as progress:
         matrix = score_all(plan, selected, progress.advance)
     show_score(matrix, as_json=as_json, minimise=minimise)
-    if matrix_file is not None:
-        write_matrix(matrix, matrix_file)
+    write_scores(matrix, files)
     ctx.exit(1 if min_score is not None and matrix.total.percent < min_score else 0)
 
 

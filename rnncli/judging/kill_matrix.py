@@ -158,6 +158,11 @@ class KillMatrix:
         counts = Counter(bug for row in self.rows for bug in _killed(row))
         return {row.id: [b.mutant for b in _killed(row) if counts[b] == 1] for row in self.rows}
 
+    @property
+    def needed(self) -> list[str]:
+        """Return the vectors that alone catch something."""
+        return [name for name, mutants in self.only.items() if mutants]
+
     def minimal_subset(self) -> list[str]:
         """Return few vectors that catch what all do, in the pack's order.
 
@@ -178,7 +183,7 @@ def score(name: str, rows: Iterable[Row]) -> Score:
     """Count the mutants of some vectors."""
     rows = list(rows)
     bugs = _bugs(rows)
-    fates = Counter(_fate(found) for found in bugs.values())
+    fates = Counter(fate_of(found.values()) for found in bugs.values())
     return Score(
         name,
         vectors=len(rows),
@@ -193,7 +198,7 @@ def score(name: str, rows: Iterable[Row]) -> Score:
 def survivors(rows: Iterable[Row]) -> Iterator[Survivor]:
     """Yield what none of some vectors catches."""
     for bug, found in _bugs(rows).items():
-        fate = _fate(found)
+        fate = fate_of(found.values())
         if fate is not Fate.KILLED:
             alike = {name: each for name, each in found.items() if each.fate is fate}
             yield Survivor(bug, fate, *_REASONS[fate](alike))
@@ -235,9 +240,9 @@ def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:
     return found
 
 
-def _fate(found: Mapping[str, Outcome]) -> Fate:
-    """Return the best that any vector says."""
-    fates = {outcome.fate for outcome in found.values()}
+def fate_of(outcomes: Iterable[Outcome]) -> Fate:
+    """Return the best that any vector says of a mutant."""
+    fates = {outcome.fate for outcome in outcomes}
     return next(fate for fate in Fate if fate in fates)
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 # The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
 # of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond all.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
-_TOLERANCE = 15
+TOLERANCE = 15
 
 
 def page_data(report: VerificationReport) -> dict[str, Any]:
     """Return all cases, in the pack's order, as the page shows them: in words, without NaN."""
     return {
         "letters": LETTERS,
-        "tolerance": _TOLERANCE,
+        "tolerance": TOLERANCE,
         "cases": [_case(report, case) for case in report.cases],
     }
 
@@ -104,5 +104,5 @@ def letter(margin: float) -> str:
     if not margin <= 1e6:
         return "!"
     # Just above the tolerance must not be rounded down to it.
-    step = max(math.ceil(5 * math.log10(margin) - 1e-9), 1 if margin > 1 else -_TOLERANCE)
-    return LETTERS[step + _TOLERANCE]
+    step = max(math.ceil(5 * math.log10(margin) - 1e-9), 1 if margin > 1 else -TOLERANCE)
+    return LETTERS[step + TOLERANCE]

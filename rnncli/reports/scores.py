@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import pkgutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +16,16 @@ from rnncli.judging.adequacy import Fate
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from rnncli.judging.adequacy import Outcome
     from rnncli.judging.kill_matrix import KillMatrix, Row, Score
 
+# What a matrix is written to, and what writes it; each is imported on use.
+WRITERS = {
+    "matrix": "rnncli.reports.scores:write_matrix",
+    "html": "rnncli.reports.score_page:write_score_page",
+}
 COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised", "percent")
 
 
@@ -76,7 +83,23 @@ def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
     }
 
 
-def write_matrix(matrix: KillMatrix, path: Path) -> None:
+def write_scores(matrix: KillMatrix, files: Mapping[str, str | None]) -> None:
+    """Write a kill matrix to files.
+
+    Args:
+        matrix: what the suite sees.
+        files: kind, a key of `WRITERS` -> path; empty where none is wanted.
+
+    Raises:
+        InvalidRequest: the disk refuses.
+        Unsupported: the extra `report` is not installed.
+    """
+    for kind, path in files.items():
+        if path:
+            pkgutil.resolve_name(WRITERS[kind])(Path(path), matrix)
+
+
+def write_matrix(path: Path, matrix: KillMatrix) -> None:
     """Write a kill matrix as JSON, a line a vector.
 
     Raises:

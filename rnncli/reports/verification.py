@@ -77,7 +77,7 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         if not Path(path).parent.is_dir():
             raise InvalidRequest(f"cannot write {path}: there is no folder {Path(path).parent}")
     if files.get("html"):
-        from rnncli.reports.html import check_extra
+        from rnncli.reports.pages import check_extra
 
         check_extra()
 

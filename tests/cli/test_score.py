@@ -176,3 +176,14 @@ def test_a_wrong_suite_is_explained_by_any_worker(rnncli, tmp_path, jobs):
     done = rnncli("score", suite, "-j", jobs)
 
     assert (done.code, "wrong.yaml:21:" in done.err) == (2, True)
+
+
+def test_a_page_is_written_beside_the_table(rnncli, tmp_path):
+    """With the picture; where it cannot be, that is said before anything is scored."""
+    path = tmp_path / "score.html"
+    done = rnncli("score", CORE, "-k", SMALL, "--html", path)
+    nowhere = rnncli("score", CORE, "--html", tmp_path / "no" / "score.html")
+
+    assert done.code == 0
+    assert "Every mutant in every vector" in path.read_text(encoding="utf-8")
+    assert (nowhere.code, "there is no folder" in nowhere.err) == (2, True)

@@ -13,7 +13,7 @@ import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
 
 from rnncli.errors import Unsupported
-from rnncli.reports import html
+from rnncli.reports import html, pages
 from rnncli.reports.failures import printable
 from rnncli.reports.page_data import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
@@ -179,7 +179,7 @@ def test_data_has_no_number_that_json_lacks():
 
 def test_a_missing_extra_is_named_before_anything_is_judged(tmp_path, monkeypatch):
     """With the line that installs it, and without a file."""
-    monkeypatch.setattr(html, "NEEDED", ("jinja2", "nowhere_to_be_found"))
+    monkeypatch.setattr(pages, "NEEDED", ("jinja2", "nowhere_to_be_found"))
     path = tmp_path / "report.html"
 
     for use in (check_reports, lambda files: write_reports(every_verdict(), files)):

@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const CHUNK = 100;
   const FIELDS = ["q", "operator", "flag", "verdict", "sort"];
@@ -27,24 +26,10 @@
     margin: ["largest margin", (a, b) => b.order - a.order],
     seconds: ["slowest", (a, b) => b.seconds - a.seconds],
   };
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
   let wanted = {}; // the filters, as in the address
   let found = []; // the cases they select
   let drawn = 0; // how many of those are in the list
 
-  // Nodes are made one by one and hold text: nothing that was said by others is ever markup.
-  function node(name, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
-  function drawing(name, attributes, ...children) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  }
   const address = (filters) =>
     "#" + new URLSearchParams(Object.entries(filters).filter(([, v]) => v));
 
@@ -134,7 +119,6 @@
     });
     return made;
   }
-  const digits = (value, count) => Number(value.toPrecision(count));
   const duration = (s) => (s >= 1 ? `${digits(s, 3)} s` : `${digits(s * 1000, 2)} ms`);
 
   // One case in full.
@@ -217,11 +201,6 @@
       { viewBox: "0 0 10 10", "aria-hidden": "true" },
       drawing("rect", { class: `level-${k}`, width: 10, height: 10 }),
     );
-  function margin(letter) {
-    if (letter === ".") return 0;
-    const k = data.letters.indexOf(letter);
-    return k < 0 ? Infinity : 10 ** ((k - data.tolerance) / 5);
-  }
   function panel(map, name, rows) {
     const units = rows[0].length;
     const size = Math.max(5, Math.min(18, Math.floor(480 / Math.max(rows.length, units))));
@@ -253,12 +232,6 @@
       ),
     );
   }
-  const factor = (value) =>
-    value === 0
-      ? "0"
-      : value === Infinity
-        ? "beyond 1,000,000 or infinite"
-        : `up to ${digits(value, 2)}`;
   function place(k, count, size) {
     const [first, next] = [k, k + 1].map((edge) => Math.floor((edge * size) / count));
     return next > first + 1 ? `${first} to ${next - 1}` : `${first}`;
@@ -310,22 +283,6 @@
     byId("cases").scrollIntoView();
   });
   byId("filters").hidden = false;
-
-  // Light and dark: the system's, until the button is pressed.
-  const root = document.documentElement;
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const theme = () => root.dataset.theme || (system.matches ? "dark" : "light");
-  const other = () => (theme() === "dark" ? "light" : "dark");
-  function showTheme() {
-    byId("theme").textContent = other() === "dark" ? "Dark" : "Light";
-  }
-  byId("theme").addEventListener("click", () => {
-    root.dataset.theme = other();
-    showTheme();
-  });
-  system.addEventListener("change", showTheme);
-  byId("theme").hidden = false;
-  showTheme();
 
   readAddress();
 })();

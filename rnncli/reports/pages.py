@@ -1,0 +1,97 @@
+"""Self-contained pages: they fetch nothing and run no script but their own.
+
+Style, script and data are inside; a content security policy forbids everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from rnncli import __version__
+from rnncli.errors import Unsupported
+from rnncli.formats.atomic import atomic_file
+from rnncli.judging.hypotheses import sentence_of
+from rnncli.reports.failures import printable, times
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jinja2 import Environment
+
+NEEDED = ("jinja2", "matplotlib")
+
+
+def check_extra() -> None:
+    """Make sure that pages can be made.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise Unsupported(
+            f"an HTML report needs {' and '.join(missing)};"
+            " install it with: pip install 'rnncli[report]'"
+        )
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the file cannot be written.
+    """
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
+
+
+def rendered(name: str, **context: Any) -> str:
+    """Return a page: the same context gives the same bytes.
+
+    Args:
+        name: of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after those
+            that all pages share.
+        context: what the template says; `data` is what the script knows.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+    """
+    check_extra()
+    from markupsafe import Markup
+
+    style, script = (_part(f"shared.{kind}") + _part(f"{name}.{kind}") for kind in ("css", "js"))
+    return (
+        _environment()
+        .get_template(f"{name}.html")
+        .render(
+            **context,
+            style=Markup(style),  # noqa: S704 -- ours
+            script=Markup(script),  # noqa: S704 -- ours
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            version=__version__,
+        )
+    )
+
+
+def _environment() -> Environment:
+    """Return where the templates live; all text in it is escaped, and of legible characters."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("rnncli.reports", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"times": times, "printable": printable, "meaning": sentence_of}
+    return environment
+
+
+def _part(name: str) -> str:
+    return (files("rnncli.reports") / "page" / name).read_text(encoding="utf-8")
