@@ -336,8 +336,12 @@ def test_an_invalid_vector_that_ran_is_accepted():
 
 
 def test_sound_implementations_pass():
-    """What rounds otherwise is within the tolerances, with a margin above 0."""
+    """What rounds otherwise is within the tolerances; by profile `relative` a sigmoid through
+    tanh, as it is here, is not sound.
+    """
     for vector in core().values():
+        if vector.record["profile"] == "relative":
+            continue
         found = judge(vector, ran(computed(vector, implementation="in-pairs")))
         assert found.verdict is Verdict.PASS
         assert found.margin < 0.7

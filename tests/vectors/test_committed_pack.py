@@ -32,8 +32,10 @@ def test_it_stays_small():
 
 
 def test_every_case_is_certified():
-    """No golden is anybody's output."""
-    assert {case["golden"]["kind"] for case in open_pack(CORE).manifest.cases} == {"certified"}
+    """No golden is anybody's output; NaN, which no ball encloses, is where the formula has it."""
+    for case in open_pack(CORE).manifest.cases:
+        kind = "float64" if "NaN" in case["flags"] else "certified"
+        assert case["golden"]["kind"] == kind, case["id"]
 
 
 def varint(data, at):
