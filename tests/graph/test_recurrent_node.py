@@ -1,10 +1,12 @@
 """Recurrent nodes of a model, and what is wrong with them before anything runs."""
 
+import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper
 
+from rnncli import operators
 from rnncli.errors import InvalidOperator
-from rnncli.graph.evaluator import prepare
+from rnncli.graph.evaluator import prepare, run
 from rnncli.graph.loading import model_from
 
 
@@ -45,3 +47,57 @@ def test_wrong_attributes_are_refused_before_anything_runs(attributes, sentence)
 
     assert str(refusal.value).startswith("m.onnx: node 'lstm_3' (LSTM-14): ")
     assert sentence in str(refusal.value)
+
+
+RNN = """g (float[t, n, i] X, float[1, 2, i] W, float[1, 2, 2] R, float[1, 4] B, int32[n] lens)
+    => (float[t, 1, n, 2] Y) { Y = RNN <hidden_size: int = 2> (X, W, R, B, lens) }"""
+FED = {
+    "X": np.ones((3, 2, 4), np.float32),
+    "W": np.full((1, 2, 4), 0.25, np.float32),
+    "R": np.full((1, 2, 2), 0.5, np.float32),
+    "B": np.zeros((1, 4), np.float32),
+    "lens": np.int32([3, 1]),
+}
+
+
+@pytest.mark.parametrize("lens", ["lens", '""'])
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("W", np.ones((1, 2, 5), np.float32), r"W must be \[1, 2, 4\]"),
+        ("X", np.ones((3, 2, 5), np.float32), r"W must be \[1, 2, 5\]"),
+        ("R", np.ones((1, 2), np.float32), "R must have 3 dimensions"),
+        ("B", np.ones((1, 4)), "B must be float32 like X, got float64"),
+    ],
+)
+def test_inputs_unlike_those_before_are_checked(parse, lens, name, values, sentence):
+    """That a node has run does not mean that it can run on whatever comes next."""
+    evaluator = prepare(parse(RNN.replace("B, lens) }", f"B, {lens}) }}")))
+    first = run(evaluator, FED)
+    again = run(evaluator, FED)
+
+    assert np.array_equal(first, again)
+    with pytest.raises(InvalidOperator, match=sentence):
+        run(evaluator, FED | {name: values})
+    assert np.array_equal(run(evaluator, FED), first)
+
+
+def test_lengths_are_checked_each_time(parse):
+    """They are wrong by their values, in a tensor like the one before."""
+    evaluator = prepare(parse(RNN))
+    run(evaluator, FED)
+
+    with pytest.raises(InvalidOperator, match="between 0 and seq_length = 3, got 4"):
+        run(evaluator, FED | {"lens": np.int32([3, 4])})
+    (Y,) = run(evaluator, FED | {"lens": np.int32([0, 3])})
+    assert [False, True] == Y.any(axis=(0, 1, 3)).tolist()
+
+
+def test_values_change_between_runs(parse):
+    """What is kept of a run is of which kind its inputs were, not what they were."""
+    evaluator = prepare(parse(RNN.replace("B, lens) }", "B) }")))
+    for scale in (1, 2, 3):
+        fed = FED | {"X": FED["X"] * np.float32(scale), "W": FED["W"] / np.float32(scale + 1)}
+        (Y,) = run(evaluator, fed)
+        expected = operators.evaluate("RNN-14", {k: fed[k] for k in ("X", "W", "R", "B")})["Y"]
+        assert np.array_equal(Y, expected)
