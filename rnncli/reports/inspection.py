@@ -9,12 +9,14 @@ import yaml
 
 from rnncli.graph.inputs import describe as describe_value
 from rnncli.graph.nodes import recurrent_nodes
+from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rnncli.graph.model import Model
     from rnncli.graph.nodes import RecurrentNode
+    from rnncli.vectors.manifest import Manifest
     from rnncli.vectors.pack import Pack
 
 
@@ -84,11 +86,31 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "largest size": max((need["largest_size"] for need in needs), default=0),
         "flags": _counts(flag for case in cases for flag in case["flags"]),
         "tags": _counts(tag for case in cases for tag in case["tags"]),
+        **_score(manifest),
         "notes": manifest.header["notes"],
         "files": len(manifest.sums()),
         "digest": manifest.digest,
         "damaged": dict(pack.problems()),
     }
+
+
+def _score(manifest: Manifest) -> dict[str, Any]:
+    """Return, of a scored pack, how many mutants of each cell its cases catch, and which none."""
+    tried = manifest.header.get("mutants", {})
+    found = {
+        cell: {
+            "killed": len(killed := _killed(manifest, cell)),
+            "of": len(names),
+            "not killed": [name for name in names if name not in killed],
+        }
+        for cell, names in tried.items()
+    }
+    return {"mutants": found} if found else {}
+
+
+def _killed(manifest: Manifest, cell: str) -> set[str]:
+    records = (r for r in manifest.cases if operator_named(r["operator"]).cell.name == cell)
+    return {name for record in records for name in record["kills"]}
 
 
 def _counts(words: Iterable[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from rnncli.generating.checking import check
 from rnncli.generating.generation import Plan, generate
 from rnncli.generating.journal import Journal, premises
 from rnncli.mutants.table import mutants_of
+from rnncli.reports.inspection import pack_record
 from rnncli.scoring.scoring import Plan as ScorePlan
 from rnncli.scoring.scoring import score_all, select
 from rnncli.vectors.conversion import convert_pack
@@ -131,6 +132,22 @@ def test_cases_are_selected_by_what_they_kill(pack):
     assert "rnn_14_shape" in chosen("not kills:biases-dropped")
     with pytest.raises(NothingSelected):
         chosen("kills:nothing-like-it")
+
+
+def test_an_inspection_counts_what_is_killed(pack, tmp_path):
+    """And names what is not; of a pack that is not scored it says nothing."""
+    record = pack_record(open_pack(pack))
+    plan = ScorePlan(suite=str(pack))
+    matrix = score_all(plan, select(plan), lambda _: None)
+
+    for score in matrix.by_cell:
+        found = record["mutants"][score.name]
+        assert (found["killed"], found["of"]) == (score.killed, score.mutants)
+        assert found["not killed"] == [
+            each.bug.mutant for each in matrix.survivors if each.bug.cell == score.name
+        ]
+    write(tmp_path, TEXT.replace("score: true\n", ""))
+    assert "mutants" not in pack_record(open_pack(tmp_path))
 
 
 @pytest.mark.parametrize(
