@@ -39,7 +39,7 @@ from rnncli.operators import problems
 from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping
     from pathlib import Path
 
     from rnncli.cases.breakage import Breakage
@@ -90,6 +90,14 @@ class Entry:
     def place(self) -> Place:
         """Where the suite says what the case is."""
         return self._template.place
+
+    @property
+    def structure(self) -> Hashable:
+        """What is the same for cases that differ in their names and labels alone.
+
+        Their `case()` differs in the name, so in random inputs, and in nothing else.
+        """
+        return id(self._template), self._template.structure(self._row)
 
     def case(self) -> Case:
         """Read the case; one that must be rejected is still the valid one.

@@ -43,6 +43,15 @@ class Template:
         return [[f.settings(level) for level in range(f.count)] for f in self.factors]
 
     @cached_property
+    def _firsts(self) -> list[list[int]]:
+        """Of each level of each factor, the first level that sets the very same."""
+        return [_firsts_of(levels) for levels in self.levels]
+
+    def structure(self, row: Row) -> tuple[int, ...]:
+        """Return what is the same for rows that differ in their labels alone."""
+        return tuple([firsts[level] for firsts, level in zip(self._firsts, row, strict=True)])
+
+    @cached_property
     def setters(self) -> dict[Path, int]:
         """Which factor sets a path, at some level at least."""
         return {
@@ -110,6 +119,12 @@ class Template:
         """Return the row that `op` and `opset` name, or why there is none."""
         op, opset = (self.plain(path, levels) for path in OPERATOR)
         return find_operator(op, opset)
+
+
+def _firsts_of(levels: list[Settings]) -> list[int]:
+    firsts: dict[frozenset[tuple[Path, int]], int] = {}
+    marks = [frozenset((path, id(s.node)) for path, s in level.items()) for level in levels]
+    return [firsts.setdefault(mark, k) for k, mark in enumerate(marks)]
 
 
 def find_operator(op: object, opset: object) -> Operator | str:

@@ -24,7 +24,7 @@ def _has_parameters(case: Question, _: Recurrence) -> bool:
 
 def _has_empty_sequence(_: Question, recurrence: Recurrence) -> bool:
     lengths = recurrence.lengths
-    return len(recurrence.X) == 0 or (lengths is not None and bool((lengths == 0).any()))
+    return recurrence.X.shape[-3] == 0 or (lengths is not None and bool((lengths == 0).any()))
 
 
 def _has_threshold(_: Question, recurrence: Recurrence) -> bool:
@@ -48,7 +48,7 @@ def other_readings(
 
     Args:
         case: with its readings resolved.
-        recurrence: the case under those.
+        recurrence: the case under those, or a stack of such.
     """
     for name, chosen in case.readings.items():
         test = MAY_MATTER.get(name)

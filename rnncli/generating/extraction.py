@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.backends import backend_named
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
 from rnncli.formats.atomic import atomic_folder, require_replaceable
+from rnncli.generating import goldens
 from rnncli.generating.generation import in_layout, profiles_of
-from rnncli.generating.making import BACKENDS, make_vectors
+from rnncli.generating.making import make_vectors
 from rnncli.generating.naming import ids_of
 from rnncli.generating.surroundings import SPOOL, files_in, owned_cases, strangers
 from rnncli.numerics import dtype_of
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
 
     Attributes:
         model: what the pack is called after.
-        golden: how expected values are made: a row of `BACKENDS`.
+        golden: how expected values are made: a row of `goldens.KINDS`.
         profile: the name of the profile of the tolerances.
         layout: a folder for each case ("onnx"), or one file ("npz", "h5").
     """
@@ -83,9 +83,19 @@ class Captured:
     breakage: None = None
     seed: int = 0
 
+    @property
+    def structure(self) -> str:
+        """Its own: no other case is alike."""
+        return self.id
+
     def case(self) -> Captured:
         """Return what is asked."""
         return self
+
+    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return its inputs, the only ones there are."""
+        assert len(names) == 1
+        return {name: values[None] for name, values in self.inputs.items()}
 
 
 @dataclass(slots=True)
@@ -108,7 +118,7 @@ def require(plan: Plan, folder: Path) -> None:
         InvalidRequest: the folder holds something else, or there is no such profile.
         Unsupported: the extra that goldens need is not installed.
     """
-    backend_named(BACKENDS[plan.golden])
+    goldens.require(plan.golden)
     profile_named(plan.profile)
     require_replaceable(folder, partial(_is_earlier, plan.suite))
 

@@ -6,12 +6,11 @@ import shutil
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rnncli.backends import backend_named
 from rnncli.errors import InvalidRequest
 from rnncli.executors.table import EXECUTORS, executor_named
+from rnncli.generating import goldens
 from rnncli.generating.batch import Batch, Delivery, Made, Source, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
-from rnncli.generating.making import BACKENDS
 from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
 from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
@@ -128,7 +127,7 @@ def require_backends(entries: Sequence[Entry]) -> None:
         Unsupported: with the line that installs it.
     """
     for kind in dict.fromkeys(entry.golden for entry in entries if not entry.breakage):
-        backend_named(BACKENDS[kind])
+        goldens.require(kind)
 
 
 def make_all(

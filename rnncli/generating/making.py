@@ -1,22 +1,27 @@
-"""Making one vector of a suite's entry: golden, tolerances, other readings' answers, model."""
+"""Making the vectors of a suite's entries: golden, tolerances, other readings' answers, model.
+
+Entries that are alike but for their random inputs are made side by side: what they have in common
+is read, checked and built once, the rest is computed for all of them at once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import onnx
 
-from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
 from rnncli.generating.alternatives import other_readings
-from rnncli.generating.record import record_of, record_of_rejection
+from rnncli.generating.goldens import Solution, differing, solve
+from rnncli.generating.record import Verdicts, record_of, record_of_rejection, shared_record
+from rnncli.generating.stack import Stack, groups, stacks
 from rnncli.graph.single_node import single_node_model
-from rnncli.judging.conditioning import conditioning_problem
+from rnncli.judging.conditioning import conditioning_problem, well_conditioned
 from rnncli.judging.derivation import derive_all
 from rnncli.judging.exactness import exactness_problem
+from rnncli.judging.scalars import scalar_equivalents
 from rnncli.operators import problems
 from rnncli.operators.binding import bind, unbind
 from rnncli.profiles import PROFILES
@@ -24,22 +29,17 @@ from rnncli.vectors.conversion import held_inputs
 from rnncli.vectors.vector import Answers, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from rnncli.generating.origin import Origin, Question
+    from rnncli.generating.origin import Origin
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-Made = TypeVar("Made")
-
-# Which backend computes the golden that a suite asks for.
-BACKENDS = {"certified": "certified", "float64": "numpy"}
+Found = TypeVar("Found")
 
 
 def make_vectors(entries: Sequence[Origin]) -> Iterator[Vector | Exception]:
     """Make the vectors of some entries, each a pure function of the suite's text and its id.
-
-    Tolerances of small cases are derived together, for speed only: each has the bits it has alone.
 
     Yields:
         For each entry its vector, or why there is none: ConfigError when the suite's text is wrong,
@@ -47,174 +47,206 @@ def make_vectors(entries: Sequence[Origin]) -> Iterator[Vector | Exception]:
         InvalidRequest when the case is ill-conditioned, not exact as its profile says, or not
         invalid as it should be.
     """
-    drafts = [_attempt(_draft, entry, entry) for entry in entries]
-    tolerances = _tolerances([draft for draft in drafts if isinstance(draft, Draft)])
-    for entry, draft in zip(entries, drafts, strict=True):
-        if isinstance(draft, Draft):
-            found = [tolerances[id(solution)] for solution in draft.solutions.values()]
-            yield _attempt(_finished, entry, draft, found)
+    found = dict(_outcomes(groups(entries)))
+    yield from (found[entry.id] for entry in entries)
+
+
+def _outcomes(found: Iterable[Sequence[Origin]]) -> Iterator[tuple[str, Vector | Exception]]:
+    """Yield what comes of every entry of some groups; where one fails, each of it is made alone."""
+    drafts = [(group, _attempt(group, _drafts, group)) for group in found]
+    whole = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
+    tolerances = _tolerances(whole)
+    for group, begun in drafts:
+        made = (
+            begun if isinstance(begun, Exception) else _attempt(group, _finished, begun, tolerances)
+        )
+        if not isinstance(made, Exception):
+            yield from ((vector.id, vector) for vector in made)
+        elif len(group) > 1:
+            yield from _outcomes([entry] for entry in group)
         else:
-            yield draft
+            yield group[0].id, made
 
 
-def _attempt(function: Callable[..., Made], entry: Origin, *arguments: Any) -> Made | Exception:
-    """Return what a function makes of an entry, or its exception, which names the case."""
+def _attempt(
+    group: Sequence[Origin], function: Callable[..., Found], *arguments: Any
+) -> Found | Exception:
+    """Return what a function makes of a group, or its exception, which names the case."""
+    name = group[0].id
     try:
         return function(*arguments)
     except InvalidRequest as error:
-        named = isinstance(error, ConfigError) or entry.id in str(error)
-        return error if named else InvalidRequest(f"{entry.id}: {error}")
+        named = isinstance(error, ConfigError) or name in str(error)
+        return error if named else InvalidRequest(f"{name}: {error}")
     except Unsupported as error:
-        return Unsupported(f"{entry.id}: {error}")
+        return Unsupported(f"{name}: {error}")
     except Exception as error:  # noqa: BLE001 -- our own bug in one case is not the next one's
         return error
 
 
-class Solution(NamedTuple):
-    """A recurrence and its golden."""
-
-    recurrence: Recurrence
-    golden: Result
-
-
 class Draft(NamedTuple):
-    """A case without its tolerances.
+    """A stack without its tolerances.
 
     Attributes:
-        entry, case: what it was made from.
+        stack: what it was made from.
         solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
-            under which the result is another.
+            under which some result is another; none of a stack that must be refused.
+        rows: of each solution, whose results it has [n].
     """
 
-    entry: Origin
-    case: Question
+    stack: Stack
     solutions: Mapping[str, Solution]
+    rows: Mapping[str, Array]
 
 
-def _draft(entry: Origin) -> Draft | Vector:
-    """Solve a case; one that must be refused is finished already."""
-    case = entry.case()
-    if entry.breakage:
-        return _rejection(entry, case)
-    own = _solve(entry, case, case.readings)
-    others = {
-        name: solution
-        for name, readings in other_readings(case, own.recurrence)
-        if not _same((solution := _solve(entry, case, readings)).golden, own.golden)
-    }
-    return Draft(entry, case, {"": own, **others})
+def _drafts(group: Sequence[Origin]) -> list[Draft]:
+    return [_draft(stack) for stack in stacks(group)]
 
 
-def _solve(entry: Origin, case: Question, readings: Mapping[str, str]) -> Solution:
-    recurrence = bind(case.operator, case.attributes, case.inputs, case.outputs, readings)
-    return Solution(recurrence, _golden(recurrence, entry.golden))
+def _draft(stack: Stack) -> Draft:
+    """Solve a stack, unless it must be refused."""
+    if stack.entries[0].breakage:
+        return Draft(stack, {}, {})
+    own = _solve(stack, stack.case.readings)
+    solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
+    for name, readings in other_readings(stack.case, own.recurrence):
+        solution = _solve(stack, readings)
+        differs = differing(solution.golden, own.golden)
+        if differs.any():
+            solutions[name], rows[name] = solution, differs
+    return Draft(stack, solutions, rows)
 
 
-def _same(a: Result, b: Result) -> bool:
-    pairs = zip((a.Y, *a.last), (b.Y, *b.last), strict=True)
-    return all(x is None or y is None or x.tobytes() == y.tobytes() for x, y in pairs)
+def _solve(stack: Stack, readings: Mapping[str, str]) -> Solution:
+    case = stack.case
+    recurrence = bind(case.operator, case.attributes, stack.inputs, case.outputs, readings)
+    return solve(recurrence, stack.entries[0].golden)
 
 
 def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
     """Derive the tolerances of all solutions, by the identity of the solution."""
+    by_profile: dict[str, list[Solution]] = {}
+    for draft in drafts:
+        some = by_profile.setdefault(draft.stack.entries[0].profile, [])
+        some += draft.solutions.values()
     found: dict[int, Result] = {}
-    for name in {draft.entry.profile for draft in drafts}:
-        solutions = [
-            solution
-            for draft in drafts
-            if draft.entry.profile == name
-            for solution in draft.solutions.values()
-        ]
-        derived = derive_all(solutions, PROFILES[name])
+    for name, solutions in by_profile.items():
+        derived = derive_all([(s.recurrence, s.golden) for s in solutions], PROFILES[name])
         found |= {id(s): tolerance for s, tolerance in zip(solutions, derived, strict=True)}
     return found
 
 
-def _finished(draft: Draft, tolerances: Sequence[Result]) -> Vector:
-    entry, case, solutions = draft
-    found = [
-        _answers(entry, case, solution, tolerance)
-        for solution, tolerance in zip(solutions.values(), tolerances, strict=True)
-    ]
-    answers, *others = found
-    alternatives = dict(zip(list(solutions)[1:], others, strict=True))
-    held = held_inputs(case.operator, entry.weights, case.inputs)
-    model = single_node_model(case.operator, case.attributes, case.inputs, answers.outputs, held)
-    serialized = model.SerializeToString(deterministic=True)
-    onnx.checker.check_model(serialized, full_check=True)
-    own = solutions[""]
-    is_portable = _is_portable(own.recurrence)
-    return Vector(
-        id=entry.id,
-        model=serialized,
-        inputs=case.inputs,
-        initializers=held,
-        answers=answers,
-        alternatives=alternatives,
-        record=record_of(entry, case, own.golden, answers, alternatives, is_portable=is_portable),
+def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> list[Vector]:
+    made: list[Vector] = []
+    for draft in drafts:
+        made += _vectors(draft, tolerances) if draft.solutions else _rejections(draft.stack)
+    return made
+
+
+def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+    stack, solutions, rows = draft
+    case, first = stack.case, stack.entries[0]
+    answers = {
+        name: _answers(stack, solution, tolerances[id(solution)], rows[name])
+        for name, solution in solutions.items()
+    }
+    own, others = answers[""], [name for name in answers if name]
+    held = held_inputs(case.operator, first.weights, stack.inputs)
+    models = _models(stack, own.outputs, held)
+    shared = shared_record(first, case, stack.inputs)
+    is_portable = _is_portable(solutions[""].recurrence)
+    lines = {n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()}
+    for k, entry in enumerate(stack.entries):
+        alternatives = {name: _at(answers[name], k) for name in others if rows[name][k]}
+        verdicts = Verdicts(
+            proof=solutions[""].proofs[k],
+            alternatives=[*alternatives],
+            is_portable=bool(is_portable[k]),
+            lines={name: line[k] for name, line in lines.items()},
+        )
+        yield Vector(
+            id=entry.id,
+            model=models[k],
+            inputs=stack.inputs_at(k),
+            initializers=held,
+            answers=_at(own, k),
+            alternatives=alternatives,
+            record=record_of(entry, shared, verdicts),
+        )
+
+
+def _at(answers: Answers, k: int) -> Answers:
+    """Return the answers of one entry."""
+    return Answers(
+        {name: values[k] for name, values in answers.outputs.items()},
+        {name: values[k] for name, values in answers.tolerances.items()},
     )
 
 
-def _rejection(entry: Origin, case: Question) -> Vector:
-    assert entry.breakage
-    attributes, inputs = entry.breakage.apply(case.attributes, dict(case.inputs))
-    found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
-    if not found:
-        raise InvalidRequest("the case must be refused, but breaks no rule of the specification")
-    held = held_inputs(case.operator, entry.weights, inputs)
-    outputs = dict.fromkeys(case.outputs, case.dtype)
-    model = single_node_model(case.operator, attributes, inputs, outputs, held)
-    return Vector(
-        id=entry.id,
-        model=model.SerializeToString(deterministic=True),
-        inputs=inputs,
-        initializers=held,
-        answers=Answers(),
-        alternatives={},
-        record=record_of_rejection(entry, case, attributes, inputs, found),
-    )
+def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
+    """Return each entry's model; one that holds no values is the same for all."""
+    case, n = stack.case, len(stack.entries)
+    models = []
+    for k in range(n if held else 1):
+        shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
+        inputs = stack.inputs_at(k)
+        model = single_node_model(case.operator, case.attributes, inputs, shapes, held)
+        models.append(model.SerializeToString(deterministic=True))
+        onnx.checker.check_model(models[-1], full_check=True)
+    return models if held else models * n
 
 
-def _golden(recurrence: Recurrence, kind: str) -> Result:
-    backend = backend_named(BACKENDS[kind])
-    if reason := backend.supports(recurrence, Compute.FLOAT64):
-        raise Unsupported(f"golden: {kind} {reason}; a case may say golden: float64")
-    result = backend.run(recurrence, Compute.FLOAT64)
-    return replace(
-        result,
-        Y=None if result.Y is None else _canonical(result.Y),
-        last=tuple(map(_canonical, result.last)),
-    )
+def _rejections(stack: Stack) -> Iterator[Vector]:
+    case = stack.case
+    for k, entry in enumerate(stack.entries):
+        assert entry.breakage
+        valid = stack.inputs_at(k)
+        attributes, inputs = entry.breakage.apply(case.attributes, dict(valid))
+        found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
+        if not found:
+            raise InvalidRequest("a case to be refused breaks no rule of the specification")
+        held = held_inputs(case.operator, entry.weights, inputs)
+        outputs = dict.fromkeys(case.outputs, case.dtype)
+        model = single_node_model(case.operator, attributes, inputs, outputs, held)
+        yield Vector(
+            id=entry.id,
+            model=model.SerializeToString(deterministic=True),
+            inputs=inputs,
+            initializers=held,
+            answers=Answers(),
+            alternatives={},
+            record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
+        )
 
 
-def _canonical(values: Array) -> Array:
-    """Give what compares as the same value the same bits: zero is +0, NaN one quiet NaN."""
-    kind = values.dtype.type
-    numbers = np.where(values == 0, kind(0), values)
-    return np.where(np.isnan(numbers), abs(kind(np.nan)), numbers)
-
-
-def _answers(entry: Origin, case: Question, solution: Solution, tolerance: Result) -> Answers:
-    """Return outputs and tolerances by name, in the operator's layout.
+def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -> Answers:
+    """Return outputs and tolerances of a stack by name, in the operator's layout.
 
     Raises:
-        InvalidRequest: a tolerance is useless, or the case is not as exact as its profile says.
+        InvalidRequest: of one of the rows a tolerance is useless, or it is not as exact as its
+            profile says.
     """
-    if PROFILES[entry.profile].is_exact and (problem := exactness_problem(*solution)):
-        raise InvalidRequest(f"profile '{entry.profile}': {problem}")
+    case, profile = stack.case, stack.entries[0].profile
+    if PROFILES[profile].is_exact:
+        for k in np.flatnonzero(rows):
+            if problem := exactness_problem(*solution.alone(int(k))):
+                raise InvalidRequest(f"profile '{profile}': {problem}")
     outputs = unbind(case.operator, case.attributes, case.outputs, solution.golden)
     tolerances = unbind(case.operator, case.attributes, case.outputs, tolerance)
     for name, values in outputs.items():
-        if problem := conditioning_problem(values, tolerances[name]):
+        for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
+            problem = conditioning_problem(values[k], tolerances[name][k])
             raise InvalidRequest(f"{name} is ill-conditioned: {problem}")
     return Answers(outputs, tolerances)
 
 
-def _is_portable(recurrence: Recurrence) -> bool:
-    """Whether no NaN is read: what runtimes make of one differs, and not by mistake only."""
-    X: Any = recurrence.X
+def _is_portable(recurrence: Recurrence) -> Array:
+    """Return of which of a stack no NaN is read: runtimes disagree on one, rightly or not, [n]."""
+    read = np.asarray(np.isnan(recurrence.X).any(axis=-1))
     if recurrence.lengths is not None:
-        X = X[np.arange(len(X))[:, None] < recurrence.lengths]
-    tensors = (X, recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
-    read = [values for values in (*tensors, *recurrence.initial) if values is not None]
-    return not any(np.isnan(values).any() for values in read)
+        read &= np.arange(read.shape[1])[:, None] < recurrence.lengths[:, None]
+    tensors = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
+    present = [values for values in (*tensors, *recurrence.initial) if values is not None]
+    found: list[Array] = [read, *map(np.isnan, present)]
+    flat = [each.reshape(len(each), math.prod(each.shape[1:])) for each in found]
+    return np.asarray(~np.any([each.any(axis=1) for each in flat], axis=0))

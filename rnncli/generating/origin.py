@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from rnncli.cases.breakage import Breakage
     from rnncli.numerics import Array, DType
@@ -36,10 +36,6 @@ class Question(Protocol):
         """As written on the node."""
 
     @property
-    def inputs(self) -> dict[str, Array]:
-        """Those that are present, by name."""
-
-    @property
     def outputs(self) -> Sequence[str]:
         """The names asked for."""
 
@@ -50,6 +46,9 @@ class Question(Protocol):
     @property
     def seed(self) -> int:
         """Of random inputs; 0 where there are none."""
+
+    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return the present inputs by name, [names, ...]: of cases alike but for their names."""
 
 
 class Origin(Protocol):
@@ -65,7 +64,7 @@ class Origin(Protocol):
 
     @property
     def golden(self) -> str:
-        """How expected values are made: a row of `making.BACKENDS`."""
+        """How expected values are made: a row of `goldens.KINDS`."""
 
     @property
     def profile(self) -> str:
@@ -78,6 +77,10 @@ class Origin(Protocol):
     @property
     def breakage(self) -> Breakage | None:
         """What makes it invalid, where it must be refused."""
+
+    @property
+    def structure(self) -> Hashable:
+        """What is the same for cases that are alike but for their ids, labels and flags."""
 
     def case(self) -> Question:
         """Return what is asked.

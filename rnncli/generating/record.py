@@ -3,71 +3,104 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.scalars import scalar_equivalent
 from rnncli.operators.activation_binding import resolve_activations
 from rnncli.operators.attributes import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.errors import Problem
     from rnncli.generating.origin import Origin, Question
-    from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Result
-    from rnncli.vectors.vector import Answers
 
 
-def record_of(
-    entry: Origin,
-    case: Question,
-    golden: Result,
-    answers: Answers,
-    alternatives: Mapping[str, Answers],
-    *,
-    is_portable: bool,
-) -> dict[str, Any]:
-    """Return the record of a case that must run; see `vectors.manifest.CASE_FIELDS`."""
-    tags = [f"reading:{name}" for name in dict.fromkeys(n.partition("=")[0] for n in alternatives)]
-    proof = {"bits": golden.bits, "passes": golden.passes} if golden.bits else {}
+class Verdicts(NamedTuple):
+    """What is an entry's own, of those of a stack.
+
+    Attributes:
+        proof: of its golden: bits, 0 where nothing proved it, and passes.
+        alternatives: `READING=CHOICE` of each other answer.
+        is_portable: whether no NaN is read.
+        lines: (rtol, atol) of each output, by name.
+    """
+
+    proof: tuple[int, int]
+    alternatives: Sequence[str]
+    is_portable: bool
+    lines: Mapping[str, tuple[float, float]]
+
+
+def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[str, Any]:
+    """Return the record of a case that must run; see `vectors.manifest.CASE_FIELDS`.
+
+    Args:
+        entry: of a stack.
+        shared: what all records of the stack have, see `shared_record`.
+        own: what is this entry's.
+    """
+    bits, passes = own.proof
+    names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
+    tags = [f"reading:{name}" for name in names]
     return {
-        **_common(entry, case, case.attributes, case.inputs),
-        "tags": tags if is_portable else [*tags, "non-portable"],
+        **shared,
+        "id": entry.id,
+        "flags": list(entry.flags),
+        "tags": tags if own.is_portable else [*tags, "non-portable"],
+        "alternatives": list(own.alternatives),
+        "golden": {"kind": "certified", "bits": bits, "passes": passes}
+        if bits
+        else {"kind": "float64"},
+        "tolerance": {
+            name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
+        },
+    }
+
+
+def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:
+    """Return what the records of entries have in common that ask the same of other inputs.
+
+    Args:
+        entry: one of them.
+        case: what it asks.
+        inputs: the names of those that are present.
+    """
+    return {
+        **_common(entry, case, case.attributes, inputs),
+        "tags": [],
         "readings": dict(case.readings),
-        "alternatives": list(alternatives),
-        "requirements": _requirements(entry, case),
+        "alternatives": [],
+        "requirements": _requirements(entry, case, inputs),
         "expect": "result",
         "reason": "",
-        "golden": {"kind": "certified" if golden.bits else "float64", **proof},
+        "golden": {},
         "profile": entry.profile,
-        "tolerance": {
-            name: dict(
-                zip(
-                    ("rtol", "atol"),
-                    scalar_equivalent(values, answers.tolerances[name]),
-                    strict=True,
-                )
-            )
-            for name, values in answers.outputs.items()
-        },
+        "tolerance": {},
     }
 
 
 def record_of_rejection(
     entry: Origin,
     case: Question,
-    attributes: Mapping[str, Any],
-    inputs: Mapping[str, Array],
+    broken: tuple[Mapping[str, Any], Iterable[str]],
+    inputs: Iterable[str],
     problems: Sequence[Problem],
 ) -> dict[str, Any]:
-    """Return the record of a case that must be refused, with what is wrong with it."""
+    """Return the record of a case that must be refused, with what is wrong with it.
+
+    Args:
+        entry: of a suite.
+        case: the valid one.
+        broken: the attributes and the names of the inputs that are written.
+        inputs: the names of those that the valid case has.
+        problems: what is wrong.
+    """
     return {
-        **_common(entry, case, attributes, inputs),
+        **_common(entry, case, *broken),
         "tags": [],
         "readings": dict(case.readings),
         "alternatives": [],
-        "requirements": _requirements(entry, case),
+        "requirements": _requirements(entry, case, inputs),
         "expect": "rejection",
         "reason": "; ".join(problem.sentence for problem in problems),
         "golden": {"kind": "none"},
@@ -77,9 +110,9 @@ def record_of_rejection(
 
 
 def _common(
-    entry: Origin, case: Question, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
+    entry: Origin, case: Question, attributes: Mapping[str, Any], inputs: Iterable[str]
 ) -> dict[str, Any]:
-    operator = case.operator
+    operator, present = case.operator, set(inputs)
     return {
         "id": entry.id,
         "summary": case.summary,
@@ -90,7 +123,7 @@ def _common(
         "sizes": dict(case.sizes),
         "dtype": case.dtype.name,
         "seed": case.seed,
-        "inputs": [row.name for row in operator.inputs if row.name in inputs],
+        "inputs": [row.name for row in operator.inputs if row.name in present],
         "outputs": [row.name for row in operator.outputs if row.name in case.outputs],
         "weights": entry.weights,
         "flags": list(entry.flags),
@@ -105,9 +138,9 @@ def _json(value: Any) -> Any:
     return str(value) if unsayable else value
 
 
-def _requirements(entry: Origin, case: Question) -> dict[str, Any]:
+def _requirements(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:
     """What an implementation must know, as the valid case has it."""
-    operator = case.operator
+    operator, present = case.operator, set(inputs)
     values = complete(operator, case.attributes)
     directions = 2 if values["direction"] == "bidirectional" else 1
     rows = resolve_activations(operator, values, directions, case.readings)
@@ -120,7 +153,7 @@ def _requirements(entry: Origin, case: Question) -> dict[str, Any]:
         "layout": values.get("layout") or 0,
         "attributes": sorted(name for name, v in given.items() if v != defaults[name]),
         "activations": sorted({activation.name for row in rows for activation in row}),
-        "inputs": [row.name for row in operator.inputs if row.optional and row.name in case.inputs],
+        "inputs": [row.name for row in operator.inputs if row.optional and row.name in present],
         "weights": entry.weights,
         "largest_size": max(case.sizes.values()),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,18 @@ ROUNDINGS = 64
 def limit_of(wanted: Array) -> float:
     """Return the largest tolerance an output may have, as a part of its largest value."""
     return max(LIMIT, ROUNDINGS * 2.0 ** -dtype_of(wanted).precision)
+
+
+def well_conditioned(wanted: Array, tolerance: Array) -> Array:
+    """Return of which outputs of a stack [n, ...] there is no `conditioning_problem`, [n]."""
+    n, *shape = wanted.shape
+    if not math.prod(shape):
+        return np.ones(n, np.bool_)
+    size = np.abs(wanted.astype(np.float64)).reshape(n, -1)
+    largest = np.max(size, axis=1, initial=0.0, where=np.isfinite(size))
+    widest = tolerance.reshape(n, -1).max(axis=1).astype(np.float64)  # a NaN is larger than all
+    fit = widest <= limit_of(wanted) * np.where(largest == 0, 1.0, largest)
+    return np.asarray(fit & np.isfinite(widest))
 
 
 def conditioning_problem(wanted: Array, tolerance: Array) -> str:

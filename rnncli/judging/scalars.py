@@ -15,62 +15,88 @@ ROUNDS = 100
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 
 
-def scalar_equivalent(wanted: Array, tolerance: Array) -> tuple[float, float]:
-    """Return (rtol, atol): atol + rtol |wanted| is nowhere below the tolerance.
+def scalar_equivalents(wanted: Array, tolerance: Array) -> list[tuple[float, float]]:
+    """Return for each of a stack of outputs (rtol, atol): nowhere below its tolerance.
 
-    Of all lines above the points (|wanted|, tolerance) the one with the least sum over the elements
-    is taken: it lies on the edge of their upper hull above the mean of |wanted|. Both numbers are
-    rounded up to three digits. What is not finite must match exactly and has no part in this.
+    The line is atol + rtol |wanted|. Of all lines above the points (|wanted|, tolerance) the one
+    with the least sum over the elements is taken: it lies on the edge of their upper hull above the
+    mean of |wanted|. Both numbers are rounded up to three digits. What is not finite must match
+    exactly and has no part in this.
 
     Args:
-        wanted: an output.
-        tolerance: of each of its elements, in its shape.
+        wanted: outputs [n, ...].
+        tolerance: of each of their elements.
     """
-    x = np.abs(wanted.reshape(-1).astype(np.float64))
-    t = tolerance.reshape(-1).astype(np.float64)
+    n, elements = len(wanted), math.prod(wanted.shape[1:])
+    x = np.abs(wanted.reshape(n, elements).astype(np.float64))
+    t = tolerance.reshape(n, elements).astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(t)
-    if not finite.all():
-        x, t = x[finite], t[finite]
-    if not t.any():
-        return 0.0, 0.0
-    rtol = _three_digits(_slope(x, t))
-    atol = _three_digits(max(0.0, float((t - rtol * x).max())))
-    while (atol + rtol * x < t).any():  # the sum was rounded too
-        atol = _three_digits(math.nextafter(atol, math.inf))
-    return rtol, atol
+    if not finite.all():  # rows of different lengths, each for itself
+        return [_lines(x[k : k + 1, f], t[k : k + 1, f])[0] for k, f in enumerate(finite)]
+    return _lines(x, t)
 
 
-def _slope(x: Array, t: Array) -> float:
-    """Return the slope of the tightest line above all points, with neither number negative."""
-    left, right = int(x.argmin()), int(x.argmax())
-    mean = math.fsum(x.tolist()) / len(x)
-    if not x[left] < mean < x[right]:
-        return 0.0
-    slope = max(0.0, _edge_above(x, t, mean, left, right))
-    if (t - slope * x).max() >= 0:
-        return slope
-    return float((t[x > 0] / x[x > 0]).max())  # the line through zero: atol is not negative
+def _lines(x: Array, t: Array) -> list[tuple[float, float]]:
+    """Return the line above the points (x, t) of each row [n, elements]; all are finite."""
+    found = [(0.0, 0.0)] * len(x)
+    rows = np.flatnonzero(t.any(axis=1))
+    if not rows.size:
+        return found
+    x, t = x[rows], t[rows]
+    rtol = _each_three_digits(_slopes(x, t))
+    atol = _each_three_digits(np.maximum((t - rtol * x).max(axis=1), 0.0))
+    while (low := (atol + rtol * x < t).any(axis=1)).any():  # the sum was rounded too
+        atol[low] = _each_three_digits(np.nextafter(atol[low, 0], np.inf))
+    for row, *line in zip(rows, rtol[:, 0].tolist(), atol[:, 0].tolist(), strict=True):
+        found[row] = line[0], line[1]
+    return found
 
 
-def _edge_above(x: Array, t: Array, position: float, left: int, right: int) -> float:
-    """Return the slope of the upper hull's edge above a position strictly within the points.
+def _slopes(x: Array, t: Array) -> Array:
+    """Return the slope of the tightest line above each row's points, no number negative, [n]."""
+    every = np.arange(len(x))
+    left, right = x.argmin(axis=1), x.argmax(axis=1)
+    mean = np.array([math.fsum(row) for row in x.tolist()]) / x.shape[1]
+    slope = np.zeros(len(x))
+    wide = np.flatnonzero((x[every, left] < mean) & (mean < x[every, right]))
+    slope[wide] = _edges_above(x[wide], t[wide], mean[wide], left[wide], right[wide])
+    slope = np.maximum(slope, 0.0)
+    for k in np.flatnonzero((t - slope[:, None] * x).max(axis=1) < 0):
+        positive = x[k] > 0  # the line through zero: atol is not negative
+        slope[k] = (t[k, positive] / x[k, positive]).max()
+    return slope
+
+
+def _edges_above(x: Array, t: Array, positions: Array, left: Array, right: Array) -> Array:
+    """Return the slope of each row's upper hull's edge above a position strictly within, [n].
 
     Starting from any two points on both sides, the one farthest above the line through them takes
     the place of that on its side, until none is above. A few rounds suffice; where the moduli are
     all but equal rounding might go on for ever, and any slope will do.
     """
-    slope = 0.0
+    slopes = np.zeros(len(x))
+    going = np.arange(len(x))
     for _ in range(ROUNDS):
-        slope = float(t[right] - t[left]) / float(x[right] - x[left])
-        above = t - slope * x
-        farthest = int(above.argmax())
-        if farthest in (left, right) or above[farthest] <= above[left] + 1e-9 * t[farthest]:
+        if not going.size:
             break
-        if x[farthest] <= position:
-            left = farthest
-        else:
-            right = farthest
-    return slope
+        a, b = left[going], right[going]
+        slope = (t[going, b] - t[going, a]) / (x[going, b] - x[going, a])
+        slopes[going] = slope
+        above = t[going] - slope[:, None] * x[going]
+        farthest = above.argmax(axis=1)
+        rows = np.arange(len(going))
+        least = above[rows, a] + 1e-9 * t[going, farthest]
+        higher = (farthest != a) & (farthest != b) & (above[rows, farthest] > least)
+        going, farthest = going[higher], farthest[higher]
+        on_left = x[going, farthest] <= positions[going]
+        left[going[on_left]] = farthest[on_left]
+        right[going[~on_left]] = farthest[~on_left]
+    return slopes
+
+
+def _each_three_digits(values: Array) -> Array:
+    """Round numbers [n] up to three significant decimal digits, [n, 1]."""
+    return np.array([[_three_digits(value)] for value in values.tolist()])
 
 
 def _three_digits(value: float) -> float:

@@ -15,7 +15,7 @@ from small_suite import TEXT, small_suite
 
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.executors.table import EXECUTORS
-from rnncli.generating import generation, making
+from rnncli.generating import goldens
 from rnncli.generating.checking import check
 from rnncli.generating.generation import Plan, generate
 from rnncli.generating.journal import JOURNAL
@@ -219,8 +219,9 @@ def test_selecting_nothing_is_an_error(tmp_path):
 
 def test_a_missing_extra_is_said_before_anything_is_written(tmp_path, monkeypatch):
     """A suite that asks for certified goldens never falls back on others."""
-    monkeypatch.setitem(making.BACKENDS, "certified", "not-there")
-    monkeypatch.setattr(generation, "backend_named", _unusable)
+    kind = goldens.KINDS["certified"]._replace(backend="not-there")
+    monkeypatch.setitem(goldens.KINDS, "certified", kind)
+    monkeypatch.setattr(goldens, "backend_named", _unusable)
 
     with pytest.raises(Unsupported, match="pip install"):
         write(tmp_path / "pack")

@@ -6,7 +6,12 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnncli.judging.scalars import scalar_equivalent
+from rnncli.judging.scalars import scalar_equivalents
+
+
+def scalar_equivalent(wanted, tolerance):
+    """Return (rtol, atol) of one output."""
+    return scalar_equivalents(wanted[None], tolerance[None])[0]
 
 
 def sets(seed, count, kind):
@@ -88,3 +93,17 @@ def test_order_and_shape_change_nothing():
     assert scalar_equivalent(wanted, tolerance) == scalar_equivalent(
         wanted[order].reshape(2, 24), tolerance[order].reshape(2, 24)
     )
+
+
+@examples(100)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.sampled_from(KINDS))
+def test_outputs_of_a_stack_have_the_numbers_they_have_alone(seed, count, kind):
+    """Infinities and exact ones among them."""
+    found = [sets(seed + k, count, kind) for k in range(4)]
+    wanted, tolerance = (np.stack(each) for each in zip(*found, strict=True))
+    wanted[1, ::3], tolerance[1, ::3] = np.inf, 0
+    tolerance[2] = 0
+
+    together = scalar_equivalents(wanted, tolerance)
+
+    assert together == [scalar_equivalent(*pair) for pair in zip(wanted, tolerance, strict=True)]

@@ -1,0 +1,134 @@
+"""The goldens of a stack: what must come out, and what proves it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.errors import Unsupported
+from rnncli.judging.error_model.evaluation import evaluate
+from rnncli.recurrence.recurrence import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+ARRAYS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
+
+
+class Solution(NamedTuple):
+    """A stack of n recurrences and their goldens.
+
+    Attributes:
+        recurrence: the stack.
+        golden: every array with n in front.
+        proofs: of each the bits that proved it, 0 where nothing did, and in how many passes.
+    """
+
+    recurrence: Recurrence
+    golden: Result
+    proofs: Sequence[tuple[int, int]]
+
+    def alone(self, k: int) -> tuple[Recurrence, Result]:
+        """Return one recurrence and its golden."""
+        last = tuple(state[k] for state in self.golden.last)
+        Y = self.golden.Y
+        return recurrence_at(self.recurrence, k), Result(None if Y is None else Y[k], last)
+
+
+def solve(recurrence: Recurrence, kind: str) -> Solution:
+    """Return the goldens of a stack, what compares as the same value as the same bits.
+
+    Args:
+        recurrence: the stack.
+        kind: a row of `KINDS`.
+
+    Raises:
+        Unsupported: an element cannot be proved.
+    """
+    found, proofs = KINDS[kind].make(recurrence)
+    Y, last = found.Y, found.last
+    golden = Result(None if Y is None else _canonical(Y), tuple(map(_canonical, last)))
+    return Solution(recurrence, golden, proofs)
+
+
+def differing(one: Result, other: Result) -> Array:
+    """Return of which recurrences of a stack two results differ in any bit, [n]."""
+    pairs = zip((one.Y, *one.last), (other.Y, *other.last), strict=True)
+    unequal = [_bytes(a) != _bytes(b) for a, b in pairs if a is not None and b is not None]
+    return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
+
+
+def _bytes(values: Array) -> Array:
+    """Return the bytes of each of a stack, [n, bytes]."""
+    flat = np.ascontiguousarray(values).reshape(len(values), values[0].size)
+    return flat.view(np.uint8)
+
+
+def _rounded(recurrence: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
+    """Evaluate in float64 and round once."""
+    return evaluate(recurrence), [(0, 1)] * len(recurrence.X)
+
+
+def _proved(stack: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
+    """Let each be proved on its own."""
+    found = [_proof(recurrence_at(stack, k)) for k in range(len(stack.X))]
+    Y = np.stack([each.Y for each in found]) if stack.wants_Y else None  # type: ignore[misc]
+    last = zip(*(each.last for each in found), strict=True)
+    return Result(Y, tuple(map(np.stack, last))), [(each.bits, each.passes) for each in found]
+
+
+def _proof(recurrence: Recurrence) -> Result:
+    backend = backend_named("certified")
+    if reason := backend.supports(recurrence, Compute.FLOAT64):
+        raise Unsupported(f"golden: certified {reason}; a case may say golden: float64")
+    return backend.run(recurrence, Compute.FLOAT64)
+
+
+class Kind(NamedTuple):
+    """How a suite may have goldens made.
+
+    Attributes:
+        backend: what must be installed.
+        make: from a stack to its results and their proofs.
+    """
+
+    backend: str
+    make: Callable[[Recurrence], tuple[Result, list[tuple[int, int]]]]
+
+
+KINDS: Mapping[str, Kind] = {
+    "certified": Kind("certified", _proved),
+    "float64": Kind("numpy", _rounded),
+}
+
+
+def require(kind: str) -> None:
+    """Find out beforehand whether goldens can be made.
+
+    Raises:
+        Unsupported: an extra is not installed; with the line that installs it.
+    """
+    backend_named(KINDS[kind].backend)
+
+
+def recurrence_at(stack: Recurrence, k: int) -> Recurrence:
+    """Return one recurrence of a stack."""
+    arrays: dict[str, Any] = {
+        name: None if (values := getattr(stack, name)) is None else values[k] for name in ARRAYS
+    }
+    initial = tuple(None if state is None else state[k] for state in stack.initial)
+    return replace(stack, initial=initial, **arrays)
+
+
+def _canonical(values: Array) -> Array:
+    """Give what compares as the same value the same bits: zero is +0, NaN one quiet NaN."""
+    kind = values.dtype.type
+    numbers = np.where(values == 0, kind(0), values)
+    return np.where(np.isnan(numbers), abs(kind(np.nan)), numbers)
