@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rnncli.benchmarks.contestants import Contestant
     from rnncli.benchmarks.workloads import Planned, Workload
 
+# How a process is lost.
+LOST = (Status.CRASHED, Status.TIMEOUT)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
@@ -156,10 +159,11 @@ class Racer:
         order = {"runtime": where, "settings": settings, "threads": self._terms.threads}
         ready = self._answer(Message(0, START, order))
         if ready.kind != READY:
-            self._fail("unusable", str(ready.fields.get("message")))
-        if self.measured.status == RAN:
-            self.measured.version = str(ready.fields.get("version", ""))
-            self._judge(self._loaded())
+            was_lost = ready.kind in LOST
+            self._fail(ready.kind if was_lost else "unusable", str(ready.fields.get("message")))
+            return
+        self.measured.version = str(ready.fields.get("version", ""))
+        self._judge(self._loaded())
 
     def _loaded(self) -> Message:
         request = question(self._next(), self._workload.vector)

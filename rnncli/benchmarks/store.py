@@ -71,7 +71,7 @@ def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[tuple[str, str, st
     """
     try:
         stored = json.loads(path.read_bytes())
-        then, results = stored["terms"], stored["results"]
+        then, results = dict(stored["terms"]), stored["results"]
         ratios = {_key(result): _ratio(result) for result in results}
     except OSError as error:
         raise UnreadableFile(f"{path}: {error.strerror}") from None

@@ -125,7 +125,7 @@ def _tensor(values: Array) -> Any:
 
 def _array(tensor: Any) -> Array:
     if tensor.dtype != torch.bfloat16:
-        return np.array(tensor)
+        return np.array(tensor.numpy())
     import ml_dtypes
 
-    return np.array(tensor.contiguous().view(torch.int16)).view(ml_dtypes.bfloat16)
+    return np.array(tensor.contiguous().view(torch.int16).numpy()).view(ml_dtypes.bfloat16)

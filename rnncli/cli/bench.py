@@ -180,7 +180,7 @@ class BenchCommand(click.Command):
     help="Seconds for loading and warming up, and for a turn; then it is killed.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.json", help="Store all rounds."
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE.json", help="Store all rounds."
 )
 @click.option(
     "--against",
@@ -224,11 +224,13 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     from rnncli.benchmarks.environment import facts, notes
     from rnncli.benchmarks.store import read_stored
     from rnncli.reports.contests import ContestPrinter, show_changes
+    from rnncli.reports.verification import check_reports
 
     output, against, most = (options.pop(n) for n in ("output", "against", "max_slowdown"))
     if most is not None and against is None:
         raise click.UsageError("--max-slowdown PERCENT needs --against FILE.json")
     as_json = options.pop("as_json")
+    check_reports({"output": output})
     plan = _plan(targets, options)
     stored = read_stored(against, plan.header()) if against else None
     with ContestPrinter(plan.turns, plan.header(), facts(), as_json=as_json) as printer:
@@ -236,7 +238,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
             printer.show(contest)
     printer.close([*plan.notes, *notes()])
     if output:
-        printer.store(output)
+        printer.store(Path(output))
     slower = show_changes(stored, printer.records, most, as_json=as_json) if stored else False
     ctx.exit(1 if slower else 0)
 
@@ -252,6 +254,8 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> Plan:
     own = backends(options.pop("own"), options["compute"], bound=bound)
     if not (rivals or own):
         raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
+    if not options["operators"]:
+        raise click.UsageError("--op names no operator")
     workloads = planned(targets, *(options.pop(n) for n in ("operators", "dtype", "dims")))
     if options["nodes"] and not any(each.is_model for each in workloads):
         raise click.UsageError("--nodes is for models, and none is named")

@@ -1,18 +1,15 @@
-"""Vectors to put to subjects, and a look at which processes are left."""
+"""Vectors to put to subjects."""
 
-import contextlib
 import dataclasses
-import secrets
-import time
 from pathlib import Path
 
+import families
 import pytest
 
 from rnncli.vectors.pack import open_pack
 from rnncli.vectors.vector import Vector
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-MARK = "RNNCLI_TEST_MARK"
 
 
 @pytest.fixture(scope="session")
@@ -39,42 +36,7 @@ def called(core):
     return called
 
 
-class Family:
-    """All processes that were started since, whoever is their parent now."""
-
-    def __init__(self, mark):
-        self.mark = f"{MARK}={mark}".encode()
-
-    def members(self):
-        """Their ids, without those that only wait to be buried."""
-        found = []
-        for environment in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if self.mark in environment.read_bytes().split(b"\0"):
-                    found.append(int(environment.parent.name))
-        return found
-
-    def is_gone(self):
-        """Whether none is left, in a while."""
-        return _becomes(lambda: not self.members())
-
-    def has(self, count):
-        """Whether there are at least so many, in a while."""
-        return _becomes(lambda: len(self.members()) >= count)
-
-
-def _becomes(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 @pytest.fixture
 def family(monkeypatch):
     """The processes that a test starts."""
-    mark = secrets.token_hex(8)
-    monkeypatch.setenv(MARK, mark)
-    return Family(mark)
+    return families.started(monkeypatch)

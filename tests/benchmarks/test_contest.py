@@ -1,0 +1,143 @@
+"""Claims about contests: whatever an implementation does, the others are measured."""
+
+import signal
+import subprocess
+import sys
+
+import families
+import pytest
+
+from rnncli.benchmarks.contest import Plan, Terms, contests
+from rnncli.benchmarks.contestants import Contestant, backends
+from rnncli.benchmarks.measurement import RAN
+from rnncli.benchmarks.workloads import planned
+
+TERMS = Terms(rounds=3, seconds=1e-4, timeout=30)
+NUMPY = backends(["numpy"], "native", bound=False)
+
+
+def rival(way):
+    """An implementation that misbehaves in some way."""
+    return Contestant("rival", "rivals:Rival", {"way": way} if way else {})
+
+
+def measured(*contestants, terms=TERMS):
+    """What comes of one small workload."""
+    workloads = planned(["tiny"], ["GRU"], "float32", {})
+    plan = Plan(workloads=workloads, contestants=(*NUMPY, *contestants), terms=terms)
+    (contest,) = contests(plan, lambda *_: None)
+    return contest
+
+
+def test_everyone_has_its_turn_in_every_round():
+    """Turns are told as they are over, in the order of the contestants."""
+    told = []
+    workloads = planned(["tiny"], ["RNN"], "float32", {})
+    plan = Plan(workloads=workloads, contestants=(*NUMPY, rival("")), terms=TERMS)
+
+    (contest,) = contests(plan, lambda count, note: told.append((count, note.split()[-1])))
+
+    assert [who for count, who in told if count] == ["numpy", "rival"] * TERMS.rounds
+    assert plan.turns == 2 * TERMS.rounds
+    for each in contest.measurements:
+        assert (each.status, len(each.seconds)) == (RAN, TERMS.rounds)
+        assert min(each.seconds) > 0
+
+
+def test_what_was_measured_is_told():
+    """Version, error, times of loading and of the first call; memory where the system knows."""
+    own, other = measured(rival("")).measurements
+
+    assert own.version.startswith("rnncli")
+    assert other.version == "6.66"
+    assert own.error == other.error < 1e-6
+    assert min(own.build, own.first) > 0
+    if sys.platform == "linux":
+        assert own.memory >= 0
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "message"),
+    [
+        ("dies at birth", "crashed", "died of SIGSEGV"),
+        ("refuses", "refused", "ValueError: not this one"),
+        ("leaves out", "refused", "gives no Y_h"),
+        ("crashes", "crashed", "died of SIGSEGV"),
+        ("crashes later", "crashed", "died of SIGSEGV"),
+        ("raises later", "crashed", "fails when it is called again: tired"),
+    ],
+)
+def test_one_that_fails_leaves_the_others_alone(way, status, message):
+    """It is told how and why, and has no speed."""
+    contest = measured(rival(way))
+    own, other = contest.records()
+
+    assert (other["status"], other["message"]) == (status, message)
+    assert (other["seconds"], other["ratio"], other["gflops"]) == (None, None, None)
+    assert (own["status"], len(own["rounds"])) == (RAN, TERMS.rounds)
+
+
+def test_one_that_hangs_is_ended():
+    """After the time it is given."""
+    contest = measured(rival("hangs"), terms=Terms(rounds=1, seconds=1e-4, timeout=3))
+    own, other = contest.measurements
+
+    assert (other.status, other.message) == ("timeout", "gave no answer within 3 s")
+    assert own.status == RAN
+
+
+def test_a_wrong_result_is_told_by_its_error():
+    """Speed without accuracy is seen beside it."""
+    _, other = measured(rival("is wrong")).measurements
+
+    assert other.error == pytest.approx(0.5, abs=1e-5)
+
+
+def test_a_runtime_that_only_runs_vectors_cannot_be_timed():
+    """Loading would be part of every call."""
+    _, other = measured(Contestant("it", "rivals:Untimed", {})).measurements
+
+    assert (other.status, other.message) == ("refused", "cannot be timed: it has no method prepare")
+
+
+def test_one_that_is_not_there_is_unusable():
+    """Its package does not import."""
+    _, other = measured(Contestant("it", "no_such_package:It", {})).measurements
+
+    assert (other.status, other.message) == ("unusable", "No module named 'no_such_package'")
+
+
+JUDGE = """
+import sys
+sys.path[:] = {path!r}
+from rnncli.benchmarks.contest import Plan, Terms, contests
+from rnncli.benchmarks.contestants import Contestant
+from rnncli.benchmarks.workloads import planned
+
+def told(count, note):
+    print(note, flush=True)
+
+rival = Contestant("rival", "rivals:Rival", {{"way": "hangs"}})
+calm = Contestant("calm", "rivals:Rival", {{}})
+workloads = planned(["tiny"], ["RNN"], "float32", {{}})
+plan = Plan(workloads=workloads, contestants=(calm, rival), terms=Terms(timeout=1000))
+list(contests(plan, told))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_the_benchmark(number, monkeypatch):
+    """Interrupted, told to end or killed while an implementation hangs: all processes go."""
+    family = families.started(monkeypatch)
+    with subprocess.Popen(
+        [sys.executable, "-c", JUDGE.format(path=sys.path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    ) as judge:
+        assert any("rival: loading" in line for line in judge.stdout)
+        judge.send_signal(number)
+        assert judge.wait() == -number
+    assert family.is_gone()
