@@ -1,0 +1,87 @@
+"""Claims about `rnncli diagnose` as a user and a script meet it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rnncli.mutants.table import MUTANTS
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+FEW = "rnn_14_initial or rnn_14_both or rnn_7"
+DROPPED = ("diagnose", CORE, "--backend", "mutant:recurrent-bias-dropped", "-k", FEW)
+
+
+def test_a_pipe_gets_a_line_a_cause(rnncli):
+    """The bug, how many failures it explains, which passes it predicts; exit 1."""
+    done = rnncli(*DROPPED)
+    (row,) = done.rows
+
+    assert done.code == 1
+    assert (row["cell"], row["bug"]) == ("RNN", "recurrent-bias-dropped")
+    assert row["explains"] == row["of"]
+    assert (row["refuted by"], float(row["worst margin"]) <= 1) == ("0", True)
+
+
+def test_a_terminal_gets_sentences(rnncli, monkeypatch):
+    """What explains how much, and what goes wrong."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = rnncli(*DROPPED)
+
+    assert "RNN: recurrent-bias-dropped explains " in done.out
+    assert f"\n  {MUTANTS['recurrent-bias-dropped'].sentence}\n" in done.out
+
+
+def test_json_is_a_line_a_cause_and_one_of_the_rest(rnncli):
+    """Ids, so that a script can go on from there."""
+    cause, rest = map(json.loads, rnncli(*DROPPED, "--json").out.splitlines())
+
+    assert (cause["kind"], cause["hypothesis"]) == ("cause", "recurrent-bias-dropped")
+    assert len(cause["explains"]) == cause["of"]
+    assert rest == {"kind": "unexplained", "cases": []}
+
+
+def test_what_nothing_explains_is_said(rnncli, tmp_path):
+    """A bug that is none of ours is not given the name of one."""
+    folder = tmp_path / "test_rnn_7_plain" / "test_data_set_0"
+    folder.mkdir(parents=True)
+    for path in (CORE / "test_rnn_7_plain" / "test_data_set_0").glob("output_*.pb"):
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 0x80  # the sign of the last element alone
+        (folder / path.name).write_bytes(content)
+
+    done = rnncli("diagnose", CORE, "--results", tmp_path, "-k", "rnn_7_plain")
+
+    assert done.code == 1
+    assert done.rows == []
+    assert done.err.splitlines()[-1] == "nothing explains rnn_7_plain"
+
+
+def test_nothing_wrong_is_exit_0(rnncli):
+    """There is nothing to explain."""
+    done = rnncli("diagnose", CORE, "--backend", "numpy", "-k", FEW)
+
+    assert (done.code, done.rows) == (0, [])
+    assert "nothing differs" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        ([], 2, "say what to judge"),
+        (["--backend", "mutant:recurrent-bias-droped"], 2, "did you mean"),
+        (["--backend", "numpy", "-k", "transformer"], 5, "selects no case"),
+        (["--backend", "numpy", "--require", "opsett=14"], 2, "did you mean 'opset'"),
+    ],
+)
+def test_a_wrong_request_is_said_before_anything_runs(rnncli, options, code, sentence):
+    """As `verify` says it."""
+    done = rnncli("diagnose", CORE, *options)
+
+    assert (done.code, done.out) == (code, "")
+    assert sentence in done.err
+
+
+def test_several_workers_agree(rnncli):
+    """-j 2 prints what -j 1 does."""
+    assert rnncli(*DROPPED).out == rnncli(*DROPPED, "-j", 2).out
