@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +18,7 @@ from rnncli.formats.format import Format, Tensors, check_names, only_tensor
 from rnncli.formats.reading import Allowance, reading, size_of
 from rnncli.formats.stored import NARROW, encode, normalised, text_bytes, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
-from rnncli.numerics import DType, dtype_numbered, dtype_of
+from rnncli.numerics import DTYPES, DType, dtype_numbered, dtype_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 # Protobuf's own limit for a message, and what one message can carry beside its values.
 LARGEST = 2**31 - 1
 ENVELOPE = 1 << 16
+# Bytes up to which the messages of tensors are worth remembering.
+SMALL = 1 << 16
+# Types whose values are the message's last bytes, as they lie in memory.
+_PLAIN = {
+    row.numpy: row
+    for row in DTYPES.values()
+    if sys.byteorder == "little" and row.name not in ("string", *NARROW)
+}
 
 RAW = "raw_data"
 FIELDS = (
@@ -76,7 +86,21 @@ def serialize(name: str, values: Array) -> bytes:
             f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
             "write .npz or .h5"
         )
-    return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
+    row = _PLAIN.get(values.dtype)
+    if row is None or values.nbytes > SMALL:
+        return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
+    return _before_values(name, row, values.shape) + values.tobytes()
+
+
+@lru_cache(maxsize=4096)  # a pack has few names and shapes, and many tensors of each
+def _before_values(name: str, row: DType, shape: tuple[int, ...]) -> bytes:
+    """Return what stands before the values of all small tensors of a name, type and shape.
+
+    The values are the last field of the message, and raw: their bytes end it as they are.
+    """
+    blank = np.zeros(shape, row.numpy)
+    whole = bytes(tensor_of(name, blank).SerializeToString(deterministic=True))
+    return whole[: len(whole) - blank.nbytes]
 
 
 def tensor_of(name: str, values: Array) -> onnx.TensorProto:

@@ -27,8 +27,8 @@ def write_files(root: Path, files: Mapping[str, bytes]) -> None:
         InvalidRequest: the disk refuses.
     """
     try:
-        for folder in dict.fromkeys(path.rpartition("/")[0] for path in files):
-            os.makedirs(f"{root}/{folder}", exist_ok=True)  # noqa: PTH103 -- Path costs as much again
+        for folder in dict.fromkeys([path.rpartition("/")[0] for path in files]):
+            _make_folder(f"{root}/{folder}")
         for path, content in files.items():
             _write(f"{root}/{path}", content)
     except OSError as error:
@@ -36,18 +36,29 @@ def write_files(root: Path, files: Mapping[str, bytes]) -> None:
         raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error
 
 
-def _write(path: str, content: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
+def _make_folder(path: str) -> None:
+    """Make a folder; the one above it is there, as a rule."""
     try:
-        descriptor = os.open(path, flags | os.O_EXCL, 0o666)
+        os.mkdir(path)  # noqa: PTH102 -- Path costs as much again
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        descriptor = os.open(path, _FLAGS | os.O_EXCL, 0o666)
     except FileExistsError:
         if _content(path) == content:
             return
-        descriptor = os.open(path, flags | os.O_TRUNC, 0o666)
+        descriptor = os.open(path, _FLAGS | os.O_TRUNC, 0o666)
     try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        while content:  # a second time where the system wrote a part of it
+            content = content[os.write(descriptor, content) :]
     finally:
         os.close(descriptor)
 
