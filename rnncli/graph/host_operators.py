@@ -119,6 +119,11 @@ _ROWS = (
     Row("Scatter", 9, 10, "indexing:scatter_elements"),
     Row("ScatterElements", 11, None, "indexing:scatter_elements"),
     Row("ScatterND", 11, None, "indexing:scatter_nd"),
+    # The reference multiplies by ones, which no text can be.
+    Row("Expand", 8, None, "indexing:expand"),
+    Row("Sigmoid", 1, None, "elementwise:sigmoid"),
+    Row("Sqrt", 1, None, "elementwise:sqrt"),
+    Row("Pow", 7, None, "elementwise:power"),
     Row("Col2Im", 18, None, "convolution:col2im"),
     # The reference cannot tell the columns of a matrix without rows.
     Row("Flatten", 1, None, "indexing:flatten"),

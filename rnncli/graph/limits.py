@@ -33,18 +33,18 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
         return
     elements = _ELEMENTS[op_type](*inputs)
-    if elements > max(LARGEST_FROM_NOTHING, 4 * max(np.size(values) for values in inputs)):
+    if elements > LARGEST_FROM_NOTHING and elements > 4 * max(map(np.size, inputs)):
         raise NotImplementedError(
             f"would make {elements:.0f} elements; at most {LARGEST_FROM_NOTHING} are made"
         )
 
 
 def _product(sizes: Any) -> int:
-    return math.prod(int(size) for size in np.ravel(sizes))
+    return math.prod(map(int, np.ravel(sizes).tolist()))
 
 
 def _expanded(values: Any, shape: Any) -> int:
-    sizes = [int(size) for size in np.ravel(shape)]
+    sizes = [*map(int, np.ravel(shape).tolist())]
     ours = [1] * (len(sizes) - values.ndim) + list(values.shape)
     theirs = [1] * (values.ndim - len(sizes)) + sizes
     return math.prod(max(pair) for pair in zip(ours, theirs, strict=True))
@@ -56,10 +56,10 @@ def _range(start: Any, limit: Any, delta: Any) -> float:
 
 
 def _padded(values: Any, pads: Any = (), _fill: Any = None, axes: Any = None) -> int:
-    sizes = [*values.shape]
-    count = np.size(pads) // 2
-    for i, axis in enumerate(range(count) if axes is None else np.ravel(axes)):
-        sizes[axis] += int(pads[i]) + int(pads[i + count])
+    sizes, amounts = [*values.shape], np.ravel(pads).tolist()
+    count = len(amounts) // 2
+    for i, axis in enumerate(range(count) if axes is None else np.ravel(axes).tolist()):
+        sizes[axis] += int(amounts[i]) + int(amounts[i + count])
     return math.prod(sizes)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.numerics import Array
 
@@ -38,7 +38,7 @@ def pad(
         InvalidRequest: the numbers do not fit the tensor.
         Unsupported: the mode is unknown.
     """
-    if mode not in ("constant", "reflect", "edge", "wrap"):
+    if mode != "constant" and mode not in _SOURCES:
         raise Unsupported(f"mode '{mode}' is not supported")
     chosen = range(data.ndim) if axes is None else np.ravel(axes).tolist()
     if len(pads) != 2 * len(chosen):
@@ -55,7 +55,7 @@ def pad(
     added = [(max(begin, 0), max(end, 0)) for begin, end in amounts]
     if mode == "constant":
         return _surrounded(kept, added, constant_value)
-    return np.pad(kept, added, mode)  # type: ignore[call-overload, no-any-return]
+    return _continued(kept, added, _SOURCES[mode])
 
 
 def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | None) -> Array:
@@ -65,6 +65,30 @@ def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | No
     filled = np.full(shape, np.asarray(value).astype(data.dtype).item() if given else 0, data.dtype)
     filled[*(slice(b, b + n) for (b, _), n in zip(added, data.shape, strict=True))] = data
     return filled
+
+
+def _continued(
+    data: Array, added: Sequence[tuple[int, int]], source: Callable[[Array, int], Array]
+) -> Array:
+    """Lengthen with elements of the tensor itself; `source` says which stands where."""
+    for axis, (begin, end) in enumerate(added):
+        if begin or end:
+            n = data.shape[axis]
+            data = data.take(source(np.arange(-begin, n + end), n), axis)
+    return data
+
+
+def _reflected(at: Array, n: int) -> Array:
+    """Walk back and forth; a single element is all there is to see."""
+    there_and_back = max(2 * n - 2, 1)
+    return np.asarray(np.minimum(at % there_and_back, -at % there_and_back))
+
+
+_SOURCES: dict[str, Callable[[Array, int], Array]] = {
+    "edge": lambda at, n: np.clip(at, 0, n - 1),
+    "wrap": lambda at, n: at % n,
+    "reflect": _reflected,
+}
 
 
 def pad_2(data: Array, pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> Array:
@@ -85,6 +109,13 @@ def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
     if not allowzero:
         sizes = [data.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
     return data.reshape(sizes)
+
+
+def expand(data: Array, shape: Array) -> Array:
+    """Repeat along axes of size 1 until the tensor has a shape, broadcast with its own."""
+    filled = np.empty(np.broadcast_shapes(data.shape, tuple(shape.tolist())), data.dtype)
+    filled[...] = data
+    return filled
 
 
 def unsqueeze(data: Array, axes: Array | Sequence[int]) -> Array:

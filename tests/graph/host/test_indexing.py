@@ -53,6 +53,26 @@ def test_pad_types(agrees, dtype):
     agrees("Pad", 13, np.ones((2, 2), dtype), np.array([1, 0, 0, 1]))
 
 
+@pytest.mark.parametrize("pads", [[1, 0, 0, 2], [4, 0, 9, 0], [0, 11, 0, 13], [3, 3, 3, 3]])
+@pytest.mark.parametrize("shape", [(3, 4), (1, 5), (2, 1)])
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_pad_by_more_than_there_is(evaluate, mode, shape, pads):
+    """What is inside comes again and again."""
+    x = np.arange(np.prod(shape)).reshape(shape)
+    (y,) = evaluate("Pad", 19, x, np.array(pads), mode=mode)
+    np.testing.assert_array_equal(y, np.pad(x, np.reshape(pads, (2, 2)).T, mode))
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_pad_from_an_empty_axis(evaluate, mode):
+    """There is nothing to repeat, unless nothing is to be added there."""
+    x = np.ones((0, 3), np.float32)
+    with pytest.raises(IndexError, match="empty"):
+        evaluate("Pad", 19, x, np.array([1, 0, 0, 0]), mode=mode)
+    (y,) = evaluate("Pad", 19, x, np.array([0, 1, 0, 0]), mode=mode)
+    assert y.shape == (0, 4)
+
+
 @pytest.mark.parametrize("shape", [(), (0, 2), (3, 0)])
 def test_pad_of_nothing(evaluate, normal, shape):
     """A number stays one, and what is empty is padded with a constant."""
@@ -68,6 +88,22 @@ def test_pad_rejections(evaluate, normal):
         evaluate("Pad", 13, normal(2, 2), np.array([1, 1]))
     with pytest.raises(Unsupported, match="mode 'circle'"):
         evaluate("Pad", 13, normal(2, 2), np.array([1, 1, 0, 0]), mode="circle")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.bool_, np.int8, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [((3, 1), [2, 1, 6]), ((3, 1), [3, 4]), ((2, 3), [1]), ((), [2, 2]), ((1,), [0])],
+)
+def test_expand(agrees, normal, dtype, shape, wanted):
+    """Axes of size 1 grow, on either side."""
+    agrees("Expand", 13, normal(*shape).astype(dtype), np.array(wanted))
+
+
+def test_expand_text(evaluate):
+    """Text is repeated like numbers."""
+    (y,) = evaluate("Expand", 13, np.array([["a"], ["b"]], object), np.array([2, 2]))
+    assert y.tolist() == [["a", "a"], ["b", "b"]]
 
 
 @pytest.mark.parametrize("axes", [[0, 3], [3, 0], [2, 0, 1]])
