@@ -11,6 +11,7 @@ from rnncli.benchmarks import machine, stopwatch
 from rnncli.benchmarks.environment import environment
 from rnncli.benchmarks.machine import Limits
 from rnncli.benchmarks.measurement import RAN, Contest, Measurement, largest_error
+from rnncli.errors import Unsupported
 from rnncli.subjects.messages import Message
 from rnncli.subjects.process import IsolatedProcess, LostError
 from rnncli.subjects.supervision import printable
@@ -86,27 +87,51 @@ def contests(plan: Plan, done: Callable[[int, str], None]) -> Iterator[Contest]:
         done: called with a number of turns that are over, and what is measured.
     """
     terms = plan.terms
-    limits = Limits(0.0, 0.0)
     with ExitStack() as stack:
-        meter = IsolatedProcess(machine.SERVE, environment=environment(terms.threads))
+        meter = Meter(terms)
         stack.callback(meter.end)
         for each in plan.workloads:
             done(0, f"{each.name}: making its tensors")
             workload = each.workload()
-            limits = _best(limits, _measured(meter, workload, terms))
+            limits = meter.limits(workload)
             measured = _contest(workload, plan.contestants, terms, done)
             yield Contest(workload, limits, measured, terms.statistic)
 
 
-def _measured(meter: IsolatedProcess, workload: Workload, terms: Terms) -> Limits:
-    is_double = workload.vector.record.get("dtype") == "float64" or terms.compute != "native"
-    fields = {"dtype": "float64" if is_double else "float32", "threads": terms.threads}
-    answer = meter.exchange(Message(0, machine.MEASURE, fields), time.monotonic() + terms.timeout)
-    return Limits(**answer.fields)
+class Meter:
+    """Measures what the machine can do, in a process like those of the implementations.
 
+    Args:
+        terms: whose threads and arithmetic count.
+    """
 
-def _best(a: Limits, b: Limits) -> Limits:
-    return Limits(max(a.flops, b.flops), max(a.bandwidth, b.bandwidth))
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._process = IsolatedProcess(machine.SERVE, environment=environment(terms.threads))
+        self._best: dict[str, Limits] = {}
+
+    def limits(self, workload: Workload) -> Limits:
+        """Measure once more, and return the best so far in the arithmetic of a workload.
+
+        Raises:
+            Unsupported: its process is lost.
+        """
+        wide = workload.vector.record.get("dtype") == "float64" or self._terms.compute != "native"
+        dtype = "float64" if wide else "float32"
+        fields = {"dtype": dtype, "threads": self._terms.threads}
+        deadline = time.monotonic() + self._terms.timeout
+        try:
+            answer = self._process.exchange(Message(0, machine.MEASURE, fields), deadline)
+        except (LostError, TimeoutError) as error:
+            raise Unsupported(f"the machine's limits cannot be measured: {error}") from None
+        found = Limits(**answer.fields)
+        before = self._best.get(dtype, found)
+        self._best[dtype] = Limits(*map(max, zip(before, found, strict=True)))
+        return self._best[dtype]
+
+    def end(self) -> None:
+        """End its process."""
+        self._process.end()
 
 
 def _contest(

@@ -21,14 +21,16 @@ class Cost(NamedTuple):
         moved: bytes read or written: every input and output once, and the recurrent weights again
             in each further step, be it from memory or from a cache.
         held: bytes of inputs, outputs and the input projection of all steps.
+        given: bytes of the inputs, which are there before.
     """
 
     flops: int | None
     moved: int | None
     held: int | None
+    given: int | None
 
 
-UNKNOWN = Cost(None, None, None)
+UNKNOWN = Cost(None, None, None, None)
 
 
 def cost_of(case: Case, outputs: Tensors) -> Cost:
@@ -39,12 +41,14 @@ def cost_of(case: Case, outputs: Tensors) -> Cost:
     D = BIDIRECTIONAL if complete(case.operator, case.attributes)["direction"][0] == "b" else 1
     G = len(case.operator.gates)
     live = _live_steps(case, T * B)
-    tensors = sum(values.nbytes for values in (*case.inputs.values(), *outputs.values()))
+    given = sum(values.nbytes for values in case.inputs.values())
+    tensors = given + sum(values.nbytes for values in outputs.values())
     width = case.dtype.numpy.itemsize
     return Cost(
         flops=2 * live * D * G * H * (I + H),
         moved=tensors + max(T - 1, 0) * D * G * H * H * width,
         held=tensors + T * B * D * G * H * width,
+        given=given,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rnncli.benchmarks.cost import Cost
     from rnncli.benchmarks.machine import Limits
     from rnncli.benchmarks.workloads import Workload
     from rnncli.formats.format import Tensors
@@ -82,6 +83,13 @@ def quartiles(seconds: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
+    """Return inputs and growth, as a multiple of inputs, outputs and projection."""
+    if measured.memory is None or cost.held is None or cost.given is None:
+        return None
+    return (cost.given + measured.memory) / cost.held
+
+
 @dataclass(frozen=True, slots=True)
 class Contest:
     """All implementations of one workload, measured in turns.
@@ -127,7 +135,7 @@ class Contest:
             "of_bandwidth": moved and moved / self.limits.bandwidth,
             "error": measured.error,
             "memory": measured.memory,
-            "least_memory": cost.held,
+            "memory_ratio": _memory_ratio(measured, cost),
             "build_seconds": measured.build,
             "first_seconds": measured.first,
             "rounds": measured.seconds,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("workload", "operator", "implementation", "status", "seconds"),
     *("lower_quartile", "upper_quartile", "ratio", "gflops", "of_peak", "gbytes", "of_bandwidth"),
-    *("error", "memory", "least_memory"),
+    *("error", "memory", "memory_ratio"),
 )
 CHANGES = (
     *("workload", "operator", "implementation"),

@@ -44,3 +44,4 @@ def test_bytes_are_those_of_tensors_and_of_the_recurrent_weights_in_further_step
 
     assert found.moved == 4 * (tensors + 2 * 7 * 7)
     assert found.held == 4 * (tensors + 3 * 2 * 7)
+    assert found.given == 4 * (3 * 2 * 5 + 7 * 5 + 7 * 7)

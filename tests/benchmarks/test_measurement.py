@@ -10,7 +10,9 @@ from rnncli.benchmarks.machine import Limits
 from rnncli.benchmarks.measurement import Contest, Measurement, largest_error
 from rnncli.benchmarks.workloads import Workload
 
-WORKLOAD = Workload("w", "LSTM", "T 1", None, {}, Cost(flops=6_000_000, moved=3000, held=77))
+WORKLOAD = Workload(
+    "w", "LSTM", "T 1", None, {}, Cost(flops=6_000_000, moved=3000, held=80, given=30)
+)
 
 
 def contest(*measurements, statistic="median"):
@@ -50,7 +52,15 @@ def test_rates_are_held_against_the_limits():
 
     assert (record["gflops"], record["of_peak"]) == (0.006, 0.5)
     assert (record["gbytes"], record["of_bandwidth"]) == (3e-6, 0.25)
-    assert record["least_memory"] == 77
+
+
+def test_memory_is_held_against_inputs_outputs_and_projection():
+    """What a process grew by, and the inputs, which were there before."""
+    measured = measurement("a", [1.0])
+    measured.memory = 70
+    (record,) = contest(measured).records()
+
+    assert record["memory_ratio"] == (30 + 70) / 80
 
 
 def test_without_the_first_there_is_no_ratio():

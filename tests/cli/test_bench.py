@@ -138,6 +138,7 @@ def test_onnx_runtime_tells_what_its_nodes_take(rnncli, model):
         (["tiny", "--op", "LTSM"], 2, "'LTSM' is none of LSTM, GRU, RNN"),
         (["tiny", "--vs", "", "--backend", ""], 2, "nothing to measure"),
         (["tiny", "--max-slowdown", "5"], 2, "needs --against"),
+        (["lstm_14_peepholes", "--dtype", "float16"], 2, "are for built-in workloads"),
         (["tiny", "--nodes"], 2, "--nodes is for models, and none is named"),
         (["tiny", "--op", ""], 2, "--op names no operator"),
         (["no_such_thing"], 2, "no such file"),

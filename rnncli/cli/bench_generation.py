@@ -1,0 +1,38 @@
+"""`rnncli bench generation`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rnncli.cli.options import json_option
+
+
+@click.command()
+@click.option("--cases", type=click.IntRange(30), default=6000, show_default=True, help="How many.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes at most."
+)
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where files are written and removed; the system's temporary folder unless given.",
+)
+@json_option
+def generation(*, cases: int, rounds: int, jobs: int, scratch: Path | None, as_json: bool) -> None:
+    """Measure how many small vectors a second `rnncli generate` makes.
+
+    As ONNX folders: with goldens in float64, in several processes, and certified. Rounds are
+    interleaved; what is shown are medians. The time of the files alone, which depends on the disk,
+    is measured beside it.
+    """
+    from rnncli.benchmarks.environment import surroundings
+    from rnncli.benchmarks.generation import WAYS, file_cost, measure_generation
+    from rnncli.reports.benchmarks import show_generation
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(rounds * len(WAYS), "packs") as progress:
+        measured = measure_generation(cases, rounds, jobs, scratch, progress.advance)
+    show_generation(measured, file_cost(scratch), surroundings(), as_json=as_json)
