@@ -148,6 +148,7 @@ class Suite:
         source: the YAML.
         file: what messages call it.
         folder: where the files it names lie.
+        files: the names of those, sorted.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Suite:
     source: bytes | str
     file: str
     folder: Path
+    files: tuple[str, ...]
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
@@ -247,9 +249,23 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
         source=source,
         file=name,
         folder=folder,
+        files=tuple(sorted(set(_files(root)))),
     )
     findings.raise_any()
     return suite
+
+
+def _files(node: Node) -> Iterator[str]:
+    """Yield every file that a suite names, wherever it does."""
+    children = node.value
+    if isinstance(children, dict):
+        for key, child in children.items():
+            if key == "file" and isinstance(child.value, str):
+                yield child.value
+            yield from _files(child)
+    elif isinstance(children, tuple):
+        for child in children:
+            yield from _files(child)
 
 
 def is_suite(root: Node) -> bool:

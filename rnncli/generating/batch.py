@@ -6,7 +6,6 @@ import traceback
 import warnings
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +42,20 @@ class Source:
 
     @classmethod
     def of(cls, suite: Suite) -> Source:
-        """Return that of a suite."""
-        return cls(suite.source, suite.file, suite.folder, suite.seed)
+        """Return that of a suite, which this process need not read again."""
+        source = cls(suite.source, suite.file, suite.folder, suite.seed)
+        _READ[:] = [(source, suite)]
+        return source
+
+    def suite(self) -> Suite:
+        """Return the suite; the last one is remembered."""
+        if [source for source, _ in _READ] != [self]:
+            suite = parse_suite(self.text, self.file, self.folder, seed=self.seed)
+            _READ[:] = [(self, suite)]
+        return _READ[0][1]
+
+
+_READ: list[tuple[Source, Suite]] = []  # the last suite that was read, or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,7 @@ def work(batch: Batch) -> list[Made]:
     Raises:
         InvalidRequest: the disk refuses.
     """
-    suite = _suite(batch.source)
+    suite = batch.source.suite()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
         outcomes = list(make_vectors([suite.entry(case_id) for case_id in batch.ids]))
@@ -109,11 +120,6 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
     row = row_of(outcome, PACK_RULE)
     kills = row.kills if isinstance(row, Row) else []
     return replace(outcome, record={**outcome.record, "kills": kills})
-
-
-@lru_cache(maxsize=1)
-def _suite(source: Source) -> Suite:
-    return parse_suite(source.text, source.file, source.folder, seed=source.seed)
 
 
 def _deliver(batch: Batch, case_id: str, outcome: Vector | Exception) -> Made:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rnncli.graph.observation import Occurrence
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
-    from rnncli.vectors.manifest import Manifest
+    from rnncli.vectors.manifest import Manifest, Record
 
 FLAG = "Extracted"
 NOTE = (
@@ -161,7 +161,7 @@ def extract(
 
 def _write_cases(
     cases: Iterable[Captured], root: Path, done: Callable[[int], None]
-) -> tuple[list[dict[str, Any]], list[RnncliError]]:
+) -> tuple[list[Record], list[RnncliError]]:
     """Return the records of those that can be made, and why the others cannot."""
     records, errors = [], []
     for case in cases:

@@ -16,7 +16,7 @@ from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.vectors.files import write_files
-from rnncli.vectors.manifest import FORMAT, MANIFEST, Manifest
+from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest
 from rnncli.vectors.pack import ONNX, Pack, file_of
 from rnncli.vectors.single_file import gathered
 
@@ -92,11 +92,15 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
     require_backends(entries)
     owned = owned_cases(folder, plan.suite.name)
     root = folder if plan.layout == ONNX else folder / SPOOL
+    is_new = not folder.exists() or not any(folder.iterdir())
     _make_folder(root)
     journal = Journal(root)
     held = premises(plan.suite)
-    records = {i: r for i, r in journal.whole(held).items() if i in {e.id for e in entries}}
-    owned |= journal.owned | {entry.id for entry in entries}
+    wanted = {entry.id for entry in entries}
+    records: dict[str, Mapping[str, Any]] = {
+        i: r for i, r in journal.whole(held).items() if i in wanted
+    }
+    owned |= journal.owned | wanted
     with _naming(folder):
         journal.begin(held, owned, records.values())
         (folder / MANIFEST).unlink(missing_ok=True)  # a manifest means a whole pack
@@ -108,12 +112,18 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
             if each.record is None:
                 report.failed.append(each)
             else:
-                records[each.id] = dict(each.record)
+                records[each.id] = each.record
         with _naming(folder):
             journal.add(each.record for each in made if each.record is not None)
         done(len(made))
     if not report.failed:
-        _finish(plan, folder, [records[entry.id] for entry in entries], owned, report)
+        with _naming(folder):
+            ordered = [records[entry.id] for entry in entries]
+            report.manifest = pack_manifest(plan, ordered, folder, folder / SPOOL)
+            if not is_new:
+                report.warnings += _tidied(folder, report.manifest, owned)
+            for name, text in report.manifest.texts().items():
+                _replace(folder / name, text)
         journal.remove()
         if root != folder:
             shutil.rmtree(root, ignore_errors=True)
@@ -156,22 +166,11 @@ def make_all(
         yield made
 
 
-def _finish(
-    plan: Plan,
-    folder: Path,
-    records: Sequence[Mapping[str, Any]],
-    owned: set[str],
-    report: Generation,
-) -> None:
-    """Write what stands beside the cases, remove what no longer belongs, the manifest last."""
-    with _naming(folder):
-        report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
-        texts = report.manifest.texts()
-        keep = {*report.manifest.sums(), *texts, JOURNAL}
-        for path in remove_stale(folder, keep, owned):
-            report.warnings.append(f"{folder / path}: not part of the pack; left alone")
-        for name, text in texts.items():
-            _replace(folder / name, text)
+def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
+    """Remove what no longer belongs to the pack; return a warning for each file that never did."""
+    keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL}
+    foreign = remove_stale(folder, keep, owned)
+    return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 
 def pack_manifest(

@@ -13,42 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rnncli
-from rnncli.cases.yaml_reader import parse_yaml
 from rnncli.errors import UnreadableFile
-from rnncli.vectors.manifest import differences, sha256
+from rnncli.vectors.manifest import differences, sha256, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rnncli.cases.suite import Suite
-    from rnncli.cases.yaml_reader import Node
 
 JOURNAL = ".rnncli-journal"
 
 
 def premises(suite: Suite) -> dict[str, Any]:
     """Return what the vectors of a suite depend on: its text, files it names, and our code."""
-    root = parse_yaml(suite.source, suite.file)
     text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
     return {
         "suite": sha256(text),
         "seed": suite.seed,
-        "files": {name: _sum_of(suite.folder / name) for name in sorted(set(_files(root)))},
+        "files": {name: _sum_of(suite.folder / name) for name in suite.files},
         "code": _code(),
     }
-
-
-def _files(node: Node) -> Iterable[str]:
-    """Yield every file that a suite names, wherever it does."""
-    children = node.value
-    if isinstance(children, dict):
-        for key, child in children.items():
-            if key == "file" and isinstance(child.value, str):
-                yield child.value
-            yield from _files(child)
-    elif isinstance(children, tuple):
-        for child in children:
-            yield from _files(child)
 
 
 def _sum_of(path: Path) -> str:
@@ -134,7 +118,4 @@ class Journal:
 
 
 def _line(record: Mapping[str, Any]) -> str:
-    return _encode(record) + "\n"
-
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+    return text_of(record) + "\n"

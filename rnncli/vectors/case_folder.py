@@ -21,7 +21,7 @@ from rnncli.formats import pb
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
-from rnncli.vectors.manifest import sha256
+from rnncli.vectors.manifest import Record, sha256
 from rnncli.vectors.vector import READINGS, Answers, Vector
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def folder_of(case_id: str) -> str:
     return f"{PREFIX}{case_id}"
 
 
-def packed(vector: Vector) -> tuple[dict[str, Any], dict[str, bytes]]:
+def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
     """Return what a manifest says of a vector, and its files by their path within the pack."""
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
     sums = {path: sha256(content) for path, content in files.items()}
-    return {**vector.record, "files": sums}, files
+    return Record({**vector.record, "files": sums}), files
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:

@@ -174,12 +174,26 @@ class Manifest:
     def _entries(self) -> str:
         """All but the digest and the end."""
         lines = [f"{_json(k)}: {_json(self.header[k])}" for k in PACK_FIELDS if k in self.header]
-        cases = ",\n".join(map(_json, self.cases))
+        cases = ",\n".join(map(text_of, self.cases))
         lines += [f'"cases": [\n{cases}\n]', f'"files": {_json(self.files)}']
         return "{\n" + ",\n".join(lines)
 
 
 _json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+class Record(dict[str, Any]):
+    """What a manifest says of a case; not changed any more, so that it is written out once."""
+
+    @cached_property
+    def text(self) -> str:
+        """As JSON, in one line."""
+        return _json(self)
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON, in one line."""
+    return record.text if isinstance(record, Record) else _json(record)
 
 
 def sha256(content: bytes) -> str:
