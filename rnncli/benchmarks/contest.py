@@ -187,7 +187,7 @@ class Racer:
             was_lost = ready.kind in LOST
             self._fail(ready.kind if was_lost else "unusable", str(ready.fields.get("message")))
             return
-        self.measured.version = str(ready.fields.get("version", ""))
+        self.measured.description = {k: printable(str(v)) for k, v in ready.fields.items()}
         self._judge(self._loaded())
 
     def _loaded(self) -> Message:

@@ -13,12 +13,14 @@ from rnncli.backends.threads import VARIABLE
 from rnncli.executors.processes import BLAS_THREADS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # They make OpenBLAS take another processor for granted, at half the speed; ours is never told so.
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 THREADS = (*BLAS_THREADS, VARIABLE)
-OTHERS = ("PYTHONDONTWRITEBYTECODE", "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+# Without .pyc files imports take three times as long.
+NO_PYC = "PYTHONDONTWRITEBYTECODE"
+OTHERS = (NO_PYC, "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 PACKAGES = ("numpy", "numba")
 
 
@@ -27,9 +29,13 @@ def surroundings() -> Mapping[str, str]:
     return {n: os.environ[n] for n in (*THREADS, *DROPPED, *OTHERS) if n in os.environ}
 
 
-def notes() -> list[str]:
-    """Say what becomes of such variables in the processes that are measured."""
-    told = dict.fromkeys(DROPPED, "dropped for what is measured")
+def notes(also_dropped: Sequence[str] = ()) -> list[str]:
+    """Say what becomes of such variables in the processes that are measured.
+
+    Args:
+        also_dropped: variables that are dropped besides `DROPPED`.
+    """
+    told = dict.fromkeys((*DROPPED, *also_dropped), "dropped for what is measured")
     told |= dict.fromkeys(THREADS, "replaced by --threads")
     return [f"{n}={v} is set: {told.get(n, 'it may distort')}" for n, v in surroundings().items()]
 

@@ -32,7 +32,6 @@ class Measurement:
         workload, operator: which.
         implementation: its name.
         is_own: whether it is a backend of this package.
-        version: what it says of itself.
         status: "ran", or how it failed.
         message: why.
         seconds: of one call, for each round.
@@ -42,13 +41,13 @@ class Measurement:
             system does not tell.
         error: the largest absolute difference to float64, of all outputs; None where none ran.
         nodes: seconds of a model's nodes in one run, by operator; None where nobody can tell.
+        description: what it says of itself: its version and settings.
     """
 
     workload: str
     operator: str
     implementation: str
     is_own: bool
-    version: str = ""
     status: str = RAN
     message: str = ""
     seconds: list[float] = field(default_factory=list)
@@ -57,6 +56,7 @@ class Measurement:
     memory: int | None = None
     error: float | None = None
     nodes: dict[str, float] | None = None
+    description: dict[str, str] = field(default_factory=dict)
 
     def time(self, statistic: str) -> float | None:
         """Return the seconds that stand for all rounds; None when it did not run."""
@@ -122,7 +122,7 @@ class Contest:
             "sizes": self.workload.description,
             "implementation": measured.implementation,
             "is_own": measured.is_own,
-            "version": measured.version,
+            "about": measured.description,
             "status": measured.status,
             "message": measured.message,
             "seconds": time,

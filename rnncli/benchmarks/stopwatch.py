@@ -30,6 +30,8 @@ SERVE = "rnncli.benchmarks.stopwatch:serve"
 TURN, NODES = "turn", "nodes"
 # Of the warm-up's calls: some runtimes optimise after the first, others after the second.
 LEAST_CALLS = 3
+# In turns' lengths: what takes longer gains nothing from caches that were warmed before.
+LONG_CALL = 10
 
 
 def serve(descriptor: int) -> None:
@@ -53,8 +55,8 @@ class Stopwatch:
         self._runtime = runtime
         self._vector: Vector
         self._call: Callable[[], Any]
+        self._seconds = self._one = 0.0
         self._calls = 1
-        self._seconds = 0.0
         self._took: dict[str, Any] = {}
 
     def describe(self) -> Mapping[str, str]:
@@ -89,7 +91,8 @@ class Stopwatch:
         prepared.call()
         first = time.perf_counter()
         self._call = prepared.call
-        self._calls = self._warm_up()
+        self._one = self._warm_up()
+        self._calls = max(1, int(self._seconds / self._one))
         self._took = {
             "build": built - start,
             "first": first - built,
@@ -98,11 +101,11 @@ class Stopwatch:
         return prepared.named(prepared.call())
 
     def _turn(self, request: Message) -> Message:
-        """Time some calls; the first, which only warms the caches, unless it is all there is."""
+        """Time some calls, after one that warms the caches, which others have used since."""
         gc.collect()
         gc.disable()
         try:
-            if self._calls > 1:
+            if self._one < LONG_CALL * self._seconds:
                 self._call()
             seconds = self._timed(self._calls) / self._calls
         finally:
@@ -122,12 +125,12 @@ class Stopwatch:
             call()
         return time.perf_counter() - start
 
-    def _warm_up(self) -> int:
-        """Return how many calls fill a turn."""
+    def _warm_up(self) -> float:
+        """Return the seconds of one warm call."""
         taken: list[float] = []
         while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
             taken.append(self._timed(1))
-        return max(1, int(self._seconds / min(taken)))
+        return min(taken)
 
 
 def _forget_peak() -> int | None:

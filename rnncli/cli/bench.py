@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.bench_generation import generation
-from rnncli.cli.bench_options import GENERATION, TARGETS, measuring_options
+from rnncli.cli.bench_options import OTHERS, TARGETS, measuring_options
+from rnncli.cli.bench_startup import startup
 from rnncli.cli.options import json_option
 
 if TYPE_CHECKING:
     from rnncli.benchmarks.contest import Plan
 
 
+COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))
+
+
 class BenchCommand(click.Command):
-    """The command, whose first argument `generation` is a command of its own."""
+    """The command, some of whose first arguments are commands of their own."""
 
     def make_context(
         self,
@@ -25,12 +29,13 @@ class BenchCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Hand the arguments after `generation` to that command."""
-        if args[:1] != [GENERATION]:
+        """Hand the arguments after such a one to that command."""
+        command = COMMANDS.get(args[0]) if args else None
+        if command is None:
             return super().make_context(info_name, args, parent, **extra)
         shared = [each for each in self.params if each.name == "traceback"]
-        generation.params += [each for each in shared if each not in generation.params]
-        return generation.make_context(f"{info_name} {GENERATION}", args[1:], parent, **extra)
+        command.params += [each for each in shared if each not in command.params]
+        return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
 
 
 @click.command(cls=BenchCommand)
@@ -44,8 +49,8 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; all of them
     unless named. Their GRU has linear_before_reset 1, the only form that PyTorch knows. TARGET is a
     config, suite or model that `rnncli run` takes; a model runs on its first test data set or on
-    generated inputs. `generation` measures `rnncli generate` and has options of its own: rnncli
-    bench generation --help.
+    generated inputs. Two more have options of their own: `rnncli bench generation` measures how
+    many vectors a second are made, and `rnncli bench startup` whole processes.
 
     Our backends and the runtimes run in processes of their own, in turns, so that what else the
     machine does hits all alike. Loading, compiling and warming up come before; call overhead

@@ -13,13 +13,14 @@ from rnncli.cli.options import PathOrName, dim_option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-GENERATION = "generation"
+# Measured in ways of their own, each by a command with options of its own.
+OTHERS = ("generation", "startup")
 
 
 def _workloads() -> Iterable[str]:
     from rnncli.benchmarks.workloads import WORKLOADS
 
-    return [*WORKLOADS, GENERATION]
+    return [*WORKLOADS, *OTHERS]
 
 
 def _runtimes() -> Iterable[str]:

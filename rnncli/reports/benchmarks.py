@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.benchmarks.startup import records
+from rnncli.reports.tables import print_json_line, print_records, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.benchmarks.generation import Measurement
+    from rnncli.benchmarks.startup import Started
 
 
 def show_generation(
@@ -31,3 +33,11 @@ def show_generation(
     click.echo(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here", err=True)
     for name, value in surroundings.items():
         click.echo(f"note: {name}={value} is set", err=True)
+
+
+def show_startup(measured: Sequence[Started], notes: Sequence[str], *, as_json: bool) -> None:
+    """Print a row for each kind of process, then what it depends on besides our code."""
+    found = records(measured)
+    print_records(tuple(found[0]), found, as_json=as_json)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

@@ -100,9 +100,10 @@ class ContestPrinter:
             draw_means(self.records)
         elif not (is_drawn() or self.as_json):
             _print_nodes(self.records)
-        versions = {record["implementation"]: record["version"] for record in self.records}
-        for facts in (self.facts, versions):
-            click.echo(", ".join(f"{name}: {each}" for name, each in facts.items()), err=True)
+        if not self.as_json:
+            click.echo(_listed(self.facts), err=True)
+            for name, about in {r["implementation"]: r["about"] for r in self.records}.items():
+                click.echo(f"{name}: {_listed(about)}", err=True)
         for note in notes:
             click.echo(f"note: {note}", err=True)
 
@@ -115,6 +116,10 @@ class ContestPrinter:
         written = jsonable(document(self.terms, self.facts, self.records))
         with atomic_file(path) as temporary:
             temporary.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", "utf-8")
+
+
+def _listed(facts: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
 
 
 def _told(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:

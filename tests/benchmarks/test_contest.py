@@ -48,8 +48,8 @@ def test_what_was_measured_is_told():
     """Version, error, times of loading and of the first call; memory where the system knows."""
     own, other = measured(rival("")).measurements
 
-    assert own.version.startswith("rnncli")
-    assert other.version == "6.66"
+    assert own.description["version"].startswith("rnncli")
+    assert other.description == {"version": "6.66"}
     assert own.error == other.error < 1e-6
     assert min(own.build, own.first) > 0
     if sys.platform == "linux":

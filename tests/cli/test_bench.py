@@ -145,6 +145,7 @@ def test_onnx_runtime_tells_what_its_nodes_take(rnncli, model):
         (["tiny", "-o", "no/such/folder/x.json"], 2, "no/such/folder"),
         (["tiny", "--against", "no.json"], 2, "no.json: No such file"),
         (["generation", "--threads", "2"], 2, "--threads"),
+        (["startup", "tiny"], 2, "unexpected extra argument"),
     ],
 )
 def test_what_cannot_be_measured_is_said_before_anything_is(rnncli, arguments, code, sentence):
@@ -155,6 +156,17 @@ def test_what_cannot_be_measured_is_said_before_anything_is(rnncli, arguments, c
     assert sentence in done.err
 
 
+def test_whole_processes_are_measured(rnncli):
+    """Each with what it is compared with."""
+    done = rnncli("bench", "startup", "--rounds", 1)
+    ours = {row["process"]: row["reference"] for row in done.rows if "rnncli" in row["process"]}
+
+    assert done.code == 0
+    assert [*ours] == ["rnncli --help", "rnncli run model.onnx"]
+    assert all(float(row["seconds"]) > 0 for row in done.rows)
+    assert done.rows[0]["times the reference"] == "1"
+
+
 def completed(arguments, incomplete):
     """What the shell offers."""
     complete = ShellComplete(cli, {}, "rnncli", "_RNNCLI_COMPLETE")
@@ -163,7 +175,7 @@ def completed(arguments, incomplete):
 
 def test_the_shell_completes_workloads_and_lists_of_names():
     """The last name of a list, without those that are there."""
-    assert {*WORKLOADS, "generation"} <= {*completed(["bench"], "")}
+    assert {*WORKLOADS, "generation", "startup"} <= {*completed(["bench"], "")}
     assert completed(["bench", "tiny", "--vs"], "onnxruntime,openv") == ["onnxruntime,openvino"]
     assert completed(["bench", "tiny", "--op"], "GRU,") == ["GRU,LSTM", "GRU,RNN"]
     assert "--cases" in completed(["bench", "generation"], "--c")

@@ -1,0 +1,27 @@
+"""`rnncli bench startup`."""
+
+from __future__ import annotations
+
+import click
+
+from rnncli.cli.options import json_option
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="How often.")
+@json_option
+def startup(*, rounds: int, as_json: bool) -> None:
+    """Measure whole processes, from start to end.
+
+    `rnncli --help` is compared with a program of click that has no command, and `rnncli run` of a
+    model of one tiny node with a program that loads and runs it with ONNX Runtime, where that is
+    installed. Rounds are interleaved; what is shown are medians.
+    """
+    from rnncli.benchmarks.environment import NO_PYC, notes
+    from rnncli.benchmarks.startup import PROCESSES, measure_startup
+    from rnncli.reports.benchmarks import show_startup
+    from rnncli.reports.progress import progress_bar
+
+    with progress_bar(rounds * len(PROCESSES), "processes", still=True) as progress:
+        measured = measure_startup(rounds, progress.advance)
+    show_startup(measured, notes([NO_PYC]), as_json=as_json)
