@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.backend import Compute
+from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.backends.scan import scan_all
 from rnncli.numerics import round_to
 from rnncli.recurrence.arithmetic import NumPyArithmetic
@@ -29,8 +30,10 @@ class NumPyBackend:
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Scan each direction; NaN and infinity propagate as IEEE says."""
+        dtype = working_dtype(recurrence, compute)
         with np.errstate(all="ignore"):
-            return scan_all(recurrence, NumPyEngine(working_dtype(recurrence, compute)))
+            result = evaluate_in_place(recurrence, dtype)
+            return scan_all(recurrence, NumPyEngine(dtype)) if result is None else result
 
 
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:

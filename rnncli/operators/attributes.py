@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.operators.operator import Attribute, Operator
+
+Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 
 def _is_int(value: Any) -> bool:
@@ -63,10 +66,36 @@ def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any
         operator: the row.
         attributes: a node's, already free of problems.
     """
-    return {
-        row.role or row.name: _value(row, attributes.get(row.name))
-        for row in operator.attributes.values()
-    }
+    key = operator, spelled(attributes)
+    found = _COMPLETE.get(key)
+    if found is None:
+        found = {
+            row.role or row.name: _value(row, attributes.get(row.name))
+            for row in operator.attributes.values()
+        }
+        remember(_COMPLETE, key, found)
+    return dict(found)
+
+
+# What was found out about nodes: most are evaluated many times, with other tensors.
+_COMPLETE: dict[tuple[Operator, str], dict[str, Any]] = {}
+MOST_REMEMBERED = 4096
+
+
+def remember(memory: dict[Key, Found], key: Key, found: Found) -> None:
+    """Put something into a memory, which forgets everything when it is full."""
+    if len(memory) >= MOST_REMEMBERED:
+        memory.clear()
+    memory[key] = found
+
+
+def spelled(values: Mapping[str, Any]) -> str:
+    """Return a text that attributes of other values or types do not have."""
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    if not arrays:
+        return repr(values)
+    lists = {name: (str(value.dtype), value.tolist()) for name, value in arrays.items()}
+    return repr({**values, **lists})
 
 
 def _value(row: Attribute, given: Any) -> Any:

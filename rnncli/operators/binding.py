@@ -6,6 +6,7 @@ Inputs may have one more axis in front: those of several nodes that are alike, b
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +93,8 @@ def unbind(
     for name in outputs:
         row, values = rows[name], by_role[rows[name].role]
         assert values is not None
-        found[name] = _permuted(values, CANONICAL[row.role], row.shape(layout))
+        order = _order(CANONICAL[row.role], row.shape(layout), values.ndim)
+        found[name] = values if order is None else values.transpose(order)
     return found
 
 
@@ -100,19 +102,25 @@ def _by_role(operator: Operator, inputs: Mapping[str, Array], layout: int) -> di
     """Name the inputs by role, in native byte order, dimensions in canonical order."""
     found = {}
     for row in operator.inputs:
-        if row.name in inputs:
-            values = inputs[row.name]
-            values = values.astype(values.dtype.newbyteorder("="), copy=False)
-            found[row.role] = _permuted(values, row.shape(layout), CANONICAL.get(row.role))
+        values = inputs.get(row.name)
+        if values is None:
+            continue
+        if not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
+        want = CANONICAL.get(row.role)
+        order = None if want is None else _order(row.shape(layout), want, values.ndim)
+        found[row.role] = values if order is None else values.transpose(order)
     return found
 
 
-def _permuted(values: Array, have: tuple[Dim, ...], want: tuple[Dim, ...] | None) -> Array:
-    """Reorder dimensions, where the waist has an order for them; a view."""
-    if want is None or want == have:
-        return values
-    front = values.ndim - len(have)
-    return values.transpose([*range(front), *(front + have.index(dim) for dim in want)])
+@cache
+def _order(have: tuple[Dim, ...], want: tuple[Dim, ...], axes: int) -> tuple[int, ...] | None:
+    """Return the order that brings dimensions from what they are to what is wanted, if they differ.
+
+    Transposing so, an array becomes a view of itself; more axes in front, of a stack, stay.
+    """
+    front = axes - len(have)
+    return None if have == want else (*range(front), *(front + have.index(dim) for dim in want))
 
 
 def _gates(operator: Operator, weights: Array) -> Array:

@@ -94,9 +94,9 @@ class Attribute:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Operator:
-    """One version of one operator.
+    """One version of one operator; equal to itself alone, so that much can be remembered of it.
 
     Attributes:
         type: its op_type.

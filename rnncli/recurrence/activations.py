@@ -48,6 +48,8 @@ class Activation:
 
     def with_values(self, alpha: float | None, beta: float | None) -> Activation:
         """Return it with a node's alpha and beta; None keeps the default."""
+        if alpha is None and beta is None:
+            return self
         return replace(
             self,
             alpha=self.alpha if alpha is None else alpha,

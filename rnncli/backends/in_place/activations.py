@@ -1,0 +1,148 @@
+"""The activation functions as a few calls into memory that is there already.
+
+`f(x, spare, out)` writes to out, which may be x itself, and may use spare; all have one shape.
+What has no row of its own is evaluated as its formula stands, which costs new arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.recurrence.activations import ACTIVATIONS, Activation
+from rnncli.recurrence.arithmetic import NumPyArithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.numerics import Array
+
+Function: TypeAlias = "Callable[[Array, Array, Array], object]"
+Make: TypeAlias = "Callable[[Activation, Array], Function]"
+
+_MATH = NumPyArithmetic()
+
+
+def in_place(activation: Activation, room: Array, clip: float = math.inf) -> Function:
+    """Return an activation of a clipped argument.
+
+    Args:
+        activation: which.
+        room: an array of the shape and dtype that its arguments have.
+        clip: their bound; infinity for none.
+    """
+    function = _IN_PLACE.get(activation.function, _by_formula)(activation, room)
+    if math.isinf(clip):
+        return function
+    bound = _between(-clip, clip, room)
+
+    def clipped(x: Array, spare: Array, out: Array) -> None:
+        bound(x, out)
+        function(out, spare, out)
+
+    return clipped
+
+
+def _between(low: float, high: float, room: Array) -> Callable[[Array, Array], None]:
+    """Return what bounds; NaN stays. Bounds are whole arrays: those are compared by vectors."""
+    lowest, highest = np.full_like(room, low), np.full_like(room, high)
+
+    def bound(x: Array, out: Array) -> None:
+        np.maximum(x, lowest, out=out)
+        np.minimum(out, highest, out=out)
+
+    return bound
+
+
+def _number(value: float | None, room: Array) -> Array:
+    """Return a number as an array of no dimensions, which costs ufuncs less than a float."""
+    return np.full((), value or 0.0, room.dtype)
+
+
+def _tanh(activation: Activation, room: Array) -> Function:
+    del activation, room
+    tanh = np.tanh
+    return lambda x, _, out: tanh(x, out)
+
+
+def _sigmoid(activation: Activation, room: Array) -> Function:
+    """e^x/(1 + e^x): the negative tail as e^x has it. NaN where e^x overflows; see `walk`."""
+    del activation
+    exp, add, divide, one = np.exp, np.add, np.divide, _number(1, room)
+
+    def sigmoid(x: Array, spare: Array, out: Array) -> None:
+        exp(x, out)
+        add(out, one, spare)
+        divide(out, spare, out)
+
+    return sigmoid
+
+
+def _relu(activation: Activation, room: Array) -> Function:
+    del activation
+    zero = np.zeros_like(room)
+    return lambda x, _, out: np.maximum(x, zero, out=out)
+
+
+def _affine(activation: Activation, room: Array) -> Function:
+    alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
+
+    def affine(x: Array, _: Array, out: Array) -> None:
+        np.multiply(x, alpha, out)
+        np.add(out, beta, out)
+
+    return affine
+
+
+def _hard_sigmoid(activation: Activation, room: Array) -> Function:
+    affine, bound = _affine(activation, room), _between(0, 1, room)
+
+    def hard_sigmoid(x: Array, spare: Array, out: Array) -> None:
+        affine(x, spare, out)
+        bound(out, out)
+
+    return hard_sigmoid
+
+
+def _scaled_tanh(activation: Activation, room: Array) -> Function:
+    alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
+
+    def scaled_tanh(x: Array, _: Array, out: Array) -> None:
+        np.multiply(x, beta, out)
+        np.tanh(out, out)
+        np.multiply(out, alpha, out)
+
+    return scaled_tanh
+
+
+def _softsign(activation: Activation, room: Array) -> Function:
+    del activation
+    one = _number(1, room)
+
+    def softsign(x: Array, spare: Array, out: Array) -> None:
+        np.abs(x, spare)
+        np.add(spare, one, spare)
+        np.divide(x, spare, out)
+
+    return softsign
+
+
+def _by_formula(activation: Activation, room: Array) -> Function:
+    del room
+    return lambda x, _, out: np.copyto(out, activation(_MATH, x))
+
+
+_IN_PLACE: Mapping[Callable[..., Any], Make] = {
+    ACTIVATIONS[name].function: make
+    for name, make in {
+        "Tanh": _tanh,
+        "Sigmoid": _sigmoid,
+        "Relu": _relu,
+        "Affine": _affine,
+        "HardSigmoid": _hard_sigmoid,
+        "ScaledTanh": _scaled_tanh,
+        "Softsign": _softsign,
+    }.items()
+}
