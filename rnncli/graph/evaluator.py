@@ -8,7 +8,7 @@ it keeps every value until the end, so running is too.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -16,18 +16,18 @@ from onnx import FunctionProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import RuntimeContextError
 from onnx.reference.ops import load_op
-from onnx.reference.ops.op_constant import ConstantCommon
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.graph.calls import call_of
 from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
 from rnncli.graph.host_operators import host_operator
 from rnncli.graph.inputs import check_inputs
-from rnncli.graph.limits import may_be_giant, refuse_giant
+from rnncli.graph.limits import may_be_giant
 from rnncli.graph.model import captured_names, defined_names, display_name, subgraphs, walk
 from rnncli.graph.observation import Watch
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import check_against_schema, placed, refuse_unknown
+from rnncli.graph.steps import Step, constants, forget_early
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
     from onnx.reference.op_run import OpRun
 
-    from rnncli.graph.calls import Call
     from rnncli.graph.model import Body, Model
     from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
@@ -163,8 +162,8 @@ class Evaluator(ReferenceEvaluator):
         self.rt_inits_ = dict(self._initial_values())
         steps = [self._step(node, index) for index, node in enumerate(self.nodes_)]
         self.rt_nodes_ = [step.operator for step in steps]
-        self._constants = dict(_constants(steps, defined_names(self.proto_)))
-        self._steps = _forget_early(
+        self._constants = dict(constants(steps, defined_names(self.proto_)))
+        self._steps = forget_early(
             [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
             {*self.output_names, *self.rt_inits_, *self._constants},
         )
@@ -280,61 +279,6 @@ class Evaluator(ReferenceEvaluator):
             for name in step.last_reads:
                 values.pop(name, None)
         return [values[name] for name in wanted]
-
-
-class Step(NamedTuple):
-    """A node ready to run: what it reads, makes, and is the last to read.
-
-    An omitted output is None, not "": the name "" is that of omitted inputs, which have no value.
-    """
-
-    operator: Any
-    call: Call
-    path: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str | None, ...]
-    captured: frozenset[str]
-    sees_outer: bool
-    may_be_giant: bool
-    last_reads: tuple[str | None, ...] = ()
-
-    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
-        """Run it and return its outputs, at least those that have a name."""
-        inputs = [values[name] for name in self.inputs]
-        if self.may_be_giant:
-            refuse_giant(self.operator.op_type, inputs)
-        if self.sees_outer:
-            outer = {name: values[name] for name in self.captured}
-            outputs = self.call(*inputs, context=outer)
-        else:
-            outputs = self.call(*inputs)
-        if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
-            raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
-        return outputs
-
-
-def _constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
-    """Yield the tensors that need no node to run, by name.
-
-    A name that meant something else before does so until its node has run.
-    """
-    for step in steps:
-        is_constant = isinstance(step.operator, ConstantCommon)
-        match step.outputs:
-            case (str() as name,) if is_constant and name not in known:
-                if isinstance(step.operator.cst, np.ndarray):  # and not sparse
-                    yield name, step.operator.cst
-        known |= {*step.inputs, *step.captured}
-
-
-def _forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
-    """Give each step the values nobody reads after it, its own unread outputs among them."""
-    seen, planned = {*kept, ""}, []
-    for step in reversed(steps):
-        names = {*step.inputs, *step.captured, *step.outputs} - seen
-        planned.append(step._replace(last_reads=tuple(names)))
-        seen |= names - {None}
-    return planned[::-1]
 
 
 def _say_nothing(*_: Any) -> None:

@@ -15,8 +15,8 @@ from rnncli.graph.recurrent_node import Arithmetic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.graph.evaluator import Step
     from rnncli.graph.model import Model
+    from rnncli.graph.steps import Step
     from rnncli.numerics import Array
 
 

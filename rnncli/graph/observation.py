@@ -13,7 +13,7 @@ from rnncli.graph.recurrent_node import Description, RecurrentNode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rnncli.graph.evaluator import Step
+    from rnncli.graph.steps import Step
     from rnncli.numerics import Array
 
 Observer: TypeAlias = "Callable[[Occurrence], None]"

@@ -1,0 +1,71 @@
+"""The nodes of a body in the order they run, and what need not run or be kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from onnx.reference.ops.op_constant import ConstantCommon
+
+from rnncli.graph.limits import refuse_giant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.graph.calls import Call
+    from rnncli.numerics import Array
+
+
+class Step(NamedTuple):
+    """A node ready to run: what it reads, makes, and is the last to read.
+
+    An omitted output is None, not "": the name "" is that of omitted inputs, which have no value.
+    """
+
+    operator: Any
+    call: Call
+    path: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str | None, ...]
+    captured: frozenset[str]
+    sees_outer: bool
+    may_be_giant: bool
+    last_reads: tuple[str | None, ...] = ()
+
+    def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
+        """Run it and return its outputs, at least those that have a name."""
+        inputs = [values[name] for name in self.inputs]
+        if self.may_be_giant:
+            refuse_giant(self.operator.op_type, inputs)
+        if self.sees_outer:
+            outer = {name: values[name] for name in self.captured}
+            outputs = self.call(*inputs, context=outer)
+        else:
+            outputs = self.call(*inputs)
+        if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
+            raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
+        return outputs
+
+
+def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
+    """Yield the tensors that need no node to run, by name.
+
+    A name that meant something else before does so until its node has run.
+    """
+    for step in steps:
+        is_constant = isinstance(step.operator, ConstantCommon)
+        match step.outputs:
+            case (str() as name,) if is_constant and name not in known:
+                if isinstance(step.operator.cst, np.ndarray):  # and not sparse
+                    yield name, step.operator.cst
+        known |= {*step.inputs, *step.captured}
+
+
+def forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
+    """Give each step the values nobody reads after it, its own unread outputs among them."""
+    seen, planned = {*kept, ""}, []
+    for step in reversed(steps):
+        names = {*step.inputs, *step.captured, *step.outputs} - seen
+        planned.append(step._replace(last_reads=tuple(names)))
+        seen |= names - {None}
+    return planned[::-1]
