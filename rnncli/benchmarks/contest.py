@@ -59,7 +59,7 @@ class Plan:
 
     Attributes:
         workloads: not made yet.
-        contestants: the first is what ratios refer to.
+        contestants: the first that runs is what ratios refer to.
         terms: how.
         notes: what the user should know of it.
     """
@@ -93,9 +93,9 @@ def contests(plan: Plan, done: Callable[[int, str], None]) -> Iterator[Contest]:
         for each in plan.workloads:
             done(0, f"{each.name}: making its tensors")
             workload = each.workload()
-            limits = meter.limits(workload)
+            meter.limits(workload)
             measured = _contest(workload, plan.contestants, terms, done)
-            yield Contest(workload, limits, measured, terms.statistic)
+            yield Contest(workload, meter.limits(workload), measured, terms.statistic)
 
 
 class Meter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,12 @@ def notes(also_dropped: Sequence[str] = ()) -> list[str]:
     """
     told = dict.fromkeys((*DROPPED, *also_dropped), "dropped for what is measured")
     told |= dict.fromkeys(THREADS, "replaced by --threads")
-    return [f"{n}={v} is set: {told.get(n, 'it may distort')}" for n, v in surroundings().items()]
+    found = surroundings().items()
+    said = [f"{name}={value} is set: {told.get(name, 'it may distort')}" for name, value in found]
+    if load() > cores() / 4:
+        busy = f"others keep the machine busy (load {load():.1f} on {cores()} cores)"
+        said.append(f"{busy}: ratios are blurred, the fastest rounds (--by fastest) least")
+    return said
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -50,14 +56,22 @@ def facts() -> dict[str, str]:
     """Return processor, system and versions."""
     return {
         "processor": _processor(),
-        "cores": str(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        ),
-        "load": f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown",
+        "cores": str(cores()),
+        "load": f"{load():.2f}",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: found for name in PACKAGES if (found := _version(name))},
     }
+
+
+def cores() -> int:
+    """Return how many this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def load() -> float:
+    """Return how many processes ran or wanted to, on average of the last minute; 0 if unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def _version(package: str) -> str:

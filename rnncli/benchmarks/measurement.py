@@ -97,7 +97,7 @@ class Contest:
     Attributes:
         workload: which.
         limits: of the machine, measured beside it.
-        measurements: the first is what ratios refer to.
+        measurements: the first that ran is what ratios refer to.
         statistic: a name of `STATISTICS`.
     """
 
@@ -108,11 +108,13 @@ class Contest:
 
     def records(self) -> list[dict[str, Any]]:
         """Return each measurement as JSON has it."""
-        baseline = self.measurements[0].time(self.statistic)
+        ran = (each for each in self.measurements if each.time(self.statistic))
+        baseline = next(ran, self.measurements[0])
         return [self._record(each, baseline) for each in self.measurements]
 
-    def _record(self, measured: Measurement, baseline: float | None) -> dict[str, Any]:
+    def _record(self, measured: Measurement, baseline: Measurement) -> dict[str, Any]:
         time, cost = measured.time(self.statistic), self.workload.cost
+        reference = baseline.time(self.statistic)
         low, high = quartiles(measured.seconds) if time else (None, None)
         flops = cost.flops / time if time and cost.flops else None
         moved = cost.moved / time if time and cost.moved else None
@@ -128,7 +130,8 @@ class Contest:
             "seconds": time,
             "lower_quartile": low,
             "upper_quartile": high,
-            "ratio": baseline / time if baseline and time else None,
+            "ratio": reference / time if reference and time else None,
+            "baseline": baseline.implementation,
             "gflops": flops and flops / 1e9,
             "of_peak": flops and flops / self.limits.flops,
             "gbytes": moved and moved / 1e9,

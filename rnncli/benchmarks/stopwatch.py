@@ -30,7 +30,9 @@ SERVE = "rnncli.benchmarks.stopwatch:serve"
 TURN, NODES = "turn", "nodes"
 # Of the warm-up's calls: some runtimes optimise after the first, others after the second.
 LEAST_CALLS = 3
-# In turns' lengths: what takes longer gains nothing from caches that were warmed before.
+# Others have used the caches since, and their threads may spin a little longer; so a turn begins
+# with calls that do not count. A call of so many turns' length gains nothing from them.
+SECONDS_TO_SETTLE = 0.003
 LONG_CALL = 10
 
 
@@ -101,16 +103,21 @@ class Stopwatch:
         return prepared.named(prepared.call())
 
     def _turn(self, request: Message) -> Message:
-        """Time some calls, after one that warms the caches, which others have used since."""
+        """Time as many calls as fill a turn."""
         gc.collect()
         gc.disable()
         try:
             if self._one < LONG_CALL * self._seconds:
-                self._call()
+                self._settle()
             seconds = self._timed(self._calls) / self._calls
         finally:
             gc.enable()
         return Message(request.number, TURN, {"seconds": seconds})
+
+    def _settle(self) -> None:
+        spent = self._timed(1)
+        while spent < SECONDS_TO_SETTLE:
+            spent += self._timed(1)
 
     def _nodes(self, request: Message) -> Message:
         tell = getattr(self._runtime, "node_seconds", None)

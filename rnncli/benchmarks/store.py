@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rnncli import __version__
 from rnncli.errors import InvalidRequest, UnreadableFile
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# What must be the same for ratios to be compared.
+# What must be the same in two runs for ratios to be compared, and in two measurements.
 TERMS = ("baseline", "threads", "compute", "bound", "statistic")
+COMPARED = ("workload", "operator", "sizes", "implementation", "baseline")
+Key: TypeAlias = tuple[str, ...]
 
 
 class Change(NamedTuple):
@@ -58,8 +60,8 @@ def document(
     }
 
 
-def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[tuple[str, str, str], float | None]:
-    """Return the ratios in a file, by workload, operator and implementation.
+def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]:
+    """Return the ratios in a file, by what `COMPARED` names.
 
     Args:
         path: what an earlier run wrote.
@@ -86,9 +88,8 @@ def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[tuple[str, str, st
     return ratios
 
 
-def _key(result: Mapping[str, Any]) -> tuple[str, str, str]:
-    workload, operator = str(result["workload"]), str(result["operator"])
-    return f"{workload} {result['sizes']}", operator, str(result["implementation"])
+def _key(result: Mapping[str, Any]) -> Key:
+    return tuple(str(result[name]) for name in COMPARED)
 
 
 def _ratio(result: Mapping[str, Any]) -> float | None:
@@ -97,7 +98,7 @@ def _ratio(result: Mapping[str, Any]) -> float | None:
 
 
 def changes(
-    stored: Mapping[tuple[str, str, str], float | None], records: Sequence[Mapping[str, Any]]
+    stored: Mapping[Key, float | None], records: Sequence[Mapping[str, Any]]
 ) -> list[Change]:
     """Return how ratios changed of what was measured both times, with the same sizes."""
     return [

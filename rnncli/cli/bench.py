@@ -54,7 +54,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
     Our backends and the runtimes run in processes of their own, in turns, so that what else the
     machine does hits all alike. Loading, compiling and warming up come before; call overhead
-    counts. Speed is the time of the first runtime, divided. GFLOP/s and GB/s are held against what
+    counts. Speed is the time of the first that runs, divided. GFLOP/s and GB/s are held against what
     NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs and
     outputs, and of the recurrent weights again in every step. The error is the largest absolute
     difference to float64. Memory is what a process grew by while it loaded and ran.
@@ -79,10 +79,11 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     check_reports({"output": output})
     plan = _plan(targets, options)
     stored = read_stored(against, plan.header()) if against else None
+    noted = [*plan.notes, *notes()]  # before the load is ours
     with ContestPrinter(plan.turns, plan.header(), facts(), as_json=as_json) as printer:
         for contest in contests(plan, printer.progress.advance):
             printer.show(contest)
-    printer.close([*plan.notes, *notes()])
+    printer.close(noted)
     if output:
         printer.store(Path(output))
     slower = show_changes(stored, printer.records, most, as_json=as_json) if stored else False

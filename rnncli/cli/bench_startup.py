@@ -22,6 +22,7 @@ def startup(*, rounds: int, as_json: bool) -> None:
     from rnncli.reports.benchmarks import show_startup
     from rnncli.reports.progress import progress_bar
 
+    noted = notes([NO_PYC])  # before the load is ours
     with progress_bar(rounds * len(PROCESSES), "processes", still=True) as progress:
         measured = measure_startup(rounds, progress.advance)
-    show_startup(measured, notes([NO_PYC]), as_json=as_json)
+    show_startup(measured, noted, as_json=as_json)

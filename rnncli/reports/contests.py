@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from rnncli.benchmarks.store import Change, changes, document
+from rnncli.benchmarks.store import Change, Key, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.formats.atomic import atomic_file
 from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
@@ -102,7 +102,9 @@ class ContestPrinter:
             _print_nodes(self.records)
         if not self.as_json:
             click.echo(_listed(self.facts), err=True)
-            for name, about in {r["implementation"]: r["about"] for r in self.records}.items():
+            for name, about in {
+                r["implementation"]: r["about"] for r in self.records if r["about"]
+            }.items():
                 click.echo(f"{name}: {_listed(about)}", err=True)
         for note in notes:
             click.echo(f"note: {note}", err=True)
@@ -147,7 +149,7 @@ def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_changes(
-    stored: Mapping[tuple[str, str, str], float | None],
+    stored: Mapping[Key, float | None],
     records: Sequence[Mapping[str, Any]],
     most: float | None,
     *,

@@ -2,6 +2,7 @@
 
 import os
 
+from rnncli.benchmarks import environment as module
 from rnncli.benchmarks.environment import DROPPED, THREADS, environment, facts, notes, surroundings
 
 
@@ -28,3 +29,12 @@ def test_the_machine_is_told():
     """Enough to know whether two runs can be compared."""
     assert {"processor", "cores", "system", "python", "numpy"} <= {*facts()}
     assert all(facts().values())
+
+
+def test_a_busy_machine_is_told(monkeypatch):
+    """Its ratios are worth less."""
+    monkeypatch.setattr(module, "load", lambda: 0.0)
+    assert not any("busy" in note for note in notes())
+
+    monkeypatch.setattr(module, "load", lambda: 1.5 * module.cores())
+    assert any("others keep the machine busy" in note for note in notes())

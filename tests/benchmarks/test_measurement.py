@@ -63,11 +63,21 @@ def test_memory_is_held_against_inputs_outputs_and_projection():
     assert record["memory_ratio"] == (30 + 70) / 80
 
 
-def test_without_the_first_there_is_no_ratio():
-    """The others have their times."""
-    _, second = contest(measurement("a", [], "crashed"), measurement("b", [1.0])).records()
+def test_where_the_first_fails_ratios_refer_to_the_next_that_ran():
+    """Which one it was is told."""
+    first, second, third = contest(
+        measurement("a", [], "refused"), measurement("b", [1.0]), measurement("c", [0.5])
+    ).records()
 
-    assert (second["seconds"], second["ratio"]) == (1.0, None)
+    assert (first["ratio"], second["ratio"], third["ratio"]) == (None, 1.0, 2.0)
+    assert third["baseline"] == "b"
+
+
+def test_where_all_fail_there_is_no_ratio():
+    """And no error."""
+    (record,) = contest(measurement("a", [], "crashed")).records()
+
+    assert (record["seconds"], record["ratio"]) == (None, None)
 
 
 def test_one_that_fails_after_some_rounds_has_no_time():

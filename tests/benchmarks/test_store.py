@@ -10,7 +10,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 TERMS = {"baseline": "a", "threads": 1, "compute": "native", "bound": False, "statistic": "median"}
 
 
-def record(implementation, ratio, *, sizes="T 1", is_own=True):
+def record(implementation, ratio, *, sizes="T 1", is_own=True, baseline="a"):
     """What is stored of a measurement, as far as it matters."""
     return {
         "workload": "tiny",
@@ -19,6 +19,7 @@ def record(implementation, ratio, *, sizes="T 1", is_own=True):
         "implementation": implementation,
         "is_own": is_own,
         "ratio": ratio,
+        "baseline": baseline,
     }
 
 
@@ -35,9 +36,10 @@ def stored(tmp_path):
 
 
 def test_ratios_are_compared_with_those_of_the_same_workload(stored):
-    """Of other sizes, or not measured before, there is nothing to compare."""
+    """Of other sizes, against another or not measured before, there is nothing to compare."""
     before = read_stored(stored(record("numpy", 0.5), record("numba", 1.5)), TERMS)
     now = [record("numpy", 0.4), record("numba", 1.5, sizes="T 2"), record("other", 1.0)]
+    now.append(record("numba", 1.5, baseline="b"))
 
     (change,) = changes(before, now)
 
