@@ -54,9 +54,9 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
     Our backends and the runtimes run in processes of their own, in turns, so that what else the
     machine does hits all alike. Loading, compiling and warming up come before; call overhead
-    counts. Speed is the time of the first that runs, divided. GFLOP/s and GB/s are held against what
-    NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs and
-    outputs, and of the recurrent weights again in every step. The error is the largest absolute
+    counts. Speed is the time of the first that runs, divided. GFLOP/s and GB/s are held against
+    what NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs
+    and outputs, and of the recurrent weights again in every step. The error is the largest absolute
     difference to float64. Memory is what a process grew by while it loaded and ran.
 
     \b
