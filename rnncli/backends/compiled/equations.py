@@ -6,10 +6,10 @@ and what it does becomes the kernel: there is no second copy to keep in step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llvmlite import ir
 from numba import types
+from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic
 
 from rnncli.backends.compiled import elementary
@@ -18,10 +18,12 @@ from rnncli.backends.compiled.lanes import (
     Builder,
     IRValue,
     Lanes,
+    cases,
     element_size,
     load,
     load_number,
     moved,
+    once,
     store,
     store_first,
     vector_type,
@@ -70,49 +72,61 @@ class Peephole:
 
 
 class Place:
-    """Where one row's numbers of one vector of units lie, and what to compute them with.
+    """A Unit while code is emitted for it: loads, stores, and what the equations are written over.
 
     Args:
         builder: emits the code.
         shape: of the kernel.
-        values: the arguments of `advance` by name.
+        unit: its numbers, as the code has them.
     """
 
-    def __init__(self, builder: Builder, shape: Shape, values: Mapping[str, IRValue]) -> None:
+    def __init__(self, builder: Builder, shape: Shape, unit: Unit) -> None:
         self.builder = builder
         self.shape = shape
         self.kind = vector_type(shape.dtype, shape.lanes)
-        self.values = values
+        self.unit: Any = unit
+
+    def _at(self, first: IRValue, stride: IRValue, index: int | IRValue) -> IRValue:
+        steps = ADDRESS(index) if isinstance(index, int) else index
+        return self.builder.add(first, self.builder.mul(stride, steps))
+
+    def _state(self, name: str) -> IRValue:
+        now = self.unit.now
+        slots = {"H": now, "H_next": self.builder.sub(ADDRESS(1), now), "C": 2, "z": 3, "reset": 4}
+        return self._at(self.unit.state, self.unit.next_state, slots[name])
 
     def load(self, name: str) -> Lanes:
-        """Load a vector."""
-        return load(self.builder, self.values[name], self.kind)
+        """Load a vector of a state."""
+        return load(self.builder, self._state(name), self.kind)
 
     def store(self, name: str, values: Lanes) -> None:
-        """Store a vector."""
-        store(values, self.values[name])
+        """Store a vector of a state."""
+        store(values, self._state(name))
 
     def gates(self, count: int) -> Gates:
-        """Load the sums of some gates."""
-        first, stride = self.values["gates"], self.values["gate_stride"]
-        places = [
-            self.builder.add(first, self.builder.mul(stride, ADDRESS(g))) for g in range(count)
-        ]
+        """Load the sums of the first gates."""
+        places = [self._at(self.unit.sums, self.unit.gate, g) for g in range(count)]
         return Gates([load(self.builder, place, self.kind) for place in places])
+
+    def peepholes(self) -> list[Peephole]:
+        """Load the peephole weights of i, o and f."""
+        given = self.flag("peepholes")
+        places = [self._at(self.unit.P, self.unit.next_P, k) for k in range(3)]
+        return [Peephole(load(self.builder, place, self.kind), given) for place in places]
 
     def number(self, index: int) -> Lanes:
         """Load one of NUMBERS."""
-        place = moved(self.builder, self.values["numbers"], index * element_size(self.kind))
+        place = moved(self.builder, self.unit.numbers, index * element_size(self.kind))
         return load_number(self.builder, place, self.kind)
 
     def flag(self, name: str) -> IRValue:
         """Return whether an argument is not zero."""
-        return self.builder.icmp_signed("!=", self.values[name], ADDRESS(0))
+        return self.builder.icmp_signed("!=", getattr(self.unit, name), ADDRESS(0))
 
     def finish(self, H: Lanes) -> None:
         """Store Ht where the next step and Y want it."""
         self.store("H_next", H)
-        store_first(H, self.values["Y"], self.values["count"])
+        store_first(H, self.unit.Y, self.unit.count)
 
     def parameters(self, **given: Any) -> Parameters:
         """Return what the cell's equations are written over."""
@@ -138,32 +152,21 @@ class Place:
         bound = self.number(NUMBERS.index("bound of h" if letter == "h" else "bound"))
         x = elementary.minimum(elementary.maximum(x, -bound), bound)
         alpha, beta = self.number(first), self.number(first + 1)
-        arguments = [self.values[letter], x.value, alpha.value, beta.value]
+        arguments = [getattr(self.unit, letter), x.value, alpha.value, beta.value]
         function = activation(self.builder.module, self.shape)
         return Lanes(self.builder, self.builder.call(function, arguments))
 
 
 def activation(module: Any, shape: Shape) -> Any:
-    """Return the function (code, x, alpha, beta) of a module, emitted on first use."""
-    name = f"activation_{shape.dtype}"
-    if name in module.globals:
-        return module.globals[name]
+    """Return the function (code, x, alpha, beta) of a module."""
+
+    def body(builder: Builder, code: IRValue, *vectors: IRValue) -> None:
+        arguments = [Lanes(builder, vector) for vector in vectors]
+        for number in cases(builder, code, len(FUNCTIONS)):
+            builder.ret(FUNCTIONS[number](elementary, *arguments).value)
+
     kind = vector_type(shape.dtype, shape.lanes)
-    function = ir.Function(module, ir.FunctionType(kind, (ADDRESS, kind, kind, kind)), name)
-    function.linkage = "internal"
-    code, *vectors = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    x, alpha, beta = (Lanes(builder, vector) for vector in vectors)
-    none = function.append_basic_block("none")
-    choice = builder.switch(code, none)
-    for number, formula in enumerate(FUNCTIONS):
-        case = function.append_basic_block(f"case{number}")
-        choice.add_case(ADDRESS(number), case)
-        builder.position_at_end(case)
-        builder.ret(formula(elementary, x, alpha, beta).value)
-    builder.position_at_end(none)
-    builder.unreachable()
-    return function
+    return once(module, f"activation {shape.code}", kind, (ADDRESS, kind, kind, kind), body)
 
 
 def rnn(place: Place) -> None:
@@ -209,10 +212,7 @@ def lstm(place: Place) -> None:
 
 
 def _lstm(place: Place, *, input_forget: bool = False) -> None:
-    P = None
-    if not place.shape.plain:
-        given = place.flag("peepholes")
-        P = [Peephole(place.load(name), given) for name in ("Pi", "Po", "Pf")]
+    P = None if place.shape.plain else place.peepholes()
     p = place.parameters(P=P, input_forget=input_forget)
     H, C = lstm_step(p, place.gates(4), (None, place.load("C")))
     place.store("C", C)
@@ -220,56 +220,28 @@ def _lstm(place: Place, *, input_forget: bool = False) -> None:
 
 
 # What follows the product of each phase.
-EQUATIONS = {
-    ("RNN", 0): rnn,
-    ("GRU", 0): gru_reset,
-    ("GRU", 1): gru_update,
-    ("GRU after", 0): gru_after,
-    ("LSTM", 0): lstm,
+EQUATIONS: Mapping[str, tuple[Callable[[Place], None], ...]] = {
+    "RNN": (rnn,),
+    "GRU": (gru_reset, gru_update),
+    "GRU after": (gru_after,),
+    "LSTM": (lstm,),
 }
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def advance(
-    _: Any,
-    shape: Any,
-    phase: Any,
-    gates: Any,
-    gate_stride: Any,
-    H: Any,
-    H_next: Any,
-    C: Any,
-    z: Any,
-    reset: Any,
-    Pi: Any,
-    Po: Any,
-    Pf: Any,
-    Y: Any,
-    count: Any,
-    numbers: Any,
-    f: Any,
-    g: Any,
-    h: Any,
-    peepholes: Any,
-    input_forget: Any,
-) -> tuple[Any, Any]:
-    """Advance one row's vector of units through a phase; addresses and strides in bytes.
+class Unit(NamedTuple):
+    """One row's numbers of one vector of units; addresses and strides in bytes.
 
-    Args:
-        shape: a literal, the code of the kernel's shape.
-        phase: a literal, the number of the phase.
-        gates: the first gate's sums.
-        gate_stride: from gate to gate.
-        H: Ht-1.
-        H_next: where Ht goes.
-        C: Ct-1, which becomes Ct.
-        z: where zt waits for the second phase.
-        reset: where rt (.) Ht-1 goes.
-        Pi: peephole weights of i.
-        Po: peephole weights of o.
-        Pf: peephole weights of f.
+    Attributes:
+        phase: of the time step.
+        sums: of the first gate.
+        gate: from gate to gate.
+        state: in the first of the states.
+        next_state: from state to state.
+        now: 0 or 1, which of the first two states is Ht-1.
+        P: peephole weights of i.
+        next_P: from i to o, and to f.
         Y: where Ht goes in the output.
-        count: how many of the units it has room for.
+        count: for how many units Y has room.
         numbers: NUMBERS.
         f: code of the activation f.
         g: code of the activation g.
@@ -277,18 +249,41 @@ def advance(
         peepholes: whether there are any.
         input_forget: whether the forget gate is 1 - it.
     """
-    names = (
-        *("gates", "gate_stride", "H", "H_next", "C", "z", "reset", "Pi", "Po", "Pf", "Y"),
-        *("count", "numbers", "f", "g", "h", "peepholes", "input_forget"),
-    )
-    del gates, gate_stride, H, H_next, C, z, reset, Pi, Po, Pf, Y, count, numbers, f, g, h
-    del peepholes, input_forget
-    known = Shape.of(shape.literal_value)
-    emit_equations = EQUATIONS[known.cell, phase.literal_value]
+
+    phase: int
+    sums: int
+    gate: int
+    state: int
+    next_state: int
+    now: int
+    P: int
+    next_P: int
+    Y: int
+    count: int
+    numbers: int
+    f: int
+    g: int
+    h: int
+    peepholes: int
+    input_forget: int
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def advance(_: Any, code: Any, unit: Any) -> tuple[Any, Any]:
+    """Advance a Unit through a phase, in a kernel of the shape with this (literal) code."""
+    shape = Shape.of(code.literal_value)
+    phases = EQUATIONS[shape.cell]
 
     def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        values = dict(zip(names, args[2:], strict=True))
-        emit_equations(Place(builder, known, values))
+        place = Place(builder, shape, Unit(*unpack_tuple(builder, args[1])))
+        if len(phases) == 1:
+            phases[0](place)
+            return context.get_dummy_value()
+        with builder.if_else(place.flag("phase")) as (second, first):
+            with second:
+                phases[1](place)
+            with first:
+                phases[0](place)
         return context.get_dummy_value()
 
-    return types.void(shape, phase, *[types.intp] * len(names)), emit
+    return types.void(code, unit), emit

@@ -1,15 +1,16 @@
-"""One direction of a recurrence from its tensors to its outputs, as compiled code.
+"""One direction of a recurrence, from its tensors to its outputs, as compiled code.
 
-    pack the weights, spread the initial states
-    for each block of time steps:
-        sums of all its gates = biases + X * W^T
-        for each step, for each phase, for each panel of columns:
-            sums += H * R^T
+    pack the weights and spread the initial states
+    for each block of time:
+        the sums of all its gates = biases + X*(W^T)
+        for each step, for each phase, for each panel of units:
+            sums += H*(R^T)
             the cell's equations, a vector of units at a time
     hand out the last states
 
-Several threads may walk together, each with panels of its own: what a unit becomes does not depend
-on how many there are. Addresses are in bytes.
+Several threads may walk together, a gang whose members own panels each: what becomes of a unit does
+not depend on how many there are. `code` is that of the kernel's shape, a literal: whatever follows
+from it is a constant to the compiler. Addresses and strides are in bytes.
 """
 
 from __future__ import annotations
@@ -17,49 +18,148 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from numba import njit, types
+from numba import literal_unroll, njit, types
 
-from rnncli.backends.compiled.compiling import compiled, sources
-from rnncli.backends.compiled.equations import advance
+from rnncli.backends.compiled.compiling import compiled, plan_at, pointer, sources
+from rnncli.backends.compiled.equations import Unit, advance
 from rnncli.backends.compiled.gang import wait
-from rnncli.backends.compiled.rooms import rooms
-from rnncli.backends.compiled.shapes import COLUMNS, NONE, Shape
-from rnncli.backends.compiled.tiles import multiply, transpose
+from rnncli.backends.compiled.shapes import COLUMNS, NONE, Phase, Shape
+from rnncli.backends.compiled.tiles import Product, Square, multiply, transpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.numerics import Array
-
-# Terms summed in one run before the sum is added to what is there: half the error for long sums.
+# Terms summed in one run before the sum is added to what is there: half the error of long sums.
 RUN = 256
 
-rooms_of = compiled(rooms)
-
 
 @compiled
-def address(values: Array) -> int:
-    """Return where an array starts."""
-    return types.intp(values.ctypes.data)  # type: ignore[no-any-return]
-
-
-@compiled
-def product(
-    shape: str,
-    tallest: int,
-    number: int,
-    rows: int,
-    terms: int,
-    A: int,
-    A_stride: int,
-    panel: int,
-    panel_stride: int,
-    start: int,
-    start_stride: int,
-    out: int,
-    out_stride: int,
+def pack_column(
+    code: str, lanes: int, number: int, H: int, K: int, weights: int, unit: int, panel: int, stride: int
 ) -> None:
-    """Write start + A * panel, for any number of rows and terms."""
+    """Pack a gate's weights [H, K] of a vector of units into a column of a panel; zero past H.
+
+    Args:
+        code: of the kernel's shape.
+        lanes: of a vector.
+        number: bytes of one.
+        H: units.
+        K: weights of a unit.
+        weights: of the gate.
+        unit: the first.
+        panel: where the column starts.
+        stride: from term to term.
+    """
+    squares = K // lanes if unit + lanes <= H else 0
+    for k in range(squares):
+        source = weights + (unit * K + k * lanes) * number
+        transpose(code, Square(source, K * number, panel + k * lanes * stride, stride))
+    given = pointer(code, weights)
+    for k in range(squares * lanes, K):
+        target = pointer(code, panel + k * stride)
+        for lane in range(lanes):
+            target[lane] = given[(unit + lane) * K + k] if unit + lane < H else 0
+
+
+@compiled
+def add_bias(code: str, gate: int, plan: Any, bias: int, unit: int, count: int, target: int) -> None:
+    """Add a gate's bias of some units, where it has one."""
+    if gate == NONE or not bias:
+        return
+    given, sums = pointer(code, bias), pointer(code, target)
+    for k in range(count):
+        sums[k] += given[gate * plan.H + unit + k]
+
+
+@compiled
+def pack_panel(code: str, shape: Any, phase: Phase, plan: Any, unit: int, panel: int) -> None:
+    """Pack weights and biases of the units of a panel, the first of which is given."""
+    lanes, number, width = shape
+    vector, H, I = lanes * number, plan.H, plan.I
+    stride = width * vector
+    W_column, R_column = plan.packed_W + panel * I * stride, plan.packed_R + panel * H * stride
+    for column in range(COLUMNS):
+        group, first = column // phase.units, unit + column % phase.units * lanes
+        W_gate, R_gate = phase.W[group], phase.R[group]
+        bias = plan.bias + (panel * COLUMNS + column) * vector
+        sums = pointer(code, bias)
+        for lane in range(lanes):
+            sums[lane] = 0
+        add_bias(code, W_gate, plan, plan.Wb, first, min(lanes, H - first), bias)
+        add_bias(code, R_gate, plan, plan.Rb, first, min(lanes, H - first), bias)
+        if W_gate != NONE:
+            weights = plan.W + W_gate * H * I * number
+            pack_column(code, lanes, number, H, I, weights, first, W_column, stride)
+            W_column += vector
+        if R_gate != NONE:
+            weights = plan.R + R_gate * H * H * number
+            pack_column(code, lanes, number, H, H, weights, first, R_column, stride)
+            R_column += vector
+
+
+@compiled
+def source_row(plan: Any, n: int) -> int:
+    """Return the sequence that is the n-th in processing order."""
+    return pointer("int64", plan.order)[n] if plan.order else n  # type: ignore[no-any-return]
+
+
+@compiled
+def spread(code: str, plan: Any, values: int, target: int) -> None:
+    """Copy an initial state [N, H] into [N, units] in processing order; zero where absent."""
+    given, state = pointer(code, values), pointer(code, target)
+    for n in range(plan.N):
+        row = source_row(plan, n) * plan.H
+        for unit in range(plan.units):
+            inside = values != 0 and unit < plan.H
+            state[n * plan.units + unit] = given[row + unit] if inside else 0
+
+
+@compiled
+def start(code: str, number: int, plan: Any) -> None:
+    """Set the states and the peephole weights."""
+    state = plan.N * plan.units * number
+    spread(code, plan, plan.h0, plan.states)
+    spread(code, plan, plan.h0, plan.states + state)
+    spread(code, plan, plan.c0, plan.states + 2 * state)
+    given, packed = pointer(code, plan.P), pointer(code, plan.packed_P)
+    for k in range(3):
+        for unit in range(plan.units):
+            inside = plan.P != 0 and unit < plan.H
+            packed[k * plan.units + unit] = given[k * plan.H + unit] if inside else 0
+
+
+@compiled
+def live_rows(plan: Any, t: int) -> int:
+    """Return how many sequences are live at a step."""
+    return pointer("int64", plan.active)[t] if plan.active else plan.N  # type: ignore[no-any-return]
+
+
+@compiled
+def gather(code: str, plan: Any, begin: int, count: int) -> None:
+    """Copy the live inputs of some steps one after the other."""
+    given, target = pointer(code, plan.X), pointer(code, plan.gathered)
+    rows = 0
+    for t in range(begin, begin + count):
+        n = live_rows(plan, t)
+        for k in range(n):
+            source = (t * plan.N + source_row(plan, k)) * plan.I
+            for i in range(plan.I):
+                target[(rows + k) * plan.I + i] = given[source + i]
+        rows += n
+
+
+@compiled
+def whole_product(code: str, tallest: int, number: int, stride: int, product: Product) -> None:
+    """Compute a Product of any number of rows and terms.
+
+    Args:
+        code: of the kernel's shape.
+        tallest: rows of a tile.
+        number: bytes of one.
+        stride: from term to term of the panel.
+        product: what to compute.
+    """
+    rows, terms, A, A_stride, panel, first, first_stride, out, out_stride = product
     done = 0
     while True:
         run = min(RUN, terms - done)
@@ -67,397 +167,191 @@ def product(
         while row < rows:
             tiles = (rows - row + tallest - 1) // tallest
             height = (rows - row + tiles - 1) // tiles
-            multiply(
-                shape,
-                height,
-                run,
-                A + row * A_stride + done * number,
-                A_stride,
-                panel + done * panel_stride,
-                start + row * start_stride,
-                start_stride,
-                out + row * out_stride,
-                out_stride,
+            tile = Product(
+                *(height, run),
+                *(A + row * A_stride + done * number, A_stride, panel + done * stride),
+                *(first + row * first_stride, first_stride, out + row * out_stride, out_stride),
             )
+            multiply(code, tile)
             row += height
-        start, start_stride = out, out_stride
+        first, first_stride = out, out_stride
         done += run
         if done >= terms:
             break
 
 
 @compiled
-def pack(
-    shape: str, lanes: int, weights: Array, unit: int, room: Array, target: int, stride: int
-) -> None:
-    """Pack one gate's weights [H, K] from a unit on into one column of a panel, zero past H.
+def project(code: str, shape: Any, tallest: int, plan: Any, X: int, rows: int, panel: int) -> None:
+    """Set a panel's sums of a block to biases + X*(W^T)."""
+    lanes, number, width = shape
+    stride, row = width * lanes * number, COLUMNS * lanes * number
+    bias, sums = plan.bias + panel * row, plan.sums + panel * plan.steps * plan.N * row
+    weights = plan.packed_W + panel * plan.I * stride
+    product = Product(rows, plan.I, X, plan.I * number, weights, bias, 0, sums, row)
+    whole_product(code, tallest, number, stride, product)
+    given = pointer(code, bias)
+    for n in range(rows if stride < row else 0):  # W has nothing for the last column: Rbh alone
+        target = pointer(code, sums + n * row)
+        for lane in range(width * lanes, COLUMNS * lanes):
+            target[lane] = given[lane]
 
-    Args:
-        shape: of the kernel.
-        lanes: of a vector.
-        weights: of the gate.
-        unit: the column's first.
-        room: where the panel lies.
-        target: index of the column's first number in it.
-        stride: numbers from term to term.
-    """
-    H, K = weights.shape
-    number = weights.itemsize
-    done = 0
-    if unit + lanes <= H:
-        done = K // lanes * lanes
-        for k in range(0, done, lanes):
-            transpose(
-                shape,
-                address(weights) + (unit * K + k) * number,
-                K * number,
-                address(room) + (target + k * stride) * number,
-                stride * number,
+
+@compiled
+def recur(
+    code: str, shape: Any, tallest: int, plan: Any, state: int, n: int, panel: int, sums: int
+) -> None:
+    """Add state*(R^T) to a panel's sums of one step."""
+    lanes, number, width = shape
+    stride, row = width * lanes * number, COLUMNS * lanes * number
+    out = sums + row - stride  # R has nothing for the first column where W has nothing for the last
+    weights = plan.packed_R + panel * plan.H * stride
+    product = Product(n, plan.H, state, plan.units * number, weights, out, row, out, row)
+    whole_product(code, tallest, number, stride, product)
+
+
+@compiled
+def update(
+    code: str, shape: Any, units: int, phase: int, plan: Any, unit: int, sums: int, n: int, now: int, t: int
+) -> None:
+    """Apply a phase's equations to the live rows of a panel whose first unit is given."""
+    lanes, number, _ = shape
+    vector, line = lanes * number, plan.units * number
+    for row in range(n):
+        Y = plan.Y + t * plan.Y_t + source_row(plan, row) * plan.Y_n
+        for k in range(units):
+            first = unit + k * lanes
+            if first >= plan.H:
+                break
+            room = (plan.H - first) if plan.Y else 0
+            place = Unit(
+                *(phase, sums + (row * COLUMNS + k) * vector, units * vector),
+                *(plan.states + row * line + first * number, plan.N * line, now),
+                *(plan.packed_P + first * number, line),
+                *(Y + first * number, room),
+                *(plan.numbers, plan.f, plan.g, plan.h, plan.P, plan.input_forget),
             )
-    for k in range(done, K):
-        for lane in range(lanes):
-            inside = unit + lane < H
-            room[target + k * stride + lane] = weights[unit + lane, k] if inside else 0
+            advance(code, place)
+
+
+@compiled
+def finish(code: str, plan: Any) -> None:
+    """Hand out the last states, in the caller's order.
+
+    The two states of H take turns at every step that is walked: a row's last one is where its last
+    step has left it, which in reverse is the last step of all.
+    """
+    states, Y_h, Y_c = pointer(code, plan.states), pointer(code, plan.Y_h), pointer(code, plan.Y_c)
+    state = plan.N * plan.units
+    for n in range(plan.N):
+        length = pointer("int64", plan.lengths)[n] if plan.lengths else plan.total
+        kept = length > 0 or plan.keep_initial
+        turns = plan.total if plan.reverse and length else length
+        target, row = source_row(plan, n) * plan.H, n * plan.units
+        for unit in range(plan.H):
+            Y_h[target + unit] = states[turns % 2 * state + row + unit] if kept else 0
+            if plan.Y_c:
+                Y_c[target + unit] = states[2 * state + row + unit] if kept else 0
+
+
+@compiled
+def panels_of(phases: tuple[Phase, ...], k: int, lanes: int, plan: Any, member: int) -> Any:
+    """Return a phase's first panel, and from which to which of its panels a member owns."""
+    first = count = 0
+    for phase in range(k + 1):
+        first += count
+        width = phases[phase].units * lanes
+        count = (plan.H + width - 1) // width
+    begin, end = member * count // plan.members, (member + 1) * count // plan.members
+    return first, first + begin, first + end
+
+
+@cache
+def locator(dtype: str) -> Callable[..., None]:
+    """Return what writes the addresses of a call's arrays into the first fields of a Plan.
+
+    It takes the Plan as int64s and then the arrays: in NumPy alone an address costs a microsecond.
+    """
+    real = getattr(types, dtype)
+
+    def tensors(count: int, dimensions: int, kind: Any = real) -> list[Any]:
+        return [types.Array(kind, dimensions, "C", readonly=True)] * count
+
+    @njit(
+        types.void(
+            types.Array(types.int64, 1, "C"),
+            *(*tensors(3, 3), *tensors(5, 2)),
+            *(types.Array(real, 3, "A"), *tensors(2, 2), *tensors(3, 1, types.int64)),
+        ),
+        cache=True,
+    )  # type: ignore[untyped-decorator]
+    def locate(plan, X, W, R, Wb, Rb, P, h0, c0, Y, Y_h, Y_c, order, lengths, active):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+        arrays = (X, W, R, Wb, Rb, P, h0, c0, Y, Y_h, Y_c, order, lengths, active)
+        k = 0
+        for array in literal_unroll(arrays):
+            plan[k] = types.int64(array.ctypes.data) if array.size else 0
+            k += 1  # noqa: SIM113 -- Numba unrolls tuples of different types, without enumerate
+
+    return locate  # type: ignore[no-any-return]
 
 
 @cache
 def scan_kernel(code: str) -> Callable[..., None]:
-    """Return the kernel of a shape.
+    """Compile, or load from where Numba keeps it, the kernel of the shape with this code.
 
-    It takes, all of the shape's dtype unless said otherwise:
-
-        X [T, N, I], W [G, H, I], R [G, H, H], Wb, Rb [G, H], P [3, H], h0, c0 [N, H]: contiguous,
-            the optional ones empty where they are absent
-        order [N], active [T]: int64, as `rnncli.backends.scan.Batch` has them; empty when not ragged
-        Y [T, N, H]: any strides; empty when not wanted
-        last_h, last_c [N, H]: any strides
-        room [n]: one dimension, aligned to a cache line; it carries the state from call to call
-        numbers: alpha and beta of f, g and h, bounds of clipping
-        counter [1]: int64, zero at first, shared by the gang
-        done, total: steps walked by earlier calls, and by all calls; the first call packs and
-            initialises, the last one hands out last_h and last_c
-        lengths [N]: int64, in processing order; empty when not ragged
-        reverse, keep_initial, input_forget: booleans
-        steps: of a block
-        f, g, h: codes of activation functions
-        member, members: which of the gang this is
+    It takes the address of a Plan, and which member of the gang this is.
     """
-    shape = Shape.of(code)
-    lanes, number, width, tallest = shape.lanes, shape.size, shape.width, shape.tallest
-    after = shape.cell == "GRU after"
-    phases = len(shape.phases)
-    first, last = shape.phases[0], shape.phases[-1]
-    W_gates = (first.W, last.W)
-    R_gates = (first.R, last.R)
-    first_units, last_units = first.units, last.units
+    known = Shape.of(code)
+    phases, tallest, lanes, number = known.phases, known.tallest, known.lanes, known.size
+    shape = (lanes, number, known.width)
     stamp = sources()
 
-    real = types.float32 if number == 4 else types.float64
-
-    def given(dimensions: int, of: Any = real) -> Any:
-        return types.Array(of, dimensions, "C", readonly=True)
-
-    integers = given(1, types.int64)
-    signature = types.void(
-        *[given(3)] * 3,
-        *[given(2)] * 5,
-        integers,
-        integers,
-        integers,
-        types.Array(real, 3, "A"),
-        *[types.Array(real, 2, "A")] * 2,
-        types.Array(real, 1, "C"),
-        given(1),
-        types.Array(types.int64, 1, "C"),
-        *[types.int64] * 3,
-        *[types.boolean] * 3,
-        *[types.int64] * 5,
-    )
-
-    @njit(signature, nogil=True, cache=True, error_model="numpy")
-    def scan(  # noqa: C901, PLR0912, PLR0915
-        X,
-        W,
-        R,
-        Wb,
-        Rb,
-        P,
-        h0,
-        c0,
-        order,
-        active,
-        lengths,
-        Y,
-        last_h,
-        last_c,
-        room,
-        numbers,
-        counter,
-        done,
-        total,
-        steps,
-        reverse,
-        keep_initial,
-        input_forget,
-        f,
-        g,
-        h,
-        member,
-        members,
-    ):
-        stamp  # noqa: B018
-        T, N, I = X.shape
-        H = R.shape[1]
-        ragged = len(order) > 0
-        vector = lanes * number
-        row = COLUMNS * vector
-        panels = (H + first_units * lanes - 1) // (first_units * lanes)
-        units = panels * first_units * lanes
-        every = panels
-        if phases == 2:
-            more = (H + last_units * lanes - 1) // (last_units * lanes)
-            every += more
-            units = max(units, more * last_units * lanes)
-        at = rooms_of(every, units, vector, width, number, N, I, H, steps * N)
-        base = address(room)
-        own = (member * panels // members, (member + 1) * panels // members)
-        ours = (own, own)
-        if phases == 2:
-            ours = (
-                own,
-                (panels + member * more // members, panels + (member + 1) * more // members),
-            )
-        W_panel, R_panel = I * width * vector, H * width * vector
-        gates_panel = steps * N * row
-        state = at.C - at.H >> 1
-        line = units * number
-
-        if done == 0:
-            for phase in range(phases):
-                U = first_units if phase == 0 else last_units
-                skipped = panels if phase else 0
-                for panel in range(*ours[phase]):
-                    unit = (panel - skipped) * U * lanes
-                    W_column = R_column = 0
-                    for group in range(COLUMNS // U):
-                        wg, rg = W_gates[phase][group], R_gates[phase][group]
-                        for v in range(U):
-                            start = unit + v * lanes
-                            if wg != NONE:
-                                pack(
-                                    code,
-                                    lanes,
-                                    W[wg],
-                                    start,
-                                    room,
-                                    (at.W + panel * W_panel) // number + W_column * lanes,
-                                    width * lanes,
-                                )
-                                W_column += 1
-                            if rg != NONE:
-                                pack(
-                                    code,
-                                    lanes,
-                                    R[rg],
-                                    start,
-                                    room,
-                                    (at.R + panel * R_panel) // number + R_column * lanes,
-                                    width * lanes,
-                                )
-                                R_column += 1
-                            place = (at.bias + panel * row) // number + (group * U + v) * lanes
-                            for lane in range(lanes):
-                                value = real(0)
-                                if start + lane < H:
-                                    if wg != NONE and Wb.size:
-                                        value += Wb[wg, start + lane]
-                                    if rg != NONE and Rb.size:
-                                        value += Rb[rg, start + lane]
-                                room[place + lane] = value
+    @njit(types.void(types.int64, types.int64), nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+    def scan(address: int, member: int) -> None:
+        stamp  # noqa: B018 -- a part of the key that compiled code is kept under
+        plan = plan_at(address)
+        if plan.done == 0:
+            for k in range(len(phases)):
+                first, begin, end = panels_of(phases, k, lanes, plan, member)
+                for panel in range(begin, end):
+                    unit = (panel - first) * phases[k].units * lanes
+                    pack_panel(code, shape, phases[k], plan, unit, panel)
             if member == 0:
-                for n in range(N):
-                    source = order[n] if ragged else n
-                    for unit in range(units):
-                        inside = unit < H
-                        value = h0[source, unit] if inside and h0.size else real(0)
-                        place = at.H // number + n * units + unit
-                        room[place] = value
-                        room[place + state // number] = value
-                        room[at.C // number + n * units + unit] = (
-                            c0[source, unit] if inside and c0.size else real(0)
-                        )
-                for k in range(3):
-                    for unit in range(units):
-                        room[at.P // number + k * units + unit] = (
-                            P[k, unit] if P.size and unit < H else real(0)
-                        )
-            wait(address(counter), members)
-
-        walked = 0
-        while walked < T:
-            count = min(steps, T - walked)
-            begin = T - walked - count if reverse else walked
-            A = address(X) + begin * N * I * number
-            rows = count * N
-            if ragged:
-                A = base + at.X
-                rows = 0
-                for s in range(count):
-                    n = active[begin + s]
-                    if member == 0:
-                        for k in range(n):
-                            for i in range(I):
-                                room[at.X // number + (rows + k) * I + i] = X[
-                                    begin + s, order[k], i
-                                ]
-                    rows += n
-                wait(address(counter), members)
-            for phase in range(phases):
-                for panel in range(*ours[phase]):
-                    product(
-                        code,
-                        tallest,
-                        number,
-                        rows,
-                        I,
-                        A,
-                        I * number,
-                        base + at.W + panel * W_panel,
-                        width * vector,
-                        base + at.bias + panel * row,
-                        0,
-                        base + at.gates + panel * gates_panel,
-                        row,
-                    )
-                    if after:  # W has nothing for the last column: its sums start from Rbh
-                        bias = (at.bias + panel * row) // number + 3 * lanes
-                        sums = (at.gates + panel * gates_panel) // number + 3 * lanes
-                        for k in range(rows):
-                            for lane in range(lanes):
-                                room[sums + k * COLUMNS * lanes + lane] = room[bias + lane]
-            passed = rows if reverse else 0
-            for s in range(count):
-                t = begin + (count - 1 - s if reverse else s)
-                n = active[t] if ragged else N
-                if reverse:
+                start(code, number, plan)
+            wait(plan.meeting, plan.members)
+        for walked in range(0, plan.T, plan.steps):
+            count = min(plan.steps, plan.T - walked)
+            begin = plan.T - walked - count if plan.reverse else walked
+            rows, X = count * plan.N, plan.X + begin * plan.N * plan.I * number
+            if plan.active:
+                rows, X = 0, plan.gathered
+                for t in range(begin, begin + count):
+                    rows += live_rows(plan, t)
+                if member == 0:
+                    gather(code, plan, begin, count)
+                wait(plan.meeting, plan.members)
+            for k in range(len(phases)):
+                _, own, end = panels_of(phases, k, lanes, plan, member)
+                for panel in range(own, end):
+                    project(code, shape, tallest, plan, X, rows, panel)
+            passed = rows if plan.reverse else 0
+            for step in range(count):
+                t = begin + (count - 1 - step if plan.reverse else step)
+                n = live_rows(plan, t)
+                if plan.reverse:
                     passed -= n
-                H_now = base + at.H + (done + walked + s) % 2 * state
-                H_next = base + at.H + (done + walked + s + 1) % 2 * state
-                for panel in range(*ours[0]):
-                    gates = base + at.gates + panel * gates_panel + passed * row
-                    product(
-                        code,
-                        tallest,
-                        number,
-                        n,
-                        H,
-                        H_now,
-                        line,
-                        base + at.R + panel * R_panel,
-                        width * vector,
-                        gates + (vector if after else 0),
-                        row,
-                        gates + (vector if after else 0),
-                        row,
-                    )
-                    for k in range(n):
-                        target = order[k] if ragged else k
-                        for v in range(first_units):
-                            unit = (panel * first_units + v) * lanes
-                            if unit < H:
-                                place = (k * units + unit) * number
-                                advance(
-                                    code,
-                                    0,
-                                    gates + k * row + v * vector,
-                                    first_units * vector,
-                                    H_now + place,
-                                    H_next + place,
-                                    base + at.C + place,
-                                    base + at.z + place,
-                                    base + at.reset + place,
-                                    base + at.P + unit * number,
-                                    base + at.P + (units + unit) * number,
-                                    base + at.P + (2 * units + unit) * number,
-                                    address(Y)
-                                    + t * Y.strides[0]
-                                    + target * Y.strides[1]
-                                    + unit * number,
-                                    H - unit if Y.size else 0,
-                                    address(numbers),
-                                    f,
-                                    g,
-                                    h,
-                                    P.size,
-                                    input_forget,
-                                )
-                wait(address(counter), members)
-                if phases == 2:
-                    for panel in range(*ours[1]):
-                        gates = base + at.gates + panel * gates_panel + passed * row
-                        product(
-                            code,
-                            tallest,
-                            number,
-                            n,
-                            H,
-                            base + at.reset,
-                            line,
-                            base + at.R + panel * R_panel,
-                            width * vector,
-                            gates,
-                            row,
-                            gates,
-                            row,
-                        )
-                        for k in range(n):
-                            target = order[k] if ragged else k
-                            for v in range(last_units):
-                                unit = ((panel - panels) * last_units + v) * lanes
-                                if unit < H:
-                                    place = (k * units + unit) * number
-                                    advance(
-                                        code,
-                                        1,
-                                        gates + k * row + v * vector,
-                                        last_units * vector,
-                                        H_now + place,
-                                        H_next + place,
-                                        base + at.C + place,
-                                        base + at.z + place,
-                                        base + at.reset + place,
-                                        base + at.P,
-                                        base + at.P,
-                                        base + at.P,
-                                        address(Y)
-                                        + t * Y.strides[0]
-                                        + target * Y.strides[1]
-                                        + unit * number,
-                                        H - unit if Y.size else 0,
-                                        address(numbers),
-                                        f,
-                                        g,
-                                        h,
-                                        P.size,
-                                        input_forget,
-                                    )
-                    wait(address(counter), members)
-                if not reverse:
+                now = (plan.done + walked + step) % 2
+                for k in range(len(phases)):
+                    first, own, end = panels_of(phases, k, lanes, plan, member)
+                    state = plan.states + (now if k == 0 else 4) * plan.N * plan.units * number
+                    for panel in range(own, end):
+                        sums = plan.sums + (panel * plan.steps * plan.N + passed) * COLUMNS * lanes * number
+                        recur(code, shape, tallest, plan, state, n, panel, sums)
+                        unit = (panel - first) * phases[k].units * lanes
+                        update(code, shape, phases[k].units, k, plan, unit, sums, n, now, t)
+                    wait(plan.meeting, plan.members)
+                if not plan.reverse:
                     passed += n
-            walked += count
+        if plan.done + plan.T == plan.total and member == 0:
+            finish(code, plan)
 
-        if done + T == total and member == 0:
-            for n in range(N):
-                target = order[n] if ragged else n
-                length = lengths[n] if ragged else total
-                walked_through = length if not reverse or length == 0 else total
-                buffer = at.H // number + walked_through % 2 * (state // number) + n * units
-                kept = length > 0 or keep_initial
-                for unit in range(H):
-                    last_h[target, unit] = room[buffer + unit] if kept else real(0)
-                    if last_c.size:
-                        last_c[target, unit] = (
-                            room[at.C // number + n * units + unit] if kept else real(0)
-                        )
-
-    return scan
+    return scan  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from llvmlite import ir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Builder: TypeAlias = Any  # llvmlite carries no types
 IRValue: TypeAlias = Any
@@ -224,3 +224,28 @@ def element_size(kind: Any) -> int:
 def moved(builder: Builder, address: IRValue, size: int) -> IRValue:
     """Return an address some bytes further."""
     return builder.add(address, ADDRESS(size))
+
+
+def once(
+    module: Any, name: str, result: Any, arguments: Sequence[Any], body: Callable[..., None]
+) -> IRValue:
+    """Return a function of a module, emitted on first use by body(builder, *arguments)."""
+    if name not in module.globals:
+        function = ir.Function(module, ir.FunctionType(result, arguments), name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        body(ir.IRBuilder(function.append_basic_block("entry")), *function.args)
+    return module.globals[name]
+
+
+def cases(builder: Builder, number: IRValue, count: int) -> Iterator[int]:
+    """Yield each of 0 ... count - 1 with the builder where `number` is that; it must be one."""
+    impossible = builder.append_basic_block("impossible")
+    choice = builder.switch(number, impossible)
+    for case in range(count):
+        block = builder.append_basic_block(f"case{case}")
+        choice.add_case(number.type(case), block)
+        builder.position_at_end(block)
+        yield case
+    builder.position_at_end(impossible)
+    builder.unreachable()

@@ -1,72 +1,109 @@
-"""One buffer for everything a scan keeps between its steps, and where in it each thing lies."""
+"""What a scan keeps between its steps: one piece of memory, used again by calls of the same shape."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from rnncli.backends.compiled.plan import ARRAYS, Plan
 from rnncli.backends.compiled.shapes import COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rnncli.backends.compiled.shapes import Shape
 
 # Bytes of a cache line and of the widest vector: nothing shares a line with its neighbour.
 LINE = 64
+# Bytes kept for later calls; fresh memory costs up to a microsecond a page at its first touch.
+KEPT = 1 << 26
 
 
-class Rooms(NamedTuple):
-    """Offsets in bytes.
+class Size(NamedTuple):
+    """What the memory depends on besides the kernel's shape.
 
     Attributes:
-        bias: of a panel's columns [panels, column, lane].
-        W: packed input weights [panels, I, width, lane].
-        R: packed recurrent weights [panels, H, width, lane].
-        gates: sums of a block of time steps [panels, rows, column, lane].
-        H: two states [2, N, units]: that before a step and that after it.
-        C: cell states [N, units].
-        z: update gates [N, units].
-        reset: rt (.) Ht-1 [N, units].
-        P: peephole weights [3, units].
-        X: the live inputs of a ragged block [rows, I].
-        end: the size of all.
-    """
-
-    bias: int
-    W: int
-    R: int
-    gates: int
-    H: int
-    C: int
-    z: int
-    reset: int
-    P: int
-    X: int
-    end: int
-
-
-def rooms(
-    panels: int, units: int, vector: int, width: int, number: int, N: int, I: int, H: int, rows: int
-) -> Rooms:
-    """Lay out the rooms one after the other.
-
-    Args:
-        panels: of all phases together.
-        units: H, rounded up to whole panels.
-        vector: bytes of one.
-        width: columns of packed weights.
-        number: bytes of one.
         N: sequences.
         I: inputs.
         H: units.
-        rows: of a block of time steps.
+        rows: of a block of time.
+        ragged: whether a block's live inputs are gathered.
     """
-    row = COLUMNS * vector
-    state = (N * units * number + LINE - 1) // LINE * LINE
-    bias = 0
-    W = bias + panels * row
-    R = W + panels * I * width * vector
-    gates = R + panels * H * width * vector
-    at_H = gates + panels * rows * row
-    C = at_H + 2 * state
-    z = C + state
-    reset = z + state
-    P = reset + state
-    X = P + (3 * units * number + LINE - 1) // LINE * LINE
-    end = X + rows * I * number
-    return Rooms(bias, W, R, gates, at_H, C, z, reset, P, X, end)
+
+    N: int
+    I: int
+    H: int
+    rows: int
+    ragged: bool
+
+
+class Rooms:
+    """The memory of one call.
+
+    Attributes:
+        plan: the Plan, as int64s; its fields from `numbers` to `meeting` say what lies where.
+        address: of the plan.
+        numbers: alpha and beta of f, g and h, the bounds of clipping [8].
+        meeting: where the gang's members wait for each other [1].
+        nbytes: of all.
+    """
+
+    def __init__(self, shape: Shape, size: Size) -> None:
+        counts = [-(-size.H // (phase.units * shape.lanes)) for phase in shape.phases]
+        panels, units = sum(counts), shape.lanes * max(
+            count * phase.units for count, phase in zip(counts, shape.phases, strict=True)
+        )
+        weights = shape.width * shape.lanes
+        numbers = (
+            *(8, panels * COLUMNS * shape.lanes),
+            *(panels * size.I * weights, panels * size.H * weights),
+            *(panels * size.rows * COLUMNS * shape.lanes, 5 * size.N * units, 3 * units),
+            size.rows * size.I if size.ragged else 0,
+        )
+        lengths = [-(-count * shape.size // LINE) * LINE for count in numbers]
+        self.memory = np.empty(sum(lengths) + 2 * LINE, np.uint8)
+        self.nbytes = self.memory.nbytes
+        first = -self.memory.ctypes.data % LINE
+        self.numbers = self.memory[first : first + 8 * shape.size].view(shape.dtype)
+        self.meeting = np.zeros(1, np.int64)
+        self.plan = np.zeros(len(Plan._fields), np.int64)
+        self.address = self.plan.ctypes.data
+        places = np.cumsum([self.memory.ctypes.data + first, *lengths])[:-1]
+        self.plan[ARRAYS:][: len(numbers) + 2] = [*places, units, self.meeting.ctypes.data]
+
+
+class Store:
+    """Rooms that no call is using; those used last are kept longest.
+
+    Nobody can tell: whoever borrows rooms writes before reading.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.free: OrderedDict[tuple[Shape, Size], list[Rooms]] = OrderedDict()
+        self.bytes = 0
+
+    def take(self, shape: Shape, size: Size) -> Rooms:
+        """Lend rooms to a call."""
+        return self._kept((shape, size)) or Rooms(shape, size)
+
+    def give(self, key: tuple[Shape, Size], rooms: Rooms) -> None:
+        """Take rooms back."""
+        with self.lock:
+            self.free.setdefault(key, []).append(rooms)
+            self.free.move_to_end(key)
+            self.bytes += rooms.nbytes
+            while self.bytes > KEPT:
+                _, dropped = self.free.popitem(last=False)
+                self.bytes -= sum(old.nbytes for old in dropped)
+
+    def _kept(self, key: tuple[Shape, Size]) -> Rooms | None:
+        with self.lock:
+            if not self.free.get(key):
+                return None
+            rooms = self.free[key].pop()
+            self.bytes -= rooms.nbytes
+            return rooms

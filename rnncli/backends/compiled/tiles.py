@@ -7,10 +7,11 @@ Weights are packed so that a panel's numbers come in the order in which the loop
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
+from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic
 
 from rnncli.backends.compiled.lanes import (
@@ -18,11 +19,13 @@ from rnncli.backends.compiled.lanes import (
     Builder,
     IRValue,
     Lanes,
+    cases,
     declared,
     element_size,
     load,
     load_number,
     moved,
+    once,
     store,
     suffix,
     vector_type,
@@ -36,54 +39,51 @@ if TYPE_CHECKING:
 IN_FLIGHT = 8
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def multiply(
-    _: Any,
-    shape: Any,
-    rows: Any,
-    terms: Any,
-    A: Any,
-    A_stride: Any,
-    panel: Any,
-    start: Any,
-    start_stride: Any,
-    out: Any,
-    out_stride: Any,
-) -> tuple[Any, Any]:
-    """Write start + A*panel for some rows of A.
+class Product(NamedTuple):
+    """Some rows of A times a panel; addresses and strides in bytes.
 
-    Addresses and strides are in bytes.
-
-    Args:
-        shape: a literal, the code of the kernel's shape.
+    Attributes:
         rows: 1 to the shape's `tallest`.
         terms: length of the sums.
         A: the first row.
         A_stride: how far it is from row to row.
-        panel: packed columns, [terms, columns * lanes].
+        panel: packed columns [terms, width * lanes].
         start: what is added to the first row's sums.
         start_stride: how far it is from row to row; 0 adds the same to all.
         out: where the first row's sums go; may be `start`.
         out_stride: how far it is from row to row.
     """
-    del rows, terms, A, A_stride, panel, start, start_stride, out, out_stride  # known at run time
-    known = Shape.of(shape.literal_value)
-    kind = vector_type(known.dtype, known.lanes)
+
+    rows: int
+    terms: int
+    A: int
+    A_stride: int
+    panel: int
+    start: int
+    start_stride: int
+    out: int
+    out_stride: int
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
+    """Compute a Product, in a kernel of the shape with this (literal) code."""
+    shape = Shape.of(code.literal_value)
+
+    def body(builder: Builder, rows: IRValue, *places: IRValue) -> None:
+        for case in cases(builder, builder.sub(rows, ADDRESS(1)), shape.tallest):
+            kind = vector_type(shape.dtype, shape.lanes)
+            Tile(builder, kind, case + 1, shape.width).emit(*places)
+            builder.ret_void()
 
     def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        rows, *places = args[1:]
-        done = builder.append_basic_block("done")
-        choice = builder.switch(rows, done)
-        for height in range(1, known.tallest + 1):
-            case = builder.append_basic_block(f"rows{height}")
-            choice.add_case(rows.type(height), case)
-            builder.position_at_end(case)
-            Tile(builder, kind, height, known.width).emit(*places)
-            builder.branch(done)
-        builder.position_at_end(done)
+        numbers = unpack_tuple(builder, args[1])
+        kinds = [number.type for number in numbers]
+        name = f"multiply {shape.code}"
+        builder.call(once(builder.module, name, ir.VoidType(), kinds, body), numbers)
         return context.get_dummy_value()
 
-    return types.void(shape, *[types.intp] * 9), emit
+    return types.void(code, product), emit
 
 
 class Tile:
@@ -187,26 +187,44 @@ def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
     return Lanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
 
 
+class Square(NamedTuple):
+    """As many rows as a vector has lanes; addresses and strides in bytes.
+
+    Attributes:
+        source: the first row.
+        source_stride: how far it is from row to row.
+        target: where the first column goes.
+        target_stride: how far it is from there to the next.
+    """
+
+    source: int
+    source_stride: int
+    target: int
+    target_stride: int
+
+
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def transpose(
-    _: Any, shape: Any, source: Any, stride: Any, target: Any, target_stride: Any
-) -> tuple[Any, Any]:
-    """Write the transpose of a square of lanes x lanes numbers; strides in bytes."""
-    del source, stride, target, target_stride  # known at run time
-    known = Shape.of(shape.literal_value)
-    kind = vector_type(known.dtype, known.lanes)
+def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
+    """Write the transpose of a Square, in a kernel of the shape with this (literal) code."""
+    shape = Shape.of(code.literal_value)
+
+    def body(builder: Builder, source: IRValue, stride: IRValue, *target: IRValue) -> None:
+        kind = vector_type(shape.dtype, shape.lanes)
+        places = [builder.add(source, builder.mul(stride, ADDRESS(m))) for m in range(shape.lanes)]
+        rows = [load(builder, place, kind) for place in places]
+        first, target_stride = target
+        for m, row in enumerate(transposed(rows)):
+            store(row, builder.add(first, builder.mul(target_stride, ADDRESS(m))))
+        builder.ret_void()
 
     def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        source, stride, target, target_stride = args[1:]
-        rows = [
-            load(builder, builder.add(source, builder.mul(stride, ADDRESS(m))), kind)
-            for m in range(len(kind))
-        ]
-        for m, row in enumerate(transposed(rows)):
-            store(row, builder.add(target, builder.mul(target_stride, ADDRESS(m))))
+        numbers = unpack_tuple(builder, args[1])
+        kinds = [number.type for number in numbers]
+        name = f"transpose {shape.code}"
+        builder.call(once(builder.module, name, ir.VoidType(), kinds, body), numbers)
         return context.get_dummy_value()
 
-    return types.void(shape, *[types.intp] * 4), emit
+    return types.void(code, square), emit
 
 
 def transposed(rows: list[Lanes]) -> list[Lanes]:
