@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.hypotheses import AND
+from rnncli.judging.combining import AND
 from rnncli.judging.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ class Cause:
     refuted: tuple[str, ...]
     margin: float
     indistinguishable: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> list[str]:
+        """The mutants and readings that are at work at once."""
+        return self.hypothesis.split(AND)
 
     @property
     def sentence(self) -> str:
@@ -82,19 +87,23 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     for cell in dict.fromkeys(each.cell for each in evidence):
         of_cell = [each for each in evidence if each.cell == cell]
         left = [each for each in of_cell if each.verdict is Verdict.DIFFERS]
-        while explicable := [each for each in left if each.fits]:
-            cause = _best(of_cell, explicable)
+        while cause := _best(of_cell, [each for each in left if each.fits]):
             causes.append(cause)
             left = [each for each in left if each.id not in cause.explains]
         unexplained += [each.id for each in left]
     return Diagnosis(tuple(causes), tuple(unexplained))
 
 
-def _best(of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause:
-    """Return the hypothesis that explains most of what is left, and those as good."""
+def _best(of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause | None:
+    """Return the hypothesis that explains most of what is left, and those as good.
+
+    One that more passes refute than it predicts is none: it came near by chance.
+    """
     names = dict.fromkeys(name for each in left for name in each.fits)
-    causes = {name: _cause(name, of_cell, left) for name in names}
-    ranked = sorted(causes.values(), key=_merit)
+    causes = [_cause(name, of_cell, left) for name in names]
+    ranked = sorted((c for c in causes if len(c.refuted) <= c.predicts), key=_merit)
+    if not ranked:
+        return None
     best = ranked[0]
     same = [
         other.hypothesis

@@ -5,39 +5,31 @@ All are mutants that can be run.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from rnncli.judging.adequacy import Fate, Trial
-from rnncli.judging.derivation import derive
-from rnncli.judging.judgement import judge_outputs
+from rnncli.judging.combining import AND, READING, pairs, subsets
+from rnncli.judging.fitting import Wrong
 from rnncli.judging.node import recurrence_of
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.table import MUTANTS
-from rnncli.numerics import dtype_named
-from rnncli.operators.binding import unbind
-from rnncli.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
-from rnncli.vectors.vector import Answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
+    from rnncli.judging.fitting import Fit
     from rnncli.judging.rule import Rule
-    from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
 
-AND = " + "
-READING = "reading"  # the family of other readings, whose ids are READING=CHOICE
 # Two bugs at once are looked for among so many whose outputs are nearest to what was got.
 NEAREST = 48
+# Of the bugs that other cases of a cell named, so many are tried at once.
+MOST = 6
 # A hypothesis that is no bug of the kernel's logic -> the arithmetic it computes with.
 PRECISIONS: Mapping[str, str] = {
     "computed-in-float32": "float32",
@@ -48,12 +40,12 @@ PRECISIONS: Mapping[str, str] = {
 
 def sentence_of(hypothesis: str) -> str:
     """Say what goes wrong."""
-    if hypothesis in PRECISIONS:
-        return f"Computes in {PRECISIONS[hypothesis]}, whatever the tensors are."
     return " ".join(map(_sentence, hypothesis.split(AND)))
 
 
 def _sentence(name: str) -> str:
+    if name in PRECISIONS:
+        return f"Computes in {PRECISIONS[name]}, whatever the tensors are."
     reading, _, choice = name.partition("=")
     if not choice:
         return MUTANTS[name].sentence
@@ -72,6 +64,7 @@ class Evidence:
         fits: of a case that differs: hypothesis -> the largest error / tolerance between its
             outputs and what was got, of those that give just that.
         refuted: of a case that passes: the readings and single mutants that would have been seen.
+        got: the outputs of a case that differs and that nothing fits.
     """
 
     id: str
@@ -79,20 +72,7 @@ class Evidence:
     verdict: Verdict
     fits: dict[str, float]
     refuted: frozenset[str] = frozenset()
-
-
-class Fit(NamedTuple):
-    """A hypothesis and how near its outputs are to what was got.
-
-    Attributes:
-        mutant: one, or two at once.
-        margin: the largest error / tolerance.
-        error: the mean absolute error.
-    """
-
-    mutant: Mutant
-    margin: float
-    error: float
+    got: Tensors = field(default_factory=dict, compare=False, repr=False)
 
 
 def evidence_of_failure(
@@ -106,19 +86,33 @@ def evidence_of_failure(
         mutants: of its cell.
         rule: how near is near enough.
     """
-    recurrence, trial = recurrence_of(vector), Trial(vector, rule)
-    seen = _seen(vector, recurrence, mutants)
-    tried = [_tried(mutant, recurrence, trial, got) for mutant in seen]
-    fits = [fit for fit in tried if fit.margin <= 1]
-    if not fits:
-        near = [fit.mutant for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
-        near.sort(key=lambda mutant: mutant.family != READING)  # it replaces all that comes before
-        pairs = (_tried(pair, recurrence, trial, got) for pair in _pairs(near))
-        fits = [fit for fit in pairs if fit.margin <= 1]
-    found = {fit.mutant.id: fit.margin for fit in sorted(fits, key=lambda fit: fit.margin)}
-    if not found:
-        found = dict(_precisions(vector, recurrence, trial, got))
-    return Evidence(vector.id, trial.operator.cell.name, Verdict.DIFFERS, found)
+    wrong = Wrong(vector, got, rule)
+    tried = [wrong.tried(mutant) for mutant in _seen(vector, wrong.recurrence, mutants)]
+    near = [fit.mutant for fit in sorted(tried, key=lambda fit: fit.error)]
+    found = (
+        _fitting(tried)
+        or _fitting(map(wrong.tried, pairs(near[:NEAREST])))
+        or dict(_coarse(wrong, near[:NEAREST]))
+    )
+    cell = wrong.recurrence.cell.name
+    return Evidence(vector.id, cell, Verdict.DIFFERS, found, got={} if found else got)
+
+
+def evidence_of_several(
+    vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
+) -> Evidence:
+    """Try several hypotheses at once on a case that nothing fits: what other cases named.
+
+    Args:
+        vector: what was asked.
+        evidence: that nothing fits.
+        names: of mutants and readings.
+        rule: how near is near enough.
+    """
+    wrong = Wrong(vector, evidence.got, rule)
+    known = [MUTANTS[name] for name in names if name in MUTANTS]
+    found = _fitting(map(wrong.tried, subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
+    return replace(evidence, fits=found)
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
@@ -129,7 +123,7 @@ def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> E
         for mutant in _seen(vector, recurrence, mutants)
         if trial.outcome(mutant.run(recurrence)).fate is not Fate.SURVIVED
     )
-    return Evidence(vector.id, trial.operator.cell.name, Verdict.PASS, {}, refuted)
+    return Evidence(vector.id, recurrence.cell.name, Verdict.PASS, {}, refuted)
 
 
 def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:
@@ -145,85 +139,18 @@ def _reading(vector: Vector, name: str) -> Mutant:
     return Mutant(name, (other.cell.name,), READING, _sentence(name), "", change)
 
 
-def _tried(mutant: Mutant, recurrence: Recurrence, trial: Trial, got: Tensors) -> Fit:
-    """Compare what was got with what a mutant gives."""
-    try:
-        result = mutant.run(recurrence)
-    except Exception:
-        if AND not in mutant.id:
-            raise
-        return Fit(mutant, math.inf, math.inf)  # each counts on the other's part being right
-    return Fit(mutant, *_distance(trial, got, result))
+def _fitting(tried: Iterable[Fit]) -> dict[str, float]:
+    """Return the margins of those that fit, the nearest first."""
+    fits = sorted((fit for fit in tried if fit.margin <= 1), key=lambda fit: fit.margin)
+    return {fit.mutant.id: fit.margin for fit in fits}
 
 
-def _precisions(
-    vector: Vector, recurrence: Recurrence, trial: Trial, got: Tensors
-) -> Iterator[tuple[str, float]]:
-    """Yield the coarser arithmetics whose errors would be as large as those that were got."""
-    for name, narrow in PRECISIONS.items():
-        dtype = dtype_named(narrow)
-        if dtype.precision < recurrence.dtype.precision:
-            coarse = replace(recurrence, dtype=dtype)
-            tolerance = derive(coarse, PROFILES["standard"])
-            allowed = unbind(trial.operator, trial.attributes, trial.record["outputs"], tolerance)
-            verdicts = judge_outputs(got, Answers(vector.answers.outputs, allowed), trial.rule)
-            if not any(verdict.problem or verdict.margin > 1 for verdict in verdicts):
-                yield name, max(verdict.margin for verdict in verdicts)
-                return
-
-
-def _distance(trial: Trial, got: Tensors, result: Result) -> tuple[float, float]:
-    """Return the largest error / tolerance to a mutant's outputs, and the mean absolute error."""
-    outputs = unbind(trial.operator, trial.attributes, trial.record["outputs"], result)
-    tolerances = {
-        name: _tolerance(values, trial.answers.outputs[name], trial.answers.tolerances[name])
-        for name, values in outputs.items()
-    }
-    verdicts = judge_outputs(got, Answers(outputs, tolerances), trial.rule)
-    if any(verdict.problem for verdict in verdicts):
-        return math.inf, math.inf
-    with np.errstate(all="ignore"):
-        errors = [
-            np.abs(got[name].astype(np.float64) - values.astype(np.float64)).mean()
-            for name, values in outputs.items()
-            if values.size
-        ]
-    return max((v.margin for v in verdicts), default=0.0), float(np.nansum(errors))
-
-
-def _tolerance(values: Array, wanted: Array, tolerance: Array) -> Array:
-    """Return how far off a mutant's outputs may be: what must be exact in padding is not there."""
-    widest = tolerance.max(initial=0.0)
-    return np.where(values == wanted, tolerance, np.maximum(tolerance, widest))
-
-
-def _pairs(mutants: Sequence[Mutant]) -> Iterator[Mutant]:
-    """Yield two bugs at once, where the two replace parts that can be replaced together."""
-    plain = Change()
-    for first, second in combinations(mutants, 2):
-        changes = first.change, second.change
-        engines = [c.engine for c in changes if c.engine is not plain.engine]
-        results = [c.result for c in changes if c.result is not plain.result]
-        if first.family != second.family and len(engines) < 2 and len(results) < 2:
-            yield replace(
-                first,
-                id=f"{first.id}{AND}{second.id}",
-                sentence=f"{first.sentence}; {second.sentence}",
-                change=Change(
-                    recurrence=_both(first, second),
-                    engine=engines[0] if engines else plain.engine,
-                    result=results[0] if results else plain.result,
-                ),
-            )
-
-
-class _both:  # noqa: N801 -- used like a function
-    """Apply the changes of two mutants to a recurrence, one after the other."""
-
-    def __init__(self, first: Mutant, second: Mutant) -> None:
-        self.changes = first.change.recurrence, second.change.recurrence
-
-    def __call__(self, recurrence: Recurrence) -> Recurrence:
-        for change in self.changes:
-            recurrence = change(recurrence)
-        return recurrence
+def _coarse(wrong: Wrong, near: Sequence[Mutant]) -> Iterator[tuple[str, float]]:
+    """Yield the finest coarser arithmetic whose errors are as large, alone or beside a bug."""
+    for mutants in ([None], near):
+        for name, dtype in PRECISIONS.items():
+            for mutant in mutants:
+                margin = wrong.coarsely(mutant, dtype)
+                if margin <= 1:
+                    yield f"{mutant.id}{AND}{name}" if mutant else name, margin
+                    return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
 from rnncli.judging.diagnosis import Diagnosis, diagnose
+from rnncli.judging.hypotheses import evidence_of_several
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.verdict import CaseVerdict, Verdict
 from rnncli.judging.verification import (
@@ -170,11 +171,15 @@ def judge_all(
         cases=tuple(judged),
         seconds=time.perf_counter() - start,
         command=plan.command,
-        diagnosis=_diagnosed(plan, judged, evidence) if plan.terms.diagnoses else None,
+        diagnosis=_diagnosed(plan, selected.pack, judged, evidence)
+        if plan.terms.diagnoses
+        else None,
     )
 
 
-def _diagnosed(plan: Plan, judged: Sequence[JudgedCase], failures: Sequence[Evidence]) -> Diagnosis:
+def _diagnosed(
+    plan: Plan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
+) -> Diagnosis:
     """Name what is behind failures; cases that pass are asked only where their cell fails."""
     cells = {evidence.cell for evidence in failures}
     passing = [
@@ -186,7 +191,18 @@ def _diagnosed(plan: Plan, judged: Sequence[JudgedCase], failures: Sequence[Evid
     ]
     found = [*failures, *(each for some in _run(plan, rule_out, passing) for each in some)]
     order = {case.record["id"]: k for k, case in enumerate(judged)}
-    return diagnose(sorted(found, key=lambda evidence: order[evidence.id]))
+    found.sort(key=lambda evidence: order[evidence.id])
+    first = diagnose(found)
+    return diagnose([_again(pack, plan.terms.rule, each, first) for each in found])
+
+
+def _again(pack: Pack, rule: Rule, evidence: Evidence, first: Diagnosis) -> Evidence:
+    """Try on a case that nothing fits what other cases of its cell have named, all at once."""
+    if evidence.id not in first.unexplained or not evidence.got:
+        return evidence
+    named = [name for c in first.causes if c.cell == evidence.cell for name in c.parts]
+    vector = pack.read(pack.case(evidence.id))
+    return evidence_of_several(vector, evidence, dict.fromkeys(named), rule)
 
 
 def _whole_pack(plan: Plan) -> Pack:

@@ -6,22 +6,26 @@ from pathlib import Path
 import pytest
 from judged import outputs_of
 
+from rnncli.backends.backend import Compute
+from rnncli.judging.combining import AND, together
 from rnncli.judging.diagnosis import diagnose
 from rnncli.judging.hypotheses import (
-    AND,
     Evidence,
     evidence_of_failure,
     evidence_of_pass,
+    evidence_of_several,
     sentence_of,
 )
 from rnncli.judging.judgement import judge_outputs
 from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Verdict
+from rnncli.mutants.mutant import Change
 from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.operators import operator_named
 from rnncli.vectors.pack import open_pack
 
+RIGHT = Change()
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::16]]
 
@@ -109,6 +113,46 @@ def test_a_case_that_passes_rules_out_the_other_reading():
     found = evidence_of_pass(vector, mutants_of("LSTM"), PACK_RULE)
 
     assert {"clip-scope=gates", "clip-of-h-activation-flipped"} <= found.refuted
+
+
+SEVERAL = ("biases-dropped", "clip-ignored", "lengths-ignored", "initial-h-ignored")
+
+
+def test_what_other_cases_named_is_tried_at_once():
+    """Four bugs in one case are more than are searched for, but not more than are tried."""
+    vector = next(v for v in vectors("LSTM") if v.id == "lstm_22_narrow_both_float16")
+    got = outputs_of(vector, together([MUTANTS[n] for n in SEVERAL]).run(recurrence_of(vector)))
+
+    alone = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
+    found = evidence_of_several(vector, alone, [*SEVERAL, "peepholes-dropped"], PACK_RULE)
+
+    assert alone.fits == {}
+    assert set(next(iter(found.fits)).split(AND)) == set(SEVERAL)
+
+
+@pytest.mark.parametrize("bug", ["", "peepholes-dropped"])
+def test_a_coarser_arithmetic_is_named_alone_and_beside_a_bug(bug):
+    """Who computes float64 in float32 is off by that much, and wrong besides."""
+    vector = next(v for v in vectors("LSTM") if v.record["dtype"] == "float64")
+    recurrence = recurrence_of(vector)
+    result = MUTANTS[bug].run(recurrence) if bug else RIGHT.run(recurrence, Compute.FLOAT64)
+    got = {
+        name: values.astype("float32").astype("float64")
+        for name, values in outputs_of(vector, result).items()
+    }
+
+    found = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
+
+    assert f"{bug}{AND}computed-in-float32".removeprefix(AND) in found.fits
+    assert "float32" in sentence_of(next(iter(found.fits)))
+
+
+def test_what_most_passes_refute_is_no_cause():
+    """It came near by chance: nothing is named rather than that."""
+    passes = [fact(f"p{k}", Verdict.PASS, refuted=["x"] if k else []) for k in range(4)]
+    found = diagnose([fact("a", Verdict.DIFFERS, ["x"]), *passes])
+
+    assert (found.causes, found.unexplained) == ((), ("a",))
 
 
 def fact(name, verdict, fits=(), refuted=(), cell="RNN"):
