@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judged import core, outputs_of
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, NothingSelected
@@ -15,12 +16,15 @@ from rnncli.executors.table import EXECUTORS
 from rnncli.formats import pb
 from rnncli.generating.generation import Plan as GenerationPlan
 from rnncli.generating.generation import generate
+from rnncli.judging.combining import together
 from rnncli.judging.diagnosis import Diagnosis
+from rnncli.judging.node import recurrence_of
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.rule import Rule
 from rnncli.judging.tolerance import Tolerance
 from rnncli.judging.verdict import Verdict
 from rnncli.judging.xfails import Xfails, parse_xfails
+from rnncli.mutants.table import MUTANTS
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying.batch import Terms
 from rnncli.verifying.subject_spec import SubjectSpec
@@ -170,6 +174,34 @@ def test_a_diagnosis_needs_no_second_execution(small, results, tmp_path):
 
     assert sorted(log.read_text().split()) == sorted(verdicts(report))
     assert report.diagnosis == Diagnosis((), ("gru_14_gates_forward_inputs",))
+
+
+BUGS = {
+    "lstm_14_initial": "initial-h-ignored",
+    "lstm_14_clip": "clip-ignored",
+    "lstm_14_ragged": "lengths-ignored",
+    "lstm_14_peepholes": "biases-dropped",
+}
+
+
+def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
+    """A case in which all of them are at work is explained by what the others named."""
+    crowded = "lstm_22_narrow_both_float16"
+    for case_id in (*BUGS, crowded):
+        mutants = [MUTANTS[name] for name in BUGS.values() if BUGS.get(case_id, name) == name]
+        outputs = outputs_of(core()[case_id], together(mutants).run(recurrence_of(core()[case_id])))
+        folder = tmp_path / f"test_{case_id}" / "test_data_set_0"
+        folder.mkdir(parents=True)
+        for k, (name, values) in enumerate(outputs.items()):
+            (folder / f"output_{k}.pb").write_bytes(pb.serialize(name, values))
+    spec = SubjectSpec(kind="results", name=str(tmp_path))
+    report = verify(CORE, spec, selection=" or ".join((*BUGS, crowded)), diagnoses=True)
+
+    cause = report.diagnosis.cause_of(crowded)
+    assert sorted(cause.parts) == sorted(BUGS.values())
+    for case_id, name in BUGS.items():
+        cause = report.diagnosis.cause_of(case_id)
+        assert name in (cause.hypothesis, *cause.indistinguishable)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
