@@ -124,9 +124,13 @@ def _losses() -> Iterator[Mutant]:
         (
             "nan-saturates",
             GATED,
-            "Sigmoid and Tanh take NaN for the lower bound of a clip that is always there.",
+            "Sigmoid and Tanh take NaN for the upper bound of a clip that is always there.",
             "NaN ends where it should spread.",
-            computing(sigmoid=_nan_to(-np.inf, RIGHT.sigmoid), tanh=_nan_to(-np.inf, RIGHT.tanh)),
+            computing(
+                minimum=np.fmin,  # where there is a clip, NaN is its bound
+                sigmoid=_nan_to(np.inf, RIGHT.sigmoid),
+                tanh=_nan_to(np.inf, RIGHT.tanh),
+            ),
             "no argument of Sigmoid or Tanh is NaN",
         ),
     )
