@@ -97,11 +97,12 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
 def _best(of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause | None:
     """Return the hypothesis that explains most of what is left, and those as good.
 
-    One that more passes refute than it predicts is none: it came near by chance.
+    One that more passes refute than it explains and predicts is none: it came near by chance.
     """
     names = dict.fromkeys(name for each in left for name in each.fits)
     causes = [_cause(name, of_cell, left) for name in names]
-    ranked = sorted((c for c in causes if len(c.refuted) <= c.predicts), key=_merit)
+    likely = [c for c in causes if len(c.refuted) <= len(c.explains) + c.predicts]
+    ranked = sorted(likely, key=_merit)
     if not ranked:
         return None
     best = ranked[0]
