@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.backends import BACKENDS
+from rnncli.backends import known_backends
 from rnncli.backends.table import FAMILIES
 from rnncli.benchmarks.own import BACKEND, BOUND, COMPUTE
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
@@ -99,13 +99,13 @@ def backends(names: Sequence[str] | None, compute: str, *, bound: bool) -> list[
     """
     wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
     for name in wanted:
-        if name not in BACKENDS and name.partition(":")[0] not in FAMILIES:
-            near = did_you_mean(name, BACKENDS)
-            raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(BACKENDS)})")
+        if name not in known_backends() and name.partition(":")[0] not in FAMILIES:
+            near = did_you_mean(name, known_backends())
+            raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(known_backends())})")
     settings = {COMPUTE: compute, BOUND: str(int(bound))}
     return [Contestant(n, OWN, {BACKEND: n, **settings}, is_own=True) for n in wanted]
 
 
 def _has(backend: str) -> bool:
     """Whether a backend is known, and the package of its name, where there is one, installed."""
-    return backend in BACKENDS and find_spec(backend) is not None
+    return backend in known_backends() and find_spec(backend) is not None

@@ -141,6 +141,7 @@ class Contest:
             "memory_ratio": _memory_ratio(measured, cost),
             "build_seconds": measured.build,
             "first_seconds": measured.first,
+            "limits": self.limits._asdict(),
             "rounds": measured.seconds,
             "nodes": measured.nodes,
         }

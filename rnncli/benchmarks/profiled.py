@@ -13,6 +13,8 @@ from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
 if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
+# What they take is that of the nodes in their bodies, which are events of their own.
+BODIES = ("If", "Loop", "Scan")
 # Names of its events: one run of the model, and what the name of a node's ends with.
 RUN, KERNEL = "model_run", "_kernel_time"
 MICROSECOND = 1e-6
@@ -36,4 +38,6 @@ class ProfiledOnnxRuntime(OnnxRuntime):
         for event in events:
             if event["name"].endswith(KERNEL) and event["ts"] >= warm:
                 seconds[event["args"]["op_name"]] += event["dur"] * MICROSECOND
+        for name in BODIES:
+            seconds.pop(name, None)
         return {name: each / runs for name, each in seconds.items()}

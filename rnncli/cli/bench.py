@@ -83,9 +83,9 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     with ContestPrinter(plan.turns, plan.header(), facts(), as_json=as_json) as printer:
         for contest in contests(plan, printer.progress.advance):
             printer.show(contest)
+            if output:  # each time, so that an interrupt costs no more than one
+                printer.store(Path(output))
     printer.close(noted)
-    if output:
-        printer.store(Path(output))
     slower = show_changes(stored, printer.records, most, as_json=as_json) if stored else False
     ctx.exit(1 if slower else 0)
 

@@ -30,9 +30,9 @@ def _runtimes() -> Iterable[str]:
 
 
 def _backends() -> Iterable[str]:
-    from rnncli.backends import BACKENDS
+    from rnncli.backends import known_backends
 
-    return BACKENDS
+    return known_backends()
 
 
 def _types() -> Iterable[str]:

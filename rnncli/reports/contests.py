@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.benchmarks.machine import Limits
     from rnncli.benchmarks.measurement import Contest
 
 # Columns in a pipe are entries of the record; what is long is in the JSON only.
@@ -73,7 +72,8 @@ class ContestPrinter:
         self.records += records
         with self.progress.paused():
             if self.as_json:
-                self._print_json(records, contest.limits)
+                for record in records:
+                    print_json_line({**record, "terms": self.terms, "machine": self.facts})
             elif is_drawn():
                 self._draw(contest.workload.description, records)
             else:
@@ -88,23 +88,17 @@ class ContestPrinter:
         if told := _told(records):
             draw_nodes(told)
 
-    def _print_json(self, records: Sequence[Mapping[str, Any]], limits: Limits) -> None:
-        for record in records:
-            print_json_line(
-                {**record, "limits": limits._asdict(), "terms": self.terms, "machine": self.facts}
-            )
-
     def close(self, notes: Sequence[str]) -> None:
         """Show what all contests have in common, and what they depend on besides the code."""
-        if is_drawn() and not self.as_json and len({r["workload"] for r in self.records}) > 1:
+        contests = {(record["workload"], record["operator"]) for record in self.records}
+        if is_drawn() and not self.as_json and len(contests) > 1:
             draw_means(self.records)
         elif not (is_drawn() or self.as_json):
             _print_nodes(self.records)
         if not self.as_json:
             click.echo(_listed(self.facts), err=True)
-            for name, about in {
-                r["implementation"]: r["about"] for r in self.records if r["about"]
-            }.items():
+            told = {r["implementation"]: r["about"] for r in self.records if r["about"]}
+            for name, about in told.items():
                 click.echo(f"{name}: {_listed(about)}", err=True)
         for note in notes:
             click.echo(f"note: {note}", err=True)
