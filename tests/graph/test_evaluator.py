@@ -10,7 +10,7 @@ from real_models import PATHS, recorded
 
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.graph.evaluator import evaluate_model, prepare, run
+from rnncli.graph.evaluator import evaluate_model, prepare
 from rnncli.graph.loading import load_model, model_from
 from rnncli.operators import OPERATORS
 

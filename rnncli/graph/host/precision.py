@@ -8,7 +8,8 @@ import numpy as np
 
 from rnncli.numerics import Array, dtype_of, round_to
 
-_CAST = (np.float32, np.float64)  # what `round_to` does for them, without what it does for others
+_PLAIN = {np.float32, np.float64}
+"""Types for which NumPy's own cast and product do all there is to do, at once."""
 
 
 def widened(x: Array) -> Array:
@@ -18,7 +19,7 @@ def widened(x: Array) -> Array:
 
 def rounded(values: Array, like: Array) -> Array:
     """Round values once to the floating-point type of another array."""
-    if like.dtype.type in _CAST:
+    if like.dtype.type in _PLAIN:
         return np.asarray(values).astype(like.dtype.type, copy=False)
     return round_to(np.asarray(values), dtype_of(like))
 
@@ -30,6 +31,9 @@ def gemm_dtype(*operands: Array) -> np.dtype[Any]:
     float64: unlike NumPy's integer product that runs at the speed of BLAS, and products of 8-bit
     numbers stay exact up to 2**37 terms.
     """
+    kinds = {operand.dtype.type for operand in operands}
+    if len(kinds) == 1 and kinds <= _PLAIN:
+        return np.dtype(kinds.pop())
     common = np.result_type(*(_standard(operand) for operand in operands))
     return np.dtype(np.float64) if common.kind in "iub" else np.result_type(common, np.float32)
 
