@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ class NothingSelected(RnncliError):  # noqa: N818
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` when none is near."""
+    import difflib  # takes a millisecond, for the few who mistype
+
     folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""

@@ -1,5 +1,5 @@
 """Backends: what evaluates a canonical recurrence, and the table of them."""
 
-from rnncli.backends.table import BACKENDS, backend_named
+from rnncli.backends.table import backend_named, known_backends
 
-__all__ = ["BACKENDS", "backend_named"]
+__all__ = ["backend_named", "known_backends"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
@@ -32,13 +31,13 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 EXTRAS: Mapping[str, str] = {"certified": "certified", "numba": "numba"}
 
 
-def _rows() -> dict[str, str]:
+@cache
+def known_backends() -> Mapping[str, str]:
     """Name -> "module:attribute"; a package cannot replace a built-in row."""
-    found: list[EntryPoint] = list(entry_points(group=GROUP))
-    return {**{point.name: point.value for point in found}, **BUILT_IN}
+    from importlib.metadata import entry_points  # takes as long as running a small model
 
-
-BACKENDS: Mapping[str, str] = _rows()
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    return {**found, **BUILT_IN}
 
 
 @cache
@@ -52,12 +51,12 @@ def backend_named(name: str) -> Backend:
     family, _, member = name.partition(":")
     if family in FAMILIES:
         return cast("Backend", resolve_name(FAMILIES[family][0])(member))
-    if name not in BACKENDS:
-        known = ", ".join(BACKENDS)
-        raise InvalidRequest(
-            f"unknown backend '{name}'{did_you_mean(name, BACKENDS)} (installed: {known})"
-        )
-    module, _, attribute = BACKENDS[name].partition(":")
+    where = BUILT_IN.get(name) or known_backends().get(name)
+    if where is None:
+        known = known_backends()
+        hint = did_you_mean(name, known)
+        raise InvalidRequest(f"unknown backend '{name}'{hint} (installed: {', '.join(known)})")
+    module, _, attribute = where.partition(":")
     try:
         return cast("Backend", getattr(import_module(module), attribute)())
     except ImportError as error:
@@ -69,7 +68,7 @@ def backend_named(name: str) -> Backend:
 def describe_backends() -> list[dict[str, str]]:
     """Return name, summary and origin of every backend, also of one that does not import."""
     rows = []
-    for name, where in BACKENDS.items():
+    for name, where in known_backends().items():
         try:
             summary = backend_named(name).summary
         except Unsupported as error:

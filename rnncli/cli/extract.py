@@ -107,12 +107,13 @@ def extract(model: str, **options: Any) -> None:
 
 def _capture(target: str, options: dict[str, Any]) -> Captures:
     """Run the model and look on."""
+    from rnncli.cases.case import Case
     from rnncli.errors import InvalidRequest
     from rnncli.generating.captures import Captures
     from rnncli.judging.tolerance import EXACT
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request
-    from rnncli.running.target import Case, load_target
+    from rnncli.running.target import load_target
 
     loaded = load_target(target)
     if isinstance(loaded, Case):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
-from click.shell_completion import shell_complete
 
 from rnncli import __version__
 from rnncli.errors import RnncliWarning, did_you_mean, explain
@@ -138,6 +136,8 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line; never shows a traceback unless asked to."""
     if instruction := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
+
         sys.exit(shell_complete(cli, {}, "rnncli", COMPLETE, instruction))
     signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
     warnings.showwarning = _show_warning
@@ -170,6 +170,8 @@ def _run() -> int:
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 -- the last line of defence
         if meta.get("traceback"):
+            import traceback
+
             traceback.print_exc()
         sentence, code = explain(error)
         click.echo(sentence, err=True)

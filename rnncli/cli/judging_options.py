@@ -37,9 +37,9 @@ def _runtimes() -> Iterable[str]:
 
 
 def _backends() -> Iterable[str]:
-    from rnncli.backends.table import BACKENDS
+    from rnncli.backends.table import known_backends
 
-    return BACKENDS
+    return known_backends()
 
 
 def _profiles() -> Iterable[str]:

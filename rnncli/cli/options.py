@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from click.shell_completion import CompletionItem
 
 
 class Name(click.ParamType[str]):
@@ -25,6 +26,8 @@ class Name(click.ParamType[str]):
         """Offer the known names."""
         del ctx, param
         folded = incomplete.casefold()
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(n) for n in self.known() if n.casefold().startswith(folded)]
 
 
@@ -59,6 +62,8 @@ class Pair(click.ParamType[tuple[str, Any]]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer the known pairs."""
+        from click.shell_completion import CompletionItem
+
         del ctx, param
         return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
 
@@ -93,9 +98,9 @@ def _operators() -> Iterable[str]:
 
 
 def _backends() -> Iterable[str]:
-    from rnncli.backends import BACKENDS
+    from rnncli.backends import known_backends
 
-    return BACKENDS
+    return known_backends()
 
 
 def _readings() -> Iterable[str]:

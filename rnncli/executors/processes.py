@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -36,10 +33,20 @@ def in_processes(
         raise InvalidRequest(f"--scheduler {scheduler} is for --executor dask")
     if jobs == 1 or len(tasks) == 1:
         yield from enumerate(map(function, tasks))
-        return
+    else:
+        yield from _in_pool(function, tasks, min(jobs, len(tasks)))
+
+
+def _in_pool(
+    function: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int
+) -> Iterator[tuple[int, Outcome]]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
     spawn = multiprocessing.get_context("spawn")
     with one_blas_thread():
-        pool = ProcessPoolExecutor(min(jobs, len(tasks)), spawn, _end_cleanly_when_told)
+        pool = ProcessPoolExecutor(jobs, spawn, _end_cleanly_when_told)
         finished = False
         try:
             futures = {pool.submit(_work, function, task): k for k, task in enumerate(tasks)}

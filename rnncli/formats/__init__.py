@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pkgutil
 import warnings
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,8 @@ GROUP = "rnncli.formats"
 
 def known_formats() -> Mapping[str, str]:
     """Return where each format is defined, by extension: ours, and those of other packages."""
+    from importlib import metadata  # takes as long as reading many a file
+
     others = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
     return {**others, **FORMATS}
 

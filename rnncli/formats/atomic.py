@@ -7,7 +7,6 @@ A failure or an interrupt before that leaves what was there, or nothing, and no 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -88,7 +87,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _sibling(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    return path.with_name(f".{path.name[:100]}.{os.urandom(6).hex()}.tmp")
 
 
 def _target(path: Path) -> Path:

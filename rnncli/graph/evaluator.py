@@ -15,10 +15,8 @@ import onnx
 from onnx import FunctionProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import RuntimeContextError
-from onnx.reference.ops import load_op
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
-from rnncli.graph.calls import call_of
 from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
 from rnncli.graph.host_operators import host_operator
 from rnncli.graph.inputs import check_inputs
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
     from onnx.reference.op_run import OpRun
 
+    from rnncli.graph.calls import Call
     from rnncli.graph.model import Body, Model
     from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
@@ -199,7 +198,7 @@ class Evaluator(ReferenceEvaluator):
         del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
         return Step(
             operator,
-            call_of(operator),
+            _call_of(operator),
             path,
             inputs=tuple(node.input),
             outputs=tuple(name or None for name in node.output),
@@ -233,6 +232,8 @@ class Evaluator(ReferenceEvaluator):
 
     def _standard(self, node: NodeProto, opset: int) -> Implementation:
         """Return onnx's implementation, or the function by which ONNX defines the operator."""
+        from onnx.reference.ops import load_op  # all of onnx's operators
+
         functions: list[FunctionProto] = []
         build: Any = functions.append
         try:
@@ -279,6 +280,15 @@ class Evaluator(ReferenceEvaluator):
             for name in step.last_reads:
                 values.pop(name, None)
         return [values[name] for name in wanted]
+
+
+def _call_of(operator: OpRun) -> Call:
+    """Return what evaluates a node; for a recurrent one none of onnx's operators is imported."""
+    if isinstance(operator, RecurrentNode):
+        return operator.run
+    from rnncli.graph.calls import call_of
+
+    return call_of(operator)
 
 
 def _say_nothing(*_: Any) -> None:

@@ -14,7 +14,6 @@ from rnncli.graph.purposes import ANY, Purpose, facts_of, purpose
 from rnncli.graph.shapes import declared_shape, inferred
 from rnncli.graph.tensors import LARGEST_FROM_NOTHING
 from rnncli.numerics import dtype_numbered, dtype_of, round_to
-from rnncli.randomness import bell, integers, seed_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -286,6 +285,8 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
 
 
 def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, seed: int) -> Array:
+    from rnncli.randomness import bell, integers, seed_key
+
     dtype = dtype_numbered(value.type.tensor_type.elem_type)
     keys = [seed_key(seed, "inputs", value.name)]
     if dtype.is_float:
@@ -300,6 +301,8 @@ def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, see
 
 
 def _integers(keys: list[int], shape: tuple[int, ...], reading: Purpose) -> Array:
+    from rnncli.randomness import integers
+
     values = np.asarray(integers(keys, shape, reading.low, reading.high)[0])
     if reading.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from onnx.reference.ops.op_constant import ConstantCommon
 
 from rnncli.graph.limits import refuse_giant
 
@@ -53,11 +52,10 @@ def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]
     A name that meant something else before does so until its node has run.
     """
     for step in steps:
-        is_constant = isinstance(step.operator, ConstantCommon)
+        held = getattr(step.operator, "cst", None)  # where onnx's Constant keeps its value
         match step.outputs:
-            case (str() as name,) if is_constant and name not in known:
-                if isinstance(step.operator.cst, np.ndarray):  # and not sparse
-                    yield name, step.operator.cst
+            case (str() as name,) if isinstance(held, np.ndarray) and name not in known:
+                yield name, held  # what is sparse is no array
         known |= {*step.inputs, *step.captured}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.errors import RnncliWarning, explain
 from rnncli.executors.processes import in_processes
 from rnncli.executors.table import in_order
-from rnncli.judging.comparison import compare
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
 from rnncli.running.results import write_inputs, write_outputs
@@ -19,6 +17,8 @@ from rnncli.running.target import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from rnncli.judging.comparison import OutputComparison
 
 
 class Task(NamedTuple):
@@ -47,6 +47,8 @@ def run_task(task: Task) -> TargetReport:
         try:
             runs = _run(task)
         except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's
+            import traceback
+
             sentence, code = explain(error)
             report = TargetReport(
                 task.target, error=sentence, exit_code=code, traceback=traceback.format_exc()
@@ -70,5 +72,13 @@ def _run(task: Task) -> tuple[RunReport, ...]:
 
 def _report(run: Run, request: Request) -> RunReport:
     outputs = tuple(summarise(name, values) for name, values in run.outputs.items())
-    comparison = compare(run.outputs, run.expected, request.tolerance) if run.expected else ()
-    return RunReport(run.name, run.seconds, outputs, comparison)
+    return RunReport(run.name, run.seconds, outputs, _comparison(run, request))
+
+
+def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
+    """Compare the outputs with what they should be, where that is known."""
+    if not run.expected:
+        return ()
+    from rnncli.judging.comparison import compare
+
+    return compare(run.outputs, run.expected, request.tolerance)

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli import operators
-from rnncli.cases.config import Case
 from rnncli.errors import InvalidOperator, InvalidRequest
 from rnncli.formats import read_inputs, read_tensor
 from rnncli.graph.data_sets import load_data_set
 from rnncli.graph.evaluator import Evaluator, prepare
 from rnncli.graph.evaluator import run as run_graph
 from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
+from rnncli.graph.model import Model
 from rnncli.running.request import Request, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.graph.model import Model
+    from rnncli.cases.case import Case
     from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
 
@@ -30,10 +30,10 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     Raises:
         RnncliError: the target, or what was asked of it, is wrong or not supported.
     """
-    if isinstance(loaded, Case):
-        yield _run_case(loaded, request)
-    else:
+    if isinstance(loaded, Model):
         yield from run_model(loaded, request)
+    else:
+        yield _run_case(loaded, request)
 
 
 def _single_inputs(request: Request) -> dict[str, Array]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.cases.config import Case
 from rnncli.formats import format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
 from rnncli.formats.onnx_folder import MODEL, ONNX_FOLDER, write_test_case
+from rnncli.graph.model import Model
 from rnncli.graph.single_node import single_node_model
 from rnncli.graph.tensors import external_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.graph.model import Model
+    from rnncli.cases.case import Case
     from rnncli.running.request import Run
 
 
@@ -47,7 +47,7 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
 
 def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     """Return what stands beside the data sets: the model, and its external data."""
-    if isinstance(loaded, Case):
+    if not isinstance(loaded, Model):
         model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
         return {MODEL: model.SerializeToString(deterministic=True)}
     assert loaded.file is not None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_suite import small_suite
 
-from rnncli.backends import BACKENDS
+from rnncli.backends import known_backends
 from rnncli.errors import InvalidRequest
 from rnncli.generating.making import make_vectors
 from rnncli.subjects.backend import BackendRuntime, backend_subject
@@ -14,7 +14,7 @@ from rnncli.vectors.attempt import Status
 VECTORS = {vector.id: vector for vector in make_vectors(list(small_suite().select("")))}
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=known_backends())
 def runtime(request):
     """Each backend, in this very process."""
     return BackendRuntime({"backend": request.param}, 1)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import load_op
 
 from rnncli.errors import Unsupported
 
@@ -100,4 +99,6 @@ def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
 
 def _of_onnx(schema: onnx.defs.OpSchema) -> Any:
     """Return onnx's own class for a version of an operator."""
+    from onnx.reference.ops import load_op  # imports all of them
+
     return load_op(schema.domain, schema.name, schema.since_version)
