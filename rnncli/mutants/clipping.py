@@ -11,7 +11,7 @@ import numpy as np
 
 from rnncli.mutants.mutant import Change
 from rnncli.mutants.parts import ALL, GATED, LSTM, directions, family, joined, row, stepped
-from rnncli.mutants.reasons import NO_BIAS, NO_CLIP
+from rnncli.mutants.reasons import NO_BIAS, NO_CLIP, ONE_DIRECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,6 +91,21 @@ def _clipped_by(
     return _unclipped(step)
 
 
+def _magnitude(values: Value, bound: float) -> Value:
+    return np.minimum(np.abs(values), bound)
+
+
+def _sign_lost(recurrence: Recurrence) -> Recurrence:
+    if math.isinf(recurrence.clip):
+        return recurrence
+    return _clipped_by("fgh" if recurrence.clip_hidden else "fg", _magnitude)(recurrence)
+
+
+def _first_direction_only(run: Run, recurrence: Recurrence) -> Result:
+    first, *others = directions(recurrence)
+    return joined([run(first), *(run(replace(each, clip=math.inf)) for each in others)])
+
+
 def _no_lower_bound(recurrence: Recurrence) -> Recurrence:
     return _clipped_by("fgh" if recurrence.clip_hidden else "fg", np.minimum)(recurrence)
 
@@ -136,6 +151,14 @@ def _clips() -> Iterator[Mutant]:
     yield clip_row("doubled", "Pre-activations are clipped to 2*clip.", _clip_set(lambda c: 2 * c))
     yield clip_row("halved", "Pre-activations are clipped to clip/2.", _clip_set(lambda c: c / 2))
     yield clip_row("from-above-only", "There is no lower bound.", _no_lower_bound)
+    yield clip_row("of-magnitude", "Pre-activations become min(|x|, clip).", _sign_lost)
+    yield clip_row(
+        "of-first-direction-only",
+        "Pre-activations of the second direction are not clipped.",
+        Change(result=_first_direction_only),
+        ALL,
+        ONE_DIRECTION,
+    )
     yield clip_row(
         "before-bias",
         "The biases are added after clipping.",

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.mutants.mutant import Change
 from rnncli.mutants.parts import (
     ALL,
     GATED,
     LSTM,
     arrays,
+    directions,
     family,
+    joined,
     of_first_direction,
     padding_of,
     results,
@@ -36,10 +39,10 @@ from rnncli.recurrence.recurrence import Direction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.mutant import Mutant, Run
     from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Recurrence, Result
 
 
 SECOND = "Only the second direction is wrong."
@@ -91,6 +94,21 @@ def _beside_units(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     """Write [T, N, D, H], as PyTorch returns it, to the buffer of [T, D, N, H]."""
     del recurrence
     return Y.swapaxes(1, 2).reshape(Y.shape), last
+
+
+def _second_biases_too_early(recurrence: Recurrence) -> Recurrence:
+    """Read the second direction's Wb and Rb from half a direction before them."""
+    Wb, Rb = recurrence.Wb, recurrence.Rb
+    if Wb is None or Rb is None or len(Wb) == 1:
+        return recurrence
+    return replace(recurrence, Wb=np.stack([Wb[0], Rb[0]]), Rb=np.stack([Rb[0], Wb[1]]))
+
+
+def _second_continues(run: Run, recurrence: Recurrence) -> Result:
+    """Start the second direction from where the first has ended."""
+    first, *others = directions(recurrence)
+    result = run(first)
+    return joined([result, *(run(replace(each, initial=result.last)) for each in others)])
 
 
 def _walks() -> Iterator[Mutant]:
@@ -147,6 +165,23 @@ def _sharing() -> Iterator[Mutant]:
         "The second direction applies the first's activations.",
         SECOND,
         _first_activations,
+        ONE_DIRECTION,
+    )
+    yield row(
+        "second-direction-biases-at-half",
+        ALL,
+        "The second direction's biases are read at half their offset: the first's Rb is its Wb.",
+        SECOND,
+        _second_biases_too_early,
+        ONE_DIRECTION,
+        NO_BIAS,
+    )
+    yield row(
+        "second-direction-continues",
+        ALL,
+        "The second direction starts from the last states of the first.",
+        SECOND,
+        Change(result=_second_continues),
         ONE_DIRECTION,
     )
     yield row(

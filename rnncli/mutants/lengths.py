@@ -1,4 +1,4 @@
-"""Sequences of different lengths: where they end, and what is in the padding."""
+"""Sequences of different lengths: where they end, and in which order they are computed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, each_direction, family, live, padding_of, results, rolled, row
+from rnncli.mutants.parts import (
+    ALL,
+    LSTM,
+    family,
+    initial_states,
+    results,
+    row,
+    without_lengths,
+)
 from rnncli.mutants.reasons import (
     NO_INITIAL,
-    NO_REVERSE,
     NO_STEP,
-    NO_Y,
     NO_ZERO_LENGTH,
     NOT_RAGGED,
     lengths_of,
+    where,
 )
-from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 
-PADDED = "Only steps past a sequence's length are wrong."
 SHORT = "Only sequences that are shorter than others are wrong."
 
 
@@ -125,94 +130,64 @@ def _ragged() -> Iterator[Mutant]:
     )
 
 
-def _without_lengths(recurrence: Recurrence) -> Recurrence:
-    return replace(recurrence, lengths=None)
+SORTED = where(
+    lambda r: bool(np.all(np.diff(lengths_of(r)) <= 0)), "the sequences are sorted by length"
+)
+
+
+def _longest_first(recurrence: Recurrence) -> Array:
+    return np.argsort(-lengths_of(recurrence), kind="stable")
+
+
+def _left_sorted(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    order = _longest_first(recurrence)
+    return Y[:, :, order], tuple(state[:, order] for state in last)
+
+
+def _starts_unsorted(recurrence: Recurrence) -> Recurrence:
+    """Give the k-th longest sequence the k-th initial state."""
+    place = np.argsort(_longest_first(recurrence))
+    return initial_states(lambda state: state[:, place])(recurrence)
+
+
+def _sorted() -> Iterator[Mutant]:
+    effect = "Right where the longest sequences come first."
+    yield row(
+        "outputs-left-sorted-by-length",
+        ALL,
+        "Sequences are computed longest first, and outputs not put back.",
+        effect,
+        results(_left_sorted),
+        NOT_RAGGED,
+        SORTED,
+    )
+    yield row(
+        "initial-states-not-sorted-by-length",
+        ALL,
+        "Sequences are computed longest first, and their initial states not sorted with them.",
+        effect,
+        _starts_unsorted,
+        NOT_RAGGED,
+        SORTED,
+        NO_INITIAL,
+    )
+    yield row(
+        "last-c-runs-on",
+        LSTM,
+        "Y and Y_h end at the length, Y_c is that after T steps.",
+        "Only Y_c of short sequences is wrong.",
+        Change(result=_last_c_runs_on),
+        NOT_RAGGED,
+    )
+
+
+def _last_c_runs_on(run: Run, recurrence: Recurrence) -> Result:
+    right, on = run(recurrence), run(without_lengths(recurrence))
+    return replace(right, last=(right.last[0], on.last[1]))
 
 
 def _last_run_on(run: Run, recurrence: Recurrence) -> Result:
-    return replace(run(recurrence), last=run(_without_lengths(recurrence)).last)
+    return replace(run(recurrence), last=run(without_lengths(recurrence)).last)
 
 
-def _padding(values: Callable[[tuple[Array, ...]], Array]) -> Change:
-    """Return the change that leaves something in the padding of Y."""
-    return results(lambda r, Y, last: (np.where(live(r), Y, values(last)).astype(Y.dtype), last))
-
-
-def _last_step_repeated(last: Last) -> Array:
-    return last[0]
-
-
-def _garbage(last: Last) -> Array:
-    return np.full_like(last[0], np.nan)
-
-
-def _computed(run: Run, recurrence: Recurrence) -> Result:
-    """Write what a kernel that runs on gets in the padding."""
-    right, on = run(recurrence), run(_without_lengths(recurrence))
-    if right.Y is None or on.Y is None:
-        return right
-    return replace(right, Y=np.where(live(recurrence), right.Y, on.Y))
-
-
-def _reverse_only(
-    change: Callable[[Recurrence], Recurrence],
-) -> Callable[[Recurrence], Recurrence]:
-    return lambda r: change(r) if r.directions[0] is Direction.REVERSE else r
-
-
-def _reads_flipped(recurrence: Recurrence) -> Recurrence:
-    """Reverse all T steps, so that padding is read first and the first steps never."""
-    return replace(recurrence, X=rolled(recurrence.X, -padding_of(recurrence)))
-
-
-def _writes_flipped(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Flip all T steps of Y back, though only the valid ones were reversed."""
-    Y = Y.copy()
-    for d, direction in enumerate(recurrence.directions):
-        if direction is Direction.REVERSE:
-            Y[:, d] = rolled(Y[:, d], padding_of(recurrence))
-    return Y, last
-
-
-def _starts_in_padding(run: Run, recurrence: Recurrence) -> Result:
-    """Let the reverse direction walk through the padding, then hide that."""
-    reverse = _reverse_only(_without_lengths)
-    walked = each_direction(reverse).result(run, recurrence)
-    if walked.Y is None:
-        return walked
-    zero = walked.Y.dtype.type(0)
-    return replace(walked, Y=np.where(live(recurrence), walked.Y, zero))
-
-
-def _paddings() -> Iterator[Mutant]:
-    for id_, sentence, change in (
-        ("repeats-last-state", "Padding of Y holds the last state.", _padding(_last_step_repeated)),
-        ("not-written", "Padding of Y is never written: NaN here.", _padding(_garbage)),
-        ("computed", "Padding of Y holds what running on gives.", Change(result=_computed)),
-    ):
-        yield row(f"padding-{id_}", ALL, sentence, PADDED, change, NOT_RAGGED, NO_Y)
-    for id_, sentence, change, reasons in (
-        (
-            "read-reversed",
-            "Reverse flips all T steps of X, so that padding comes first.",
-            each_direction(_reverse_only(_reads_flipped)),
-            (),
-        ),
-        (
-            "written-reversed",
-            "Reverse flips all T steps of Y back, so that padding comes first.",
-            results(_writes_flipped),
-            (NO_Y,),
-        ),
-        (
-            "walked-in-reverse",
-            "Reverse starts at T-1, not at the sequence's own last step.",
-            Change(result=_starts_in_padding),
-            (),
-        ),
-    ):
-        effect = "Short sequences of a reverse direction are wrong."
-        yield row(f"padding-{id_}", ALL, sentence, effect, change, NOT_RAGGED, NO_REVERSE, *reasons)
-
-
-ROWS = (*family("lengths", _ragged()), *family("padding", _paddings()))
+ROWS = family("lengths", (*_ragged(), *_sorted()))

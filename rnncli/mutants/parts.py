@@ -171,6 +171,11 @@ def live(recurrence: Recurrence) -> Array:
     return (np.arange(T)[:, None] < lengths_of(recurrence))[:, None, :, None]
 
 
+def without_lengths(recurrence: Recurrence) -> Recurrence:
+    """Run every sequence to the end of X."""
+    return replace(recurrence, lengths=None)
+
+
 def rolled(values: Array, shifts: Array) -> Array:
     """Move each sequence of [T, N, K] later by its own shift, around the end."""
     T = len(values)

@@ -15,6 +15,7 @@ from rnncli.mutants import (
     lengths,
     lost_numbers,
     narrow_formats,
+    padding,
     states,
     vectors,
     weights,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.mutants.mutant import Mutant
 
 _LEAVES = (
-    *(weights, states, lengths, directions, layout),
+    *(weights, states, lengths, padding, directions, layout),
     *(vectors, clipping, functions, gates),
     *(narrow_formats, approximations, lost_numbers),
 )

@@ -1,0 +1,141 @@
+"""Steps past a sequence's length: what is written there, and what is read from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.mutants.mutant import Change
+from rnncli.mutants.parts import (
+    ALL,
+    each_direction,
+    family,
+    live,
+    padding_of,
+    results,
+    rolled,
+    row,
+    without_lengths,
+)
+from rnncli.mutants.reasons import NO_REVERSE, NO_Y, NOT_RAGGED, unreached
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.parts import Last, Outputs
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+
+PADDED = "Only steps past a sequence's length are wrong."
+
+
+def _padding(values: Callable[[tuple[Array, ...]], Array]) -> Change:
+    """Return the change that leaves something in the padding of Y."""
+    return results(lambda r, Y, last: (np.where(live(r), Y, values(last)).astype(Y.dtype), last))
+
+
+def _last_step_repeated(last: Last) -> Array:
+    return last[0]
+
+
+def _garbage(last: Last) -> Array:
+    return np.full_like(last[0], np.nan)
+
+
+def _computed(run: Run, recurrence: Recurrence) -> Result:
+    """Write what a kernel that runs on gets in the padding."""
+    right, on = run(recurrence), run(without_lengths(recurrence))
+    if right.Y is None or on.Y is None:
+        return right
+    return replace(right, Y=np.where(live(recurrence), right.Y, on.Y))
+
+
+def _masked(run: Run, recurrence: Recurrence) -> Result:
+    """Multiply what a kernel that runs on gets in the padding by 0: NaN where it is not finite."""
+    right, on = run(recurrence), run(without_lengths(recurrence))
+    if right.Y is None or on.Y is None:
+        return right
+    kept = live(recurrence) | np.isfinite(on.Y)
+    return replace(right, Y=np.where(kept, right.Y, right.Y.dtype.type(np.nan)))
+
+
+MASKED = Change(result=_masked)
+
+
+def _reverse_only(
+    change: Callable[[Recurrence], Recurrence],
+) -> Callable[[Recurrence], Recurrence]:
+    return lambda r: change(r) if r.directions[0] is Direction.REVERSE else r
+
+
+def _reads_flipped(recurrence: Recurrence) -> Recurrence:
+    """Reverse all T steps, so that padding is read first and the first steps never."""
+    return replace(recurrence, X=rolled(recurrence.X, -padding_of(recurrence)))
+
+
+def _writes_flipped(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Flip all T steps of Y back, though only the valid ones were reversed."""
+    Y = Y.copy()
+    for d, direction in enumerate(recurrence.directions):
+        if direction is Direction.REVERSE:
+            Y[:, d] = rolled(Y[:, d], padding_of(recurrence))
+    return Y, last
+
+
+def _starts_in_padding(run: Run, recurrence: Recurrence) -> Result:
+    """Let the reverse direction walk through the padding, then hide that."""
+    reverse = _reverse_only(without_lengths)
+    walked = each_direction(reverse).result(run, recurrence)
+    if walked.Y is None:
+        return walked
+    zero = walked.Y.dtype.type(0)
+    return replace(walked, Y=np.where(live(recurrence), walked.Y, zero))
+
+
+def _paddings() -> Iterator[Mutant]:
+    for id_, sentence, change in (
+        ("repeats-last-state", "Padding of Y holds the last state.", _padding(_last_step_repeated)),
+        ("not-written", "Padding of Y is never written: NaN here.", _padding(_garbage)),
+        ("computed", "Padding of Y holds what running on gives.", Change(result=_computed)),
+    ):
+        yield row(f"padding-{id_}", ALL, sentence, PADDED, change, NOT_RAGGED, NO_Y)
+    yield row(
+        "padding-masked-by-product",
+        ALL,
+        "Padding of Y is what running on gives, times 0: NaN where that is not finite.",
+        PADDED,
+        MASKED,
+        NOT_RAGGED,
+        NO_Y,
+        unreached(MASKED, "what running on gives in the padding is finite"),
+    )
+    for id_, sentence, change, reasons in (
+        (
+            "read-reversed",
+            "Reverse flips all T steps of X, so that padding comes first.",
+            each_direction(_reverse_only(_reads_flipped)),
+            (),
+        ),
+        (
+            "written-reversed",
+            "Reverse flips all T steps of Y back, so that padding comes first.",
+            results(_writes_flipped),
+            (NO_Y,),
+        ),
+        (
+            "walked-in-reverse",
+            "Reverse starts at T-1, not at the sequence's own last step.",
+            Change(result=_starts_in_padding),
+            (),
+        ),
+    ):
+        effect = "Short sequences of a reverse direction are wrong."
+        yield row(f"padding-{id_}", ALL, sentence, effect, change, NOT_RAGGED, NO_REVERSE, *reasons)
+
+
+ROWS = family("padding", _paddings())
