@@ -40,7 +40,8 @@ def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
     """Return the dtype of the arithmetic; 16-bit tensors are computed with in float32."""
     if compute is Compute.FLOAT64:
         return np.dtype(np.float64)
-    return np.promote_types(recurrence.dtype.numpy, np.float32)
+    own = recurrence.dtype.numpy
+    return own if own.itemsize >= np.float32().itemsize else np.dtype(np.float32)
 
 
 class NumPyEngine:

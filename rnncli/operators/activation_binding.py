@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import Problem, RnncliWarning, did_you_mean
-from rnncli.operators.attributes import TYPES, text
+from rnncli.operators.attributes import TYPES, remember, text
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
 
 if TYPE_CHECKING:
@@ -67,6 +67,23 @@ def resolve_activations(
         directions: how many.
         readings: alpha-order and threshold-tie matter here.
     """
+    if attributes["activation_alpha"] or attributes["activation_beta"]:
+        return _resolved(operator, attributes, directions, readings)
+    key = operator, repr(attributes["activations"]), directions, readings.get("threshold-tie", "")
+    found = _RESOLVED.get(key)
+    if found is None:
+        found = _resolved(operator, attributes, directions, readings)
+        remember(_RESOLVED, key, found)
+    return found
+
+
+# Functions without values of their own, of which there is nothing to warn each time.
+_RESOLVED: dict[tuple[Operator, str, int, str], tuple[tuple[Activation, ...], ...]] = {}
+
+
+def _resolved(
+    operator: Operator, attributes: Mapping[str, Any], directions: int, readings: Mapping[str, str]
+) -> tuple[tuple[Activation, ...], ...]:
     per_direction = len(operator.cell.activations)
     names = _names(operator, attributes["activations"], directions)
     rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]

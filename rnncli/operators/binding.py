@@ -6,7 +6,7 @@ Inputs may have one more axis in front: those of several nodes that are alike, b
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.operators.operator import Dim, Operator
+    from rnncli.operators.operator import Operator
 
 DIRECTIONS = {
     "forward": (Direction.FORWARD,),
@@ -88,39 +88,51 @@ def unbind(
     """Return the outputs asked for, by name, in the operator's layout."""
     layout = complete(operator, attributes).get("layout") or 0
     by_role = dict(zip(("Y_h", "Y_c"), result.last, strict=False)) | {"Y": result.Y}
-    rows = {row.name: row for row in operator.outputs}
+    orders = _orders(operator, layout)
     found = {}
     for name in outputs:
-        row, values = rows[name], by_role[rows[name].role]
+        role, order = orders[name]
+        values = by_role[role]
         assert values is not None
-        order = _order(CANONICAL[row.role], row.shape(layout), values.ndim)
-        found[name] = values if order is None else values.transpose(order)
+        found[name] = values if order is None else _transposed(values, _inverse(order))
     return found
 
 
 def _by_role(operator: Operator, inputs: Mapping[str, Array], layout: int) -> dict[str, Array]:
-    """Name the inputs by role, in native byte order, dimensions in canonical order."""
+    """Name the inputs by role, in native byte order, dimensions in canonical order; views."""
     found = {}
-    for row in operator.inputs:
-        values = inputs.get(row.name)
-        if values is None:
-            continue
-        if not values.dtype.isnative:
-            values = values.astype(values.dtype.newbyteorder("="))
-        want = CANONICAL.get(row.role)
-        order = None if want is None else _order(row.shape(layout), want, values.ndim)
-        found[row.role] = values if order is None else values.transpose(order)
+    orders = _orders(operator, layout)
+    for name, given in inputs.items():
+        role, order = orders[name]
+        native = given.dtype.isnative
+        values = given if native else given.astype(given.dtype.newbyteorder("="))
+        found[role] = values if order is None else _transposed(values, order)
     return found
 
 
-@cache
-def _order(have: tuple[Dim, ...], want: tuple[Dim, ...], axes: int) -> tuple[int, ...] | None:
-    """Return the order that brings dimensions from what they are to what is wanted, if they differ.
+def _transposed(values: Array, order: Sequence[int]) -> Array:
+    """Reorder the last dimensions; a view."""
+    front = values.ndim - len(order)
+    return values.transpose([*range(front), *(front + k for k in order)])
 
-    Transposing so, an array becomes a view of itself; more axes in front, of a stack, stay.
+
+@lru_cache(maxsize=256)
+def _orders(operator: Operator, layout: int) -> dict[str, tuple[str, tuple[int, ...] | None]]:
+    """Return, of each input and output, its role and how to transpose it into the canonical order.
+
+    None stands for an order that it has already, and where the waist has none of its own.
     """
-    front = axes - len(have)
-    return None if have == want else (*range(front), *(front + have.index(dim) for dim in want))
+    found = {}
+    for row in (*operator.inputs, *operator.outputs):
+        have, want = row.shape(layout), CANONICAL.get(row.role, row.shape(layout))
+        order = None if have == want else tuple(have.index(dim) for dim in want)
+        found[row.name] = row.role, order
+    return found
+
+
+def _inverse(order: tuple[int, ...]) -> list[int]:
+    """Return the order that undoes another."""
+    return [order.index(k) for k in range(len(order))]
 
 
 def _gates(operator: Operator, weights: Array) -> Array:

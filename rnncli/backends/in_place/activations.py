@@ -1,6 +1,6 @@
 """The activation functions as a few calls into memory that is there already.
 
-`f(x, spare, out)` writes to out, which may be x itself, and may use spare; all have one shape.
+`f(x, out)` writes to out, which may be x itself.
 What has no row of its own is evaluated as its formula stands, which costs new arrays.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-Function: TypeAlias = "Callable[[Array, Array, Array], object]"
+Function: TypeAlias = "Callable[[Array, Array], object]"
 Make: TypeAlias = "Callable[[Activation, Array], Function]"
 
 _MATH = NumPyArithmetic()
@@ -30,7 +30,7 @@ def in_place(activation: Activation, room: Array, clip: float = math.inf) -> Fun
 
     Args:
         activation: which.
-        room: an array of the shape and dtype that its arguments have.
+        room: memory to compute with, of the shape that arguments have.
         clip: their bound; infinity for none.
     """
     function = _IN_PLACE.get(activation.function, _by_formula)(activation, room)
@@ -38,9 +38,9 @@ def in_place(activation: Activation, room: Array, clip: float = math.inf) -> Fun
         return function
     bound = _between(-clip, clip, room)
 
-    def clipped(x: Array, spare: Array, out: Array) -> None:
+    def clipped(x: Array, out: Array) -> None:
         bound(x, out)
-        function(out, spare, out)
+        function(out, out)
 
     return clipped
 
@@ -63,8 +63,7 @@ def _number(value: float | None, room: Array) -> Array:
 
 def _tanh(activation: Activation, room: Array) -> Function:
     del activation, room
-    tanh = np.tanh
-    return lambda x, _, out: tanh(x, out)
+    return np.tanh
 
 
 def _sigmoid(activation: Activation, room: Array) -> Function:
@@ -72,10 +71,10 @@ def _sigmoid(activation: Activation, room: Array) -> Function:
     del activation
     exp, add, divide, one = np.exp, np.add, np.divide, _number(1, room)
 
-    def sigmoid(x: Array, spare: Array, out: Array) -> None:
+    def sigmoid(x: Array, out: Array) -> None:
         exp(x, out)
-        add(out, one, spare)
-        divide(out, spare, out)
+        add(out, one, room)
+        divide(out, room, out)
 
     return sigmoid
 
@@ -83,13 +82,13 @@ def _sigmoid(activation: Activation, room: Array) -> Function:
 def _relu(activation: Activation, room: Array) -> Function:
     del activation
     zero = np.zeros_like(room)
-    return lambda x, _, out: np.maximum(x, zero, out=out)
+    return lambda x, out: np.maximum(x, zero, out=out)
 
 
 def _affine(activation: Activation, room: Array) -> Function:
     alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
 
-    def affine(x: Array, _: Array, out: Array) -> None:
+    def affine(x: Array, out: Array) -> None:
         np.multiply(x, alpha, out)
         np.add(out, beta, out)
 
@@ -99,8 +98,8 @@ def _affine(activation: Activation, room: Array) -> Function:
 def _hard_sigmoid(activation: Activation, room: Array) -> Function:
     affine, bound = _affine(activation, room), _between(0, 1, room)
 
-    def hard_sigmoid(x: Array, spare: Array, out: Array) -> None:
-        affine(x, spare, out)
+    def hard_sigmoid(x: Array, out: Array) -> None:
+        affine(x, out)
         bound(out, out)
 
     return hard_sigmoid
@@ -109,7 +108,7 @@ def _hard_sigmoid(activation: Activation, room: Array) -> Function:
 def _scaled_tanh(activation: Activation, room: Array) -> Function:
     alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
 
-    def scaled_tanh(x: Array, _: Array, out: Array) -> None:
+    def scaled_tanh(x: Array, out: Array) -> None:
         np.multiply(x, beta, out)
         np.tanh(out, out)
         np.multiply(out, alpha, out)
@@ -121,17 +120,17 @@ def _softsign(activation: Activation, room: Array) -> Function:
     del activation
     one = _number(1, room)
 
-    def softsign(x: Array, spare: Array, out: Array) -> None:
-        np.abs(x, spare)
-        np.add(spare, one, spare)
-        np.divide(x, spare, out)
+    def softsign(x: Array, out: Array) -> None:
+        np.abs(x, room)
+        np.add(room, one, room)
+        np.divide(x, room, out)
 
     return softsign
 
 
 def _by_formula(activation: Activation, room: Array) -> Function:
     del room
-    return lambda x, _, out: np.copyto(out, activation(_MATH, x))
+    return lambda x, out: np.copyto(out, activation(_MATH, x))
 
 
 _IN_PLACE: Mapping[Callable[..., Any], Make] = {

@@ -15,7 +15,7 @@ import numpy as np
 from rnncli.recurrence.cells import gru_step, lstm_step, rnn_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.backends.in_place.activations import Function
     from rnncli.backends.in_place.layouts import Product
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Step: TypeAlias = "Callable[..., None]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Parts:
     """What the steps of one direction share, for so many sequences.
 
     Attributes:
         gates: pre-activations, and what becomes of them [G, *unit].
-        spare: as much memory to compute with.
+        spare: memory to compute with, of a gate [*unit].
         products: each writes a state's product with R into its gates, see `Kernel.products`.
         functions: activations f, g, h, as many as the cell has.
         C: the LSTM's cell state [*unit], overwritten by each step.
@@ -44,8 +44,8 @@ class Parts:
 
     gates: Array
     spare: Array
-    products: tuple[Product, ...]
-    functions: tuple[Function, ...]
+    products: Sequence[Product]
+    functions: Sequence[Function]
     C: Array
     P: Array | None
     Rbh: Array | None
@@ -56,13 +56,12 @@ class Parts:
 
 def _rnn(p: Parts) -> Step:
     (product,), (f,), add = p.products, p.functions, np.add
-    gates, spare = p.gates, p.spare[0]
-    i = gates[0]
+    gates, i = p.gates, p.gates[0]
 
     def step(x: Array, h: Array, _: Array, new: Array) -> None:
         product(h)
         add(gates, x, gates)
-        f(i, spare, new)
+        f(i, new)
 
     return step
 
@@ -71,17 +70,16 @@ def _gru(p: Parts) -> Step:
     (product, product_of_reset), (f, g) = p.products, p.functions
     add, multiply, blend = np.add, np.multiply, _blend(p)
     (_, r, hidden), zr = p.gates, p.gates[:2]
-    spare_zr, spare = p.spare[:2], p.spare[2]
     reset, reset_unit = p.operand, p.operand_unit
 
     def step(x: Array, x_hidden: Array, h: Array, H: Array, new: Array) -> None:
         product(h)
         add(zr, x, zr)
-        f(zr, spare_zr, zr)
+        f(zr, zr)
         multiply(r, H, reset_unit)
         product_of_reset(reset)
         add(hidden, x_hidden, hidden)
-        g(hidden, spare, hidden)
+        g(hidden, hidden)
         blend(H, new)
 
     return step
@@ -91,17 +89,17 @@ def _gru_linear_before_reset(p: Parts) -> Step:
     (product,), (f, g) = p.products, p.functions
     add, multiply, blend = np.add, np.multiply, _blend(p)
     (_, r, hidden), zr = p.gates, p.gates[:2]
-    spare_zr, spare, Rbh = p.spare[:2], p.spare[2], p.Rbh
+    Rbh = p.Rbh
 
     def step(x: Array, x_hidden: Array, h: Array, H: Array, new: Array) -> None:
         product(h)
         add(zr, x, zr)
-        f(zr, spare_zr, zr)
+        f(zr, zr)
         if Rbh is not None:
             add(hidden, Rbh, hidden)
         multiply(r, hidden, hidden)
         add(hidden, x_hidden, hidden)
-        g(hidden, spare, hidden)
+        g(hidden, hidden)
         blend(H, new)
 
     return step
@@ -109,7 +107,7 @@ def _gru_linear_before_reset(p: Parts) -> Step:
 
 def _blend(p: Parts) -> Callable[[Array, Array], None]:
     """(1 - z) (.) h + z (.) H, with z once: a call less."""
-    (z, _, hidden), spare = p.gates, p.spare[2]
+    (z, _, hidden), spare = p.gates, p.spare
     subtract, multiply, add = np.subtract, np.multiply, np.add
 
     def blend(H: Array, new: Array) -> None:
@@ -125,17 +123,17 @@ def _lstm(p: Parts) -> Step:
     (product,), (f, g, h_of) = p.products, p.functions
     add, multiply = np.add, np.multiply
     gates, (i, o, forget, c), C = p.gates, p.gates, p.C
-    iof, spare_iof, spare = p.gates[:3], p.spare[:3], p.spare[3]
+    iof = p.gates[:3]
 
     def step(x: Array, h: Array, _: Array, new: Array) -> None:
         product(h)
         add(gates, x, gates)
-        f(iof, spare_iof, iof)
-        g(c, spare, c)
+        f(iof, iof)
+        g(c, c)
         multiply(i, c, c)
         multiply(forget, C, C)
         add(C, c, C)
-        h_of(C, spare, c)
+        h_of(C, c)
         multiply(o, c, new)
 
     return step
@@ -145,26 +143,26 @@ def _lstm_gate_by_gate(p: Parts) -> Step:
     """With peepholes, which o needs from the new C, or with a forget gate of 1 - it."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
-    gates, (i, o, forget, c), C, spare = p.gates, p.gates, p.C, p.spare[3]
+    gates, (i, o, forget, c), C = p.gates, p.gates, p.C
     one = np.ones((), gates.dtype) if p.input_forget else None
 
     def step(x: Array, h: Array, _: Array, new: Array) -> None:
         product(h)
         add(gates, x, gates)
         peep(0, i)
-        f(i, spare, i)
+        f(i, i)
         if one is None:
             peep(2, forget)
-            f(forget, spare, forget)
+            f(forget, forget)
         else:
             subtract(one, i, forget)
-        g(c, spare, c)
+        g(c, c)
         multiply(i, c, c)
         multiply(forget, C, C)
         add(C, c, C)
         peep(1, o)
-        f(o, spare, o)
-        h_of(C, spare, c)
+        f(o, o)
+        h_of(C, c)
         multiply(o, c, new)
 
     return step
@@ -172,7 +170,7 @@ def _lstm_gate_by_gate(p: Parts) -> Step:
 
 def _peepholes(p: Parts) -> Callable[[int, Array], None]:
     """Return what adds P (.) C to a gate, by its place in P; absent P add nothing."""
-    P, C, spare = p.P, p.C, p.spare[3]
+    P, C, spare = p.P, p.C, p.spare
     if P is None:
         return lambda _, __: None
 
@@ -183,9 +181,9 @@ def _peepholes(p: Parts) -> Callable[[int, Array], None]:
     return peep
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """How a cell is stepped.
+    """How a cell is stepped; each is equal to itself alone.
 
     Attributes:
         make: parts -> step.

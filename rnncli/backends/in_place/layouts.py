@@ -13,18 +13,14 @@ both layouts cut the recurrent product so that it stays small. Elsewhere the cut
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from rnncli.backends.in_place.memory import room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rnncli.numerics import Array
-
-Product: TypeAlias = "Callable[[Array], object]"
 
 # Multiplications of a product that OpenBLAS does without copying its operands.
 SMALL_PRODUCT = 1_000_000
@@ -36,9 +32,46 @@ CACHED_NUMBERS, LEAST_STEPS = 1 << 16, 16
 SLICE_BYTES = 256
 # Rows of weights in a slice, the best first.
 SLICE_ROWS = (16, 8, 4)
-# From this many sequences on columns are faster than rows, and below this many numbers of a gate.
+# From this many sequences on columns are faster than rows, and up to this many numbers of a gate.
 MANY_SEQUENCES = 25
 FEW_NUMBERS = 32
+
+
+class Product:
+    """Multiplies a state by weights, which are set before time runs, into gates of its own.
+
+    Args:
+        out: the gates.
+    """
+
+    __slots__ = ("matrix", "out")
+
+    def __init__(self, out: Array) -> None:
+        self.matrix = self.out = out
+
+    def __call__(self, operand: Array, /) -> None:
+        """Multiply slices of weights [n, s, K] by an operand [K, N]."""
+        np.matmul(self.matrix, operand, self.out)
+
+
+class ProductOfRows(Product):
+    """Multiplies an operand [N, K] by slices of weights [n, K, w]."""
+
+    __slots__ = ()
+
+    def __call__(self, operand: Array, /) -> None:
+        """Multiply."""
+        np.matmul(operand, self.matrix, self.out)
+
+
+class ProductOfFew(Product):
+    """Multiplies weights [n, K] by an operand [K, N], by the call that costs least."""
+
+    __slots__ = ()
+
+    def __call__(self, operand: Array, /) -> None:
+        """Multiply."""
+        self.matrix.dot(operand, self.out)
 
 
 class Layout(Protocol):
@@ -56,49 +89,40 @@ class Layout(Protocol):
         """Return how many steps, of so many numbers a sequence, are best projected together."""
 
     def matrix(self, name: str, weights: Array) -> Array:
-        """Return weights [G, H, K] as products want them; the name tells them from others."""
+        """Return weights [G, H, K] as `project` wants them; the name tells them from others."""
 
-    def product(self, matrix: Array, out: Array) -> Product:
-        """Return what multiplies an operand by a matrix, into gates [G, *unit]."""
+    def recurrent(self, name: str, weights: Array) -> Array:
+        """Return weights [G, H, H] as products want them."""
 
-    def project(self, X: Array, matrix: Array, bias: Array | None) -> Array:
-        """Return X [S, N, K] times a matrix, plus a bias: [S, G, *unit].
+    def product(self, gates: Array) -> Product:
+        """Return what multiplies an operand by recurrent weights, into gates [G, *unit]."""
 
-        Args:
-            X: inputs.
-            matrix: weights of G gates.
-            bias: as `bias` returns it, or None.
-        """
+    def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
+        """Return memory for the projected inputs of some steps."""
 
-    def bias(self, values: Array) -> Array:
-        """Return a bias [G, H] as `project` wants it."""
+    def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
+        """Write X [S, N, K] times a matrix, plus a bias [G, H], to the first steps of that."""
+
+    def inputs(self, projection: Array) -> Array:
+        """Return a view of it as [S, G, *unit]."""
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
         """Return natural room for a state after each of some steps."""
 
-    def is_native(self, values: Array) -> bool:
-        """Return whether memory of this natural array will do for a history."""
-
     def operands(self, history: Array) -> Array:
-        """Return a view of a history, as products want the states of each step."""
+        """Return a view of a history, as products want the state of each step."""
 
     def units(self, natural: Array) -> Array:
-        """Return a view [..., *unit] of natural values."""
+        """Return a view [..., *unit] of natural values; both may have a 1 for N."""
 
 
 def layout_for(N: int, H: int, dtype: np.dtype[Any]) -> Layout:
     """Choose by the batch: one sequence and many lie in columns, and so do tiny states."""
-    if N == 1 or N >= MANY_SEQUENCES or N * H <= FEW_NUMBERS:
+    if N >= MANY_SEQUENCES:
         return Columns(N, H)
+    if N == 1 or N * H <= FEW_NUMBERS:
+        return FewColumns(N, H)
     return Rows(N, H, _width(H, SLICE_BYTES // dtype.itemsize))
-
-
-def spread(layout: Layout, values: Array, N: int) -> Array:
-    """Repeat values [..., H] for every sequence, [..., *unit]."""
-    *leading, H = values.shape
-    return np.ascontiguousarray(
-        layout.units(np.broadcast_to(values[..., None, :], (*leading, N, H)))
-    )
 
 
 def _width(H: int, most: int) -> int:
@@ -108,7 +132,7 @@ def _width(H: int, most: int) -> int:
 
 
 class Columns:
-    """Gates [G, H, N]; weights as they lie.
+    """Gates [G, H, N]; weights as they lie. Inputs are projected to [G*H, S*N].
 
     Args:
         N: sequences.
@@ -129,42 +153,41 @@ class Columns:
         G, H, K = weights.shape
         return np.ascontiguousarray(weights.reshape(G * H, K))
 
-    def product(self, matrix: Array, out: Array) -> Product:
-        """Cut where OpenBLAS would copy; else take the call with the least overhead."""
-        rows, K = matrix.shape
-        widths = [w for w in SLICE_ROWS if rows % w == 0 and w * K * self.N <= SMALL_PRODUCT]
-        if self.N < MANY_SEQUENCES or not widths:
-            dot, out = matrix.dot, out.reshape(rows, self.N)
-            return lambda operand: dot(operand, out)
-        slices = matrix.reshape(-1, widths[0], K)
-        out = out.reshape(-1, widths[0], self.N)
-        return lambda operand: np.matmul(slices, operand, out)
+    def recurrent(self, name: str, weights: Array) -> Array:
+        """Cut them where OpenBLAS would copy the whole."""
+        matrix = self.matrix(name, weights)
+        return matrix.reshape(-1, self._slice(len(matrix)), self.H)
 
-    def project(self, X: Array, matrix: Array, bias: Array | None) -> Array:
-        """Multiply once for all steps, from the side that leaves long rows."""
-        S, N, K = X.shape
-        X, G = X.reshape(S * N, K), len(matrix) // self.H
-        if N < MANY_SEQUENCES:
-            rows = np.matmul(X, matrix.T, out=room("projected", (S * N, G * self.H), X.dtype))
-            if bias is not None:
-                rows += bias
-            return rows.reshape(S, N, G, self.H).transpose(0, 2, 3, 1)
-        columns = np.matmul(matrix, X.T, out=room("projected", (G * self.H, S * N), X.dtype))
+    def product(self, gates: Array) -> Product:
+        """Multiply each slice."""
+        return Product(gates.reshape(-1, self._slice(len(gates) * self.H), self.N))
+
+    def _slice(self, rows: int) -> int:
+        """Return how many rows of weights are multiplied at once."""
+        fits = (s for s in SLICE_ROWS if rows % s == 0 and s * self.H * self.N <= SMALL_PRODUCT)
+        return next(fits, rows)
+
+    def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
+        """Lay it out as [G*H, S*N]."""
+        return np.empty((gates * self.H, steps * self.N), dtype)
+
+    def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
+        """Multiply once for all steps."""
+        X = X.reshape(len(X) * self.N, X.shape[-1])
+        columns = out[:, : len(X)]
+        np.matmul(matrix, X.T, out=columns)
         if bias is not None:
-            columns += bias[:, None]
-        return columns.reshape(G, self.H, S, N).transpose(2, 0, 1, 3)
+            columns += bias.reshape(-1, 1)
 
-    def bias(self, values: Array) -> Array:
-        """Return it as one row."""
-        return values.reshape(-1)
+    def inputs(self, projection: Array) -> Array:
+        """Bring steps to the front."""
+        return projection.reshape(-1, self.H, projection.shape[1] // self.N, self.N).transpose(
+            2, 0, 1, 3
+        )
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
         """Lay it out as [S, H, N]."""
-        return np.empty((steps, self.H, self.N), dtype).transpose(0, 2, 1)
-
-    def is_native(self, values: Array) -> bool:
-        """A single sequence has no other order."""
-        return self.N == 1 and values.strides[-1] == values.itemsize
+        return np.empty((steps, self.H, self.N), dtype).swapaxes(1, 2)
 
     def operands(self, history: Array) -> Array:
         """States and gates have the same order."""
@@ -173,6 +196,36 @@ class Columns:
     def units(self, natural: Array) -> Array:
         """Transpose."""
         return natural.swapaxes(-1, -2)
+
+
+class FewColumns(Columns):
+    """Columns of few sequences or units: inputs are projected to [S*N, G*H]."""
+
+    def recurrent(self, name: str, weights: Array) -> Array:
+        """Return them as [G*H, H]."""
+        return self.matrix(name, weights)
+
+    def product(self, gates: Array) -> Product:
+        """Multiply all at once."""
+        return ProductOfFew(gates.reshape(-1, self.N))
+
+    def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
+        """Lay it out as [S*N, G*H]."""
+        return np.empty((steps * self.N, gates * self.H), dtype)
+
+    def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
+        """Multiply once for all steps."""
+        X = X.reshape(len(X) * self.N, X.shape[-1])
+        rows = out[: len(X)]
+        np.matmul(X, matrix.T, out=rows)
+        if bias is not None:
+            rows += bias.reshape(-1)
+
+    def inputs(self, projection: Array) -> Array:
+        """Bring the sequences to the end."""
+        return projection.reshape(len(projection) // self.N, self.N, -1, self.H).transpose(
+            0, 2, 3, 1
+        )
 
 
 class Rows:
@@ -200,30 +253,34 @@ class Rows:
         found[...] = slices
         return found
 
-    def product(self, matrix: Array, out: Array) -> Product:
+    def recurrent(self, name: str, weights: Array) -> Array:
+        """Return them alike."""
+        return self.matrix(name, weights)
+
+    def product(self, gates: Array) -> Product:
         """Multiply by each slice."""
-        out = out.reshape(-1, self.N, self.width)
-        return lambda operand: np.matmul(operand, matrix, out)
+        return ProductOfRows(gates.reshape(-1, self.N, self.width))
 
-    def project(self, X: Array, matrix: Array, bias: Array | None) -> Array:
+    def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
+        """Lay it out as [S, G*H/w, N, w]."""
+        return np.empty((steps, gates * self.H // self.width, self.N, self.width), dtype)
+
+    def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
         """Multiply each step by each slice: small products, each step in one straight piece."""
-        projected = room("projected", (len(X), len(matrix), self.N, self.width), X.dtype)
-        np.matmul(X[:, None], matrix, out=projected)
+        out = out[: len(X)]
+        np.matmul(X[:, None], matrix, out=out)
         if bias is not None:
-            projected += bias
-        return projected.reshape(len(X), -1, *self.unit)
+            every = np.empty(out.shape[1:], out.dtype)
+            every[...] = bias.reshape(-1, 1, self.width)
+            out += every
 
-    def bias(self, values: Array) -> Array:
-        """Return it for every sequence."""
-        return spread(self, values, self.N).reshape(-1, self.N, self.width)
+    def inputs(self, projection: Array) -> Array:
+        """Tell gates from slices."""
+        return projection.reshape(len(projection), -1, *self.unit)
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
         """Lay it out as [S, N, H]."""
         return np.empty((steps, self.N, self.H), dtype)
-
-    def is_native(self, values: Array) -> bool:
-        """Any array of whole rows."""
-        return values.strides[-2:] == (self.H * values.itemsize, values.itemsize)
 
     def operands(self, history: Array) -> Array:
         """Return it as it is."""

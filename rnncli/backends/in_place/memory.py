@@ -1,29 +1,55 @@
-"""Memory kept from call to call: first touching a fresh page costs more than filling it."""
+"""What is kept from call to call: memory, since to touch a fresh page costs more than to fill it.
+
+Only memory is kept, never what it holds. Each thread has its own.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from rnncli.numerics import Array
 
-# Bytes that are kept at most for each purpose and thread, and from which on keeping pays.
-MOST_KEPT = 1 << 22
-LEAST_KEPT = 1 << 16
+# Bytes kept at most, of one thing and of all, and how many things.
+MOST_OF_ONE, MOST_OF_ALL, MOST_THINGS = 1 << 23, 1 << 24, 256
+
+
+class Sized(Protocol):
+    """Something that knows how many bytes it holds."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+
+
+Thing = TypeVar("Thing", bound=Sized)
 
 _KEPT = threading.local()
 
 
-def room(purpose: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return memory for an array, in use until this thread asks for the same purpose again."""
-    size = math.prod(shape) * dtype.itemsize
-    if not LEAST_KEPT <= size <= MOST_KEPT:
-        return np.empty(shape, dtype)
-    kept = vars(_KEPT).get(purpose)
-    if kept is None or kept.size < size:
-        kept = vars(_KEPT)[purpose] = np.empty(size, np.uint8)
-    return kept[:size].view(dtype).reshape(shape)
+def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
+    """Return what was made for a key before, in this thread, or make it."""
+    things: dict[Hashable, Thing] = vars(_KEPT).setdefault("things", {})
+    found = things.get(key)
+    if found is None:
+        found = make()
+        if found.nbytes <= MOST_OF_ONE:
+            total = sum(thing.nbytes for thing in things.values()) + found.nbytes
+            if total > MOST_OF_ALL or len(things) >= MOST_THINGS:
+                things.clear()
+            things[key] = found
+    return found
+
+
+def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory for an array, until this thread asks for more under the same name."""
+    count = math.prod(shape)
+    size = 1 << (count * dtype.itemsize).bit_length()
+    memory = kept((name, size), lambda: np.empty(size, np.uint8))
+    return memory[: count * dtype.itemsize].view(dtype).reshape(shape)
