@@ -79,106 +79,108 @@ class Names(click.ParamType[tuple[str, ...]]):
 TARGETS = PathOrName(_workloads)
 
 
+OPTIONS = (
+    click.option(
+        "--vs",
+        "rivals",
+        type=Names(_runtimes),
+        help="Runtimes to compare with: onnxruntime, openvino, torch, onnx-reference, tract, or"
+        " one that a package adds; '' for none. Ratios refer to the first.  [default:"
+        " onnxruntime, openvino and torch, those that are installed]",
+    ),
+    click.option(
+        "--backend",
+        "own",
+        type=Names(_backends),
+        help="Backends of rnncli.  [default: numpy, and numba where it is installed]",
+    ),
+    click.option(
+        "--op",
+        "operators",
+        type=Names(_types, strict=True),
+        help="Operators of the built-in workloads.  [default: LSTM,GRU,RNN]",
+    ),
+    click.option(
+        "--dtype",
+        type=click.Choice(["float32", "float64", "float16", "bfloat16"]),
+        help="Of the built-in workloads.  [default: float32]",
+    ),
+    dim_option,
+    click.option(
+        "--compute",
+        type=click.Choice(["float64", "native"]),
+        default="native",
+        show_default=True,
+        help="The arithmetic of our backends.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Of each process.",
+    ),
+    click.option(
+        "--rounds", type=click.IntRange(1), default=15, show_default=True, help="Turns of each."
+    ),
+    click.option(
+        "--seconds",
+        type=click.FloatRange(0, min_open=True),
+        default=0.02,
+        show_default=True,
+        help="How long a turn lasts; a call that takes longer is a turn.",
+    ),
+    click.option(
+        "--by",
+        "statistic",
+        type=click.Choice(["median", "fastest"]),
+        default="median",
+        show_default=True,
+        help="The round that stands for all; the fastest, where others use the machine, too.",
+    ),
+    click.option(
+        "--bound",
+        is_flag=True,
+        help="Check the node and bind its tensors once, and time our backends alone. Otherwise"
+        " each call is what `rnncli.evaluate` does.",
+    ),
+    click.option(
+        "--nodes",
+        is_flag=True,
+        help="Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=120.0,
+        show_default=True,
+        help="Seconds for loading and warming up, and for a turn; then it is killed.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False),
+        metavar="FILE.json",
+        help="Store all rounds.",
+    ),
+    click.option(
+        "--against",
+        type=click.Path(path_type=Path),
+        metavar="FILE.json",
+        help="Compare ratios with those of a stored run.",
+    ),
+    click.option(
+        "--max-slowdown",
+        type=click.FloatRange(0),
+        metavar="PERCENT",
+        help="With --against: exit 1 when a backend of ours takes longer by more, as a ratio to"
+        " the first runtime.",
+    ),
+)
+
+
 def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what is compared, on what, and how."""
-    options = (
-        click.option(
-            "--vs",
-            "rivals",
-            type=Names(_runtimes),
-            help="Runtimes to compare with: onnxruntime, openvino, torch, onnx-reference, tract, or"
-            " one that a package adds; '' for none. Ratios refer to the first.  [default:"
-            " onnxruntime, openvino and torch, those that are installed]",
-        ),
-        click.option(
-            "--backend",
-            "own",
-            type=Names(_backends),
-            help="Backends of rnncli.  [default: numpy, and numba where it is installed]",
-        ),
-        click.option(
-            "--op",
-            "operators",
-            type=Names(_types, strict=True),
-            help="Operators of the built-in workloads.  [default: LSTM,GRU,RNN]",
-        ),
-        click.option(
-            "--dtype",
-            type=click.Choice(["float32", "float64", "float16", "bfloat16"]),
-            help="Of the built-in workloads.  [default: float32]",
-        ),
-        dim_option,
-        click.option(
-            "--compute",
-            type=click.Choice(["float64", "native"]),
-            default="native",
-            show_default=True,
-            help="The arithmetic of our backends.",
-        ),
-        click.option(
-            "--threads",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="Of each process.",
-        ),
-        click.option(
-            "--rounds", type=click.IntRange(1), default=15, show_default=True, help="Turns of each."
-        ),
-        click.option(
-            "--seconds",
-            type=click.FloatRange(0, min_open=True),
-            default=0.02,
-            show_default=True,
-            help="How long a turn lasts; a call that takes longer is a turn.",
-        ),
-        click.option(
-            "--by",
-            "statistic",
-            type=click.Choice(["median", "fastest"]),
-            default="median",
-            show_default=True,
-            help="The round that stands for all; the fastest, where others use the machine, too.",
-        ),
-        click.option(
-            "--bound",
-            is_flag=True,
-            help="Check the node and bind its tensors once, and time our backends alone. Otherwise"
-            " each call is what `rnncli.evaluate` does.",
-        ),
-        click.option(
-            "--nodes",
-            is_flag=True,
-            help="Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.",
-        ),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(0, min_open=True),
-            default=120.0,
-            show_default=True,
-            help="Seconds for loading and warming up, and for a turn; then it is killed.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Path(dir_okay=False),
-            metavar="FILE.json",
-            help="Store all rounds.",
-        ),
-        click.option(
-            "--against",
-            type=click.Path(path_type=Path),
-            metavar="FILE.json",
-            help="Compare ratios with those of a stored run.",
-        ),
-        click.option(
-            "--max-slowdown",
-            type=click.FloatRange(0),
-            metavar="PERCENT",
-            help="With --against: exit 1 when a backend of ours takes longer by more, as a ratio to"
-            " the first runtime.",
-        ),
-    )
-    for option in reversed(options):
+    for option in reversed(OPTIONS):
         function = option(function)
     return function
