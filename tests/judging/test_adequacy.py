@@ -201,7 +201,10 @@ def scored(suite):
     return [v for v in made if not unscored(v) and v.record["profile"] != "relative"]
 
 
-@pytest.mark.parametrize("suite", ["core", "smoke", "diagnostic", "pairwise", "edge", "exact"])
+SOUND_IN = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino"]
+
+
+@pytest.mark.parametrize("suite", SOUND_IN)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_no_sound_variant_is_killed(name, suite):
     """Four orders of summation, one bias or two, float32 or float64 sums, fused multiply-add."""
