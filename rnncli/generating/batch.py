@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning, explain
-from rnncli.generating.making import make_vectors
+from rnncli.generating.making import outcomes
 from rnncli.judging.kill_matrix import Row, row_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.vectors.case_folder import packed
@@ -105,12 +105,12 @@ def work(batch: Batch) -> list[Made]:
         InvalidRequest: the disk refuses.
     """
     suite = batch.source.suite()
+    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
-        outcomes = list(make_vectors([suite.entry(case_id) for case_id in batch.ids]))
-    if suite.score:
-        outcomes = [_scored(outcome) for outcome in outcomes]
-    return [_deliver(batch, *pair) for pair in zip(batch.ids, outcomes, strict=True)]
+        for case_id, outcome in outcomes([suite.entry(case_id) for case_id in batch.ids]):
+            found.append(_deliver(batch, case_id, _scored(outcome) if suite.score else outcome))
+    return found
 
 
 def _scored(outcome: Vector | Exception) -> Vector | Exception:
@@ -132,5 +132,5 @@ def _deliver(batch: Batch, case_id: str, outcome: Vector | Exception) -> Made:
         return Made(case_id, record, differing=tuple(compare_files(Path(batch.root), files)))
     if batch.delivery is Delivery.RETURN:
         return Made(case_id, record, files)
-    write_files(Path(batch.root), files)
+    write_files(batch.root, files)
     return Made(case_id, record)

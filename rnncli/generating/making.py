@@ -7,6 +7,7 @@ is read, checked and built once, the rest is computed for all of them at once.
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -47,8 +48,13 @@ def make_vectors(entries: Sequence[Origin]) -> Iterator[Vector | Exception]:
         InvalidRequest when the case is ill-conditioned, not exact as its profile says, or not
         invalid as it should be.
     """
-    found = dict(_outcomes(groups(entries)))
+    found = dict(outcomes(entries))
     yield from (found[entry.id] for entry in entries)
+
+
+def outcomes(entries: Sequence[Origin]) -> Iterator[tuple[str, Vector | Exception]]:
+    """Yield the id of each entry and what `make_vectors` makes of it, those alike together."""
+    yield from _outcomes(groups(entries))
 
 
 def _outcomes(found: Iterable[Sequence[Origin]]) -> Iterator[tuple[str, Vector | Exception]]:
@@ -136,43 +142,78 @@ def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
     return found
 
 
-def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> list[Vector]:
-    made: list[Vector] = []
-    for draft in drafts:
-        made += _vectors(draft, tolerances) if draft.solutions else _rejections(draft.stack)
-    return made
+def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+    """Check and complete drafts at once; their vectors are put together as they are asked for."""
+    return chain.from_iterable(
+        [
+            _completed(draft, tolerances) if draft.solutions else _rejections(draft.stack)
+            for draft in drafts
+        ]
+    )
 
 
-def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
+class Completed(NamedTuple):
+    """A stack with all that its vectors are made of.
+
+    Attributes:
+        draft: what it was.
+        answers: under its own readings, "", and under others.
+        models: of each entry.
+        held: the inputs that the models hold.
+        shared: what the records have in common.
+        is_portable: of each entry, whether no NaN is read.
+        lines: by output, (rtol, atol) of each entry.
+    """
+
+    draft: Draft
+    answers: Mapping[str, Answers]
+    models: Sequence[bytes]
+    held: tuple[str, ...]
+    shared: Mapping[str, Any]
+    is_portable: Sequence[bool]
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+
+    def vector(self, k: int) -> Vector:
+        """Return the vector of one entry."""
+        stack, solutions, rows = self.draft
+        own, *others = self.answers
+        alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
+        verdicts = Verdicts(
+            proof=solutions[own].proofs[k],
+            alternatives=[*alternatives],
+            is_portable=self.is_portable[k],
+            lines={name: line[k] for name, line in self.lines.items()},
+        )
+        return Vector(
+            id=stack.entries[k].id,
+            model=self.models[k],
+            inputs=stack.inputs_at(k),
+            initializers=self.held,
+            answers=_at(self.answers[own], k),
+            alternatives=alternatives,
+            record=record_of(stack.entries[k], self.shared, verdicts),
+        )
+
+
+def _completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
     stack, solutions, rows = draft
     case, first = stack.case, stack.entries[0]
     answers = {
         name: _answers(stack, solution, tolerances[id(solution)], rows[name])
         for name, solution in solutions.items()
     }
-    own, others = answers[""], [name for name in answers if name]
+    own = answers[""]
     held = held_inputs(case.operator, first.weights, stack.inputs)
-    models = _models(stack, own.outputs, held)
-    shared = shared_record(first, case, stack.inputs)
-    is_portable = _is_portable(solutions[""].recurrence)
-    lines = {n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()}
-    for k, entry in enumerate(stack.entries):
-        alternatives = {name: _at(answers[name], k) for name in others if rows[name][k]}
-        verdicts = Verdicts(
-            proof=solutions[""].proofs[k],
-            alternatives=[*alternatives],
-            is_portable=bool(is_portable[k]),
-            lines={name: line[k] for name, line in lines.items()},
-        )
-        yield Vector(
-            id=entry.id,
-            model=models[k],
-            inputs=stack.inputs_at(k),
-            initializers=held,
-            answers=_at(own, k),
-            alternatives=alternatives,
-            record=record_of(entry, shared, verdicts),
-        )
+    completed = Completed(
+        draft,
+        answers,
+        models=_models(stack, own.outputs, held),
+        held=held,
+        shared=shared_record(first, case, stack.inputs),
+        is_portable=_is_portable(solutions[""].recurrence).tolist(),
+        lines={n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()},
+    )
+    return map(completed.vector, range(len(stack.entries)))
 
 
 def _at(answers: Answers, k: int) -> Answers:
@@ -196,8 +237,8 @@ def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -
     return models if held else models * n
 
 
-def _rejections(stack: Stack) -> Iterator[Vector]:
-    case = stack.case
+def _rejections(stack: Stack) -> list[Vector]:
+    case, made = stack.case, []
     for k, entry in enumerate(stack.entries):
         assert entry.breakage
         valid = stack.inputs_at(k)
@@ -208,15 +249,18 @@ def _rejections(stack: Stack) -> Iterator[Vector]:
         held = held_inputs(case.operator, entry.weights, inputs)
         outputs = dict.fromkeys(case.outputs, case.dtype)
         model = single_node_model(case.operator, attributes, inputs, outputs, held)
-        yield Vector(
-            id=entry.id,
-            model=model.SerializeToString(deterministic=True),
-            inputs=inputs,
-            initializers=held,
-            answers=Answers(),
-            alternatives={},
-            record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
+        made.append(
+            Vector(
+                id=entry.id,
+                model=model.SerializeToString(deterministic=True),
+                inputs=inputs,
+                initializers=held,
+                answers=Answers(),
+                alternatives={},
+                record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
+            )
         )
+    return made
 
 
 def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -> Answers:

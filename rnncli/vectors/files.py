@@ -20,7 +20,7 @@ def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str,
             yield path, "missing" if found is None else "differs"
 
 
-def write_files(root: Path, files: Mapping[str, bytes]) -> None:
+def write_files(root: Path | str, files: Mapping[str, bytes]) -> None:
     """Write the files of one case; those that are whole already are left alone.
 
     Raises:
