@@ -1,31 +1,40 @@
-"""The compiled backend."""
+"""The compiled backend: the cells' own equations as vector code, made for this processor by Numba.
+
+Every activation, feature and reading runs compiled. What it refuses are equations and activation
+functions of others, which exist as Python alone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli.backends.compiled.driver import CODES, run
 from rnncli.backends.numpy_backend import working_dtype
-from rnncli.backends.compiled.driver import run
-from rnncli.numerics import round_to
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from rnncli.backends.backend import Compute
-    from rnncli.recurrence.recurrence import Recurrence
+    from rnncli.recurrence.recurrence import Recurrence, Result
 
 
 class NumbaBackend:
-    """Evaluates with kernels of its own."""
+    """Evaluates in float64 or natively, with kernels compiled on first use and kept on disk."""
 
     name = "numba"
-    summary = "fast: vector code compiled for this processor"
+    summary = "fast: kernels compiled for this processor; every operator, dtype and reading"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        return None
+        """Return why there is no kernel, or None."""
+        del compute
+        if CELLS.get(recurrence.cell.name) != recurrence.cell:
+            return (
+                f"has a kernel for the {recurrence.cell.name} of the specification, not for others"
+            )
+        foreign = [
+            row.name for rows in recurrence.activations for row in rows if row.function not in CODES
+        ]
+        return f"has no compiled form of activation {foreign[0]}" if foreign else None
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        result = run(recurrence, working_dtype(recurrence, compute))
-        return Result(
-            None if result.Y is None else round_to(result.Y, recurrence.dtype),
-            tuple(round_to(s, recurrence.dtype) for s in result.last),
-        )
+        """Walk through time in compiled code; NaN and infinity propagate as IEEE says."""
+        return run(recurrence, working_dtype(recurrence, compute))

@@ -39,10 +39,10 @@ class Crew:
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
         """Run tasks at the same time, the first in the caller's thread. The crew is reserved."""
         first, *others = tasks
-        if len(others) > self.hands or self.pool is None:
+        if len(others) > self.hands:
             self.pool = ThreadPoolExecutor(len(others), "rnncli")
             self.hands = len(others)
-        started = [self.pool.submit(task) for task in others]
+        started = [self.pool.submit(task) for task in others] if self.pool else []
         first()
         wait(started)
         for future in started:

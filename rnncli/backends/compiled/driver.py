@@ -1,4 +1,4 @@
-"""From a canonical recurrence to calls of its kernel."""
+"""From a canonical recurrence to calls of its kernels, and back to tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import locator, scan_kernel
 from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
 from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.rooms import Size, Store
+from rnncli.backends.compiled.rooms import Rooms, Size, Store
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.scan import Batch, block_steps
 from rnncli.backends.threads import threads
@@ -23,181 +23,205 @@ from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 # Rows of a block of time: enough to use a panel of weights often, few enough for its sums to stay
 # in cache.
 BLOCK_ROWS = 96
-# Multiplications that one more thread must save to be worth waking: about half a millisecond.
-WORTHWHILE = 5e7
+# Multiplications from which on threads are worth waking: about a millisecond of them.
+WORTHWHILE = 1e8
 
 STORE = Store()
 CODES = {function: code for code, function in enumerate(FUNCTIONS)}
 # What kernels of plain shapes compute with.
 PLAIN = {
-    cell: [CODES[ACTIVATIONS[name].function] for name in names]
+    cell: tuple(CODES[ACTIVATIONS[name].function] for name in names)
     for cell, names in {
         "RNN": ("Tanh",),
         "GRU": ("Sigmoid", "Tanh"),
         "LSTM": ("Sigmoid", "Tanh", "Tanh"),
     }.items()
 }
-TAIL = Struct(f"{len(Plan._fields) - ARRAYS - ROOMS}q")
-EMPTY = np.empty(0, np.int64)
+# A plan's fields after those that its arrays and its rooms set.
+NUMBERS = Struct(f"{len(Plan._fields) - ARRAYS - ROOMS}q")
+NUMBERS_AT = 8 * (ARRAYS + ROOMS)
+# Tensors that are not there.
+ABSENT = {np.dtype(name): np.empty((0, 0), name) for name in ("float32", "float64")}
+NO_Y = {dtype: values.reshape(0, 0, 0) for dtype, values in ABSENT.items()}
+NO_ORDER = np.empty(0, np.int64)
+
+
+class Compiled:
+    """A kernel and what belongs to it.
+
+    Attributes:
+        shape: its shape.
+        scan: the kernel.
+        locate: what puts the addresses of arrays into its plans.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.scan: Callable[[int, int], None] = scan_kernel(shape.code)
+        self.locate: Callable[..., None] = locator(shape.dtype)
+
+
+@cache
+def compiled(cell: str, plain: bool, dtype: np.dtype[Any]) -> Compiled:
+    """Return the kernel for a cell."""
+    return Compiled(Shape(cell, plain, dtype.name, *registers()))
 
 
 def run(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Evaluate a recurrence in some precision, float32 or float64; round each output once."""
+    """Evaluate a recurrence in float32 or float64, and round each output once."""
     T, N, _ = recurrence.X.shape
     D, _, H, _ = recurrence.W.shape
-    full = np.empty if recurrence.lengths is None else np.zeros
-    Y = full((T, D, N, H), recurrence.dtype.numpy) if recurrence.wants_Y else None
-    last = tuple(np.empty((D, N, H), dtype) for _ in range(recurrence.cell.states))
+    own = recurrence.dtype.numpy
+    fresh = np.empty if recurrence.lengths is None else np.zeros
+    Y = fresh((T, D, N, H), own) if recurrence.wants_Y else None
+    last = tuple([np.empty((D, N, H), dtype) for _ in range(recurrence.cell.states)])
     gang = gang_size(recurrence)
-    members = max(1, gang // D)
-    scans = [Scan(recurrence, d, dtype, Y, last, members) for d in range(D)]
-    steps = scans[0].block_steps
-    for done in range(0, max(T, 1), max(steps, 1)):
-        for scan in scans:
-            scan.take(done)
-        if gang == 1:
-            for scan in scans:
-                scan.kernel(scan.rooms.address, 0)
-        else:
-            CREW.run([partial(s.kernel, s.rooms.address, k) for s in scans for k in range(members)])
-        for scan in scans:
-            scan.give(done)
-    for scan in scans:
-        STORE.give(scan.key, scan.rooms)
-    if gang > 1:
-        CREW.release()
-    if dtype != recurrence.dtype.numpy:
-        last = tuple(round_to(state, recurrence.dtype) for state in last)
+    try:
+        walk(recurrence, dtype, Y, last, gang)
+    finally:
+        if gang > 1:
+            CREW.release()
+    if dtype != own:
+        last = tuple([round_to(state, recurrence.dtype) for state in last])
     return Result(Y, last)
 
 
 def gang_size(recurrence: Recurrence) -> int:
-    """Return with how many threads to compute; more than one are reserved."""
+    """Return with how many threads to compute; where there are several, the crew is reserved."""
     wanted = threads()
     if wanted == 1:
         return 1
-    (T, N, I), (D, G, H, _) = recurrence.X.shape, recurrence.W.shape
-    worthwhile = T * N * D * G * H * (I + H) > WORTHWHILE
+    terms = recurrence.X.size * recurrence.W.size // max(1, recurrence.X.shape[2])
+    terms += recurrence.X.shape[0] * recurrence.X.shape[1] * recurrence.R.size
+    worthwhile = terms > WORTHWHILE
     return wanted if worthwhile and CREW.reserve() else 1
 
 
-@cache
-def compiled_for(cell: str, plain: bool, dtype: str) -> tuple[Shape, Any, Any]:
-    """Return the shape of a kernel, the kernel, and its locator."""
-    shape = Shape(cell, plain, dtype, *registers())
-    return shape, scan_kernel(shape.code), locator(dtype)
+def walk(
+    recurrence: Recurrence,
+    dtype: np.dtype[Any],
+    Y: Array | None,
+    last: tuple[Array, ...],
+    gang: int,
+) -> None:
+    """Walk all directions, each with its share of the gang, a block of time after the other.
+
+    There is one block only, unless tensors must be converted: then blocks bound the memory.
+    """
+    T, N, _ = recurrence.X.shape
+    D, _, H, width = recurrence.W.shape
+    is_native = dtype == recurrence.dtype.numpy
+    steps = T if is_native else block_steps(T, N, max(H, width))
+    members = max(1, gang // D)
+    scans = [Scan(recurrence, d, dtype, last, members) for d in range(D)]
+    for done in range(0, T or 1, steps or 1):
+        for scan in scans:
+            scan.prepare(done, steps, None if Y is None else Y[:, scan.d])
+        if gang == 1:
+            for scan in scans:
+                scan.compiled.scan(scan.rooms.address, 0)
+        else:
+            CREW.run(
+                [
+                    partial(scan.compiled.scan, scan.rooms.address, member)
+                    for scan in scans
+                    for member in range(members)
+                ]
+            )
+        if Y is not None and not is_native:
+            for scan in scans:
+                Y[scan.block, scan.d] = round_to(scan.Y, recurrence.dtype)
+    for scan in scans:
+        STORE.give(scan.key, scan.rooms)
 
 
 class Scan:
-    """One direction of a recurrence."""
+    """One direction of a recurrence: its kernel, its memory, its tensors as kernels take them."""
 
     def __init__(
         self,
         recurrence: Recurrence,
         d: int,
         dtype: np.dtype[Any],
-        Y: Array | None,
         last: tuple[Array, ...],
         members: int,
     ) -> None:
-        self.recurrence = recurrence
+        self.recurrence = r = recurrence
         self.d = d
         self.dtype = dtype
-        self.T, self.N, self.I = recurrence.X.shape
-        self.H = recurrence.W.shape[2]
         self.members = members
-        self.is_native = recurrence.dtype.numpy == dtype
-        self.Y = None if Y is None else Y[:, d]
-        self.empty = np.empty((0, 0), dtype)
-        self.last = [state[d] for state in last] + [self.empty]
-        codes = [CODES[row.function] for row in recurrence.activations[d]]
-        plain = (
-            codes == PLAIN[recurrence.cell.name]
-            and recurrence.P is None
-            and recurrence.clip == math.inf
-            and not recurrence.input_forget
-        )
-        cell = recurrence.cell.name + " after" * recurrence.linear_before_reset
-        self.shape, self.kernel, self.locate = compiled_for(cell, plain, dtype.name)
-        self.codes = [*codes, 0, 0][:3]
-        self._order()
-        steps = max(1, min(self.T, BLOCK_ROWS // max(1, self.N)))
-        self.steps = steps
-        self.block_steps = (
-            self.T if self.is_native else block_steps(self.T, self.N, max(self.I, self.H))
-        )
-        self.key = (
-            self.shape,
-            Size(self.N, self.I, self.H, steps * self.N, recurrence.lengths is not None),
-        )
-        self.rooms = STORE.take(*self.key)
-        if not plain:
+        self.T, self.N, self.I = r.X.shape
+        self.H = r.W.shape[2]
+        self.codes = tuple([CODES[row.function] for row in r.activations[d]])
+        simple = r.P is None and r.clip == math.inf and not r.input_forget
+        is_plain = simple and self.codes == PLAIN[r.cell.name]
+        cell = r.cell.name + " after" * r.linear_before_reset
+        self.compiled = compiled(cell, is_plain, dtype)
+        self.order, self.lengths, self.active = self._order()
+        self.steps = min(self.T, BLOCK_ROWS // (self.N or 1)) or 1
+        size = Size(self.N, self.I, self.H, self.steps * self.N, r.lengths is not None)
+        self.key = (self.compiled, size)
+        self.rooms = STORE.take(self.key) or Rooms(self.compiled.shape, size)
+        if not is_plain:
             self._set_numbers()
-        self.weights = [
-            *(self._given(recurrence.W), self._given(recurrence.R)),
-            *(self._given(recurrence.Wb), self._given(recurrence.Rb), self._given(recurrence.P)),
-            *(self._given(state) for state in recurrence.initial),
+        states = (*r.initial, None)[:2]
+        self.tensors = [
+            ABSENT[dtype] if values is None else np.ascontiguousarray(values[d], dtype)
+            for values in (r.W, r.R, r.Wb, r.Rb, r.P, *states)
         ]
-        if len(recurrence.initial) == 1:
-            self.weights.append(self.empty)
+        self.last = [state[d] for state in last]
+        if len(last) == 1:
+            self.last.append(ABSENT[dtype])
 
-    def _given(self, values: Array | None) -> Array:
-        return self.empty if values is None else np.ascontiguousarray(values[self.d], self.dtype)
-
-    def _order(self) -> None:
-        self.order = self.lengths = self.active = EMPTY
+    def _order(self) -> tuple[Array, Array, Array]:
+        """Return the order, lengths and live rows of a ragged batch."""
         lengths = self.recurrence.lengths
-        if lengths is not None:
-            batch = Batch.of(lengths, self.T, self.N)
-            self.order = np.arange(self.N) if batch.order is None else batch.order
-            self.lengths = lengths[self.order]
-            self.active = np.array(batch.active, np.int64)
+        if lengths is None:
+            return NO_ORDER, NO_ORDER, NO_ORDER
+        batch = Batch.of(lengths, self.T, self.N)
+        order = np.arange(self.N) if batch.order is None else batch.order
+        return order, lengths[order], np.array(batch.active, np.int64)
 
     def _set_numbers(self) -> None:
-        rows = self.recurrence.activations[self.d]
-        numbers = self.rooms.numbers
+        """Write alpha and beta of each activation and the bounds of clipping."""
+        r, numbers = self.recurrence, self.rooms.numbers
         numbers[:6] = 0
-        for k, row in enumerate(rows):
+        for k, row in enumerate(r.activations[self.d]):
             numbers[2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
-        clip = self.recurrence.clip
-        numbers[6:] = clip, clip if self.recurrence.clip_hidden else math.inf
+        numbers[6:] = r.clip, r.clip if r.clip_hidden else math.inf
 
-    def take(self, done: int) -> None:
-        """Point the plan at the next block."""
-        r, rooms = self.recurrence, self.rooms
+    def prepare(self, done: int, steps: int, Y: Array | None) -> None:
+        """Plan the next block, of some steps, after those that are done."""
+        r, rooms, dtype = self.recurrence, self.rooms, self.dtype
+        T = min(steps, self.T - done)
         reverse = r.directions[self.d] is Direction.REVERSE
-        T = min(self.block_steps, self.T - done)
         begin = self.T - done - T if reverse else done
         self.block = slice(begin, begin + T)
-        if T == self.T and self.is_native:
-            X, Y, active = r.X, self.Y, self.active
-            X = np.ascontiguousarray(X)
-        else:
-            X = np.ascontiguousarray(r.X[self.block], self.dtype)
-            Y = None if self.Y is None else np.zeros((T, self.N, self.H), self.dtype)
-            active = self.active[self.block]
+        self.X = np.ascontiguousarray(r.X[self.block], dtype)
         if Y is None:
-            Y = np.empty((0, 0, 0), self.dtype)
-        self.Y_block = Y
-        W, R, *rest = self.weights
-        self.locate(
-            rooms.plan, X, W, R, *rest, Y, self.last[0], self.last[1], self.order, self.lengths, active
-        )
-        self.X_block = X
+            Y = NO_Y[dtype]
+        elif Y.dtype != dtype:
+            Y = np.zeros((T, self.N, self.H), dtype)
+        self.Y = Y
+        self.live = self.active[self.block]
         rooms.meeting[0] = 0
-        TAIL.pack_into(
+        self.compiled.locate(
             rooms.plan,
-            8 * (ARRAYS + ROOMS),
-            *(T, self.N, self.I, self.H, self.steps, Y.strides[0], Y.strides[1]),
-            *(done, self.T, reverse, r.keep_initial, r.input_forget, *self.codes, self.members),
+            *(self.X, *self.tensors, Y, *self.last, self.order, self.lengths, self.live),
         )
-
-    def give(self, done: int) -> None:
-        if not self.is_native and self.Y is not None:
-            self.Y[self.block] = round_to(self.Y_block, self.recurrence.dtype)
+        NUMBERS.pack_into(
+            rooms.plan,  # type: ignore[arg-type]
+            NUMBERS_AT,
+            *(T, self.N, self.I, self.H, self.steps, Y.strides[0], Y.strides[1]),
+            *(done, self.T, reverse, r.keep_initial, r.input_forget),
+            *(*self.codes, 0, 0)[:3],
+            self.members,
+        )

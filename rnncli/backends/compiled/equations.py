@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba import types
 from numba.core.cgutils import unpack_tuple
-from numba.extending import intrinsic
 
 from rnncli.backends.compiled import elementary
+from rnncli.backends.compiled.compiling import instruction
 from rnncli.backends.compiled.lanes import (
     ADDRESS,
     Builder,
@@ -126,7 +126,7 @@ class Place:
     def finish(self, H: Lanes) -> None:
         """Store Ht where the next step and Y want it."""
         self.store("H_next", H)
-        store_first(H, self.unit.Y, self.unit.count)
+        store_first(H, self.unit.Y, self.unit.room)
 
     def parameters(self, **given: Any) -> Parameters:
         """Return what the cell's equations are written over."""
@@ -161,9 +161,10 @@ def activation(module: Any, shape: Shape) -> Any:
     """Return the function (code, x, alpha, beta) of a module."""
 
     def body(builder: Builder, code: IRValue, *vectors: IRValue) -> None:
-        arguments = [Lanes(builder, vector) for vector in vectors]
+        x, alpha, beta = (Lanes(builder, vector) for vector in vectors)
         for number in cases(builder, code, len(FUNCTIONS)):
-            builder.ret(FUNCTIONS[number](elementary, *arguments).value)
+            function: Any = FUNCTIONS[number]  # alpha and beta are vectors here
+            builder.ret(function(elementary, x, alpha, beta).value)
 
     kind = vector_type(shape.dtype, shape.lanes)
     return once(module, f"activation {shape.code}", kind, (ADDRESS, kind, kind, kind), body)
@@ -241,7 +242,7 @@ class Unit(NamedTuple):
         P: peephole weights of i.
         next_P: from i to o, and to f.
         Y: where Ht goes in the output.
-        count: for how many units Y has room.
+        room: for how many units Y has room.
         numbers: NUMBERS.
         f: code of the activation f.
         g: code of the activation g.
@@ -259,7 +260,7 @@ class Unit(NamedTuple):
     P: int
     next_P: int
     Y: int
-    count: int
+    room: int
     numbers: int
     f: int
     g: int
@@ -268,7 +269,7 @@ class Unit(NamedTuple):
     input_forget: int
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@instruction
 def advance(_: Any, code: Any, unit: Any) -> tuple[Any, Any]:
     """Advance a Unit through a phase, in a kernel of the shape with this (literal) code."""
     shape = Shape.of(code.literal_value)

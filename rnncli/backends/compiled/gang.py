@@ -6,9 +6,8 @@ import sys
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
-from rnncli.backends.compiled.compiling import compiled
+from rnncli.backends.compiled.compiling import compiled, instruction
 from rnncli.backends.compiled.lanes import ADDRESS, Builder, IRValue, pointer
 
 # Looks at the counter, some 20 ns each, before a waiting thread offers its processor to others.
@@ -18,7 +17,7 @@ GIVE_WAY = types.ExternalFunction(
 )
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def arrive(_: Any, counter: Any) -> tuple[Any, Any]:
     """Add 1 to the int64 at an address, atomically; return what it was."""
     del counter
@@ -30,7 +29,7 @@ def arrive(_: Any, counter: Any) -> tuple[Any, Any]:
     return types.intp(types.intp), emit
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@instruction
 def arrived(_: Any, counter: Any) -> tuple[Any, Any]:
     """Return the int64 at an address, as other threads have left it."""
     del counter

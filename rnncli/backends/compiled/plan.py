@@ -82,7 +82,7 @@ class Plan(NamedTuple):
     meeting: int
     T: int
     N: int
-    I: int
+    I: int  # noqa: E741 -- the specification's letter
     H: int
     steps: int
     Y_t: int

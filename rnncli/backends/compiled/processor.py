@@ -20,11 +20,11 @@ class Registers(NamedTuple):
 
     Attributes:
         bits: of one register.
-        count: of them.
+        number: of them.
     """
 
     bits: int
-    count: int
+    number: int
 
 
 @cache

@@ -1,10 +1,10 @@
-"""What a scan keeps between its steps: one piece of memory, used again by calls of the same shape."""
+"""What a scan keeps between its steps: one piece of memory, used again by calls like it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from rnncli.backends.compiled.plan import ARRAYS, Plan
 from rnncli.backends.compiled.shapes import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rnncli.backends.compiled.shapes import Shape
 
 # Bytes of a cache line and of the widest vector: nothing shares a line with its neighbour.
@@ -34,7 +32,7 @@ class Size(NamedTuple):
     """
 
     N: int
-    I: int
+    I: int  # noqa: E741 -- the specification's letter
     H: int
     rows: int
     ragged: bool
@@ -53,8 +51,10 @@ class Rooms:
 
     def __init__(self, shape: Shape, size: Size) -> None:
         counts = [-(-size.H // (phase.units * shape.lanes)) for phase in shape.phases]
-        panels, units = sum(counts), shape.lanes * max(
-            count * phase.units for count, phase in zip(counts, shape.phases, strict=True)
+        panels, units = (
+            sum(counts),
+            shape.lanes
+            * max(count * phase.units for count, phase in zip(counts, shape.phases, strict=True)),
         )
         weights = shape.width * shape.lanes
         numbers = (
@@ -78,32 +78,29 @@ class Rooms:
 class Store:
     """Rooms that no call is using; those used last are kept longest.
 
-    Nobody can tell: whoever borrows rooms writes before reading.
+    Nobody can tell: whoever takes rooms writes before reading.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.free: OrderedDict[tuple[Shape, Size], list[Rooms]] = OrderedDict()
-        self.bytes = 0
+        self.free: OrderedDict[Any, list[Rooms]] = OrderedDict()
+        self.nbytes = 0
 
-    def take(self, shape: Shape, size: Size) -> Rooms:
-        """Lend rooms to a call."""
-        return self._kept((shape, size)) or Rooms(shape, size)
-
-    def give(self, key: tuple[Shape, Size], rooms: Rooms) -> None:
-        """Take rooms back."""
-        with self.lock:
-            self.free.setdefault(key, []).append(rooms)
-            self.free.move_to_end(key)
-            self.bytes += rooms.nbytes
-            while self.bytes > KEPT:
-                _, dropped = self.free.popitem(last=False)
-                self.bytes -= sum(old.nbytes for old in dropped)
-
-    def _kept(self, key: tuple[Shape, Size]) -> Rooms | None:
+    def take(self, key: Any) -> Rooms | None:
+        """Return rooms that were given under a key, if there are any."""
         with self.lock:
             if not self.free.get(key):
                 return None
             rooms = self.free[key].pop()
-            self.bytes -= rooms.nbytes
+            self.nbytes -= rooms.nbytes
             return rooms
+
+    def give(self, key: Any, rooms: Rooms) -> None:
+        """Keep rooms for the next who asks for that key."""
+        with self.lock:
+            self.free.setdefault(key, []).append(rooms)
+            self.free.move_to_end(key)
+            self.nbytes += rooms.nbytes
+            while self.nbytes > KEPT:
+                _, dropped = self.free.popitem(last=False)
+                self.nbytes -= sum(old.nbytes for old in dropped)

@@ -47,6 +47,26 @@ PHASES = {
 }
 
 
+class Layout(NamedTuple):
+    """What of a shape the kernels calculate with.
+
+    Attributes:
+        lanes: numbers in a vector.
+        number: bytes of a number.
+        vector: bytes of a vector.
+        row: bytes of a row's sums.
+        term: bytes of a panel's weights for one term.
+        tallest: rows of a tile.
+    """
+
+    lanes: int
+    number: int
+    vector: int
+    row: int
+    term: int
+    tallest: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """All that is known when a kernel is compiled.
@@ -105,3 +125,10 @@ class Shape:
         Besides the sums, a step holds a vector of each column and a number of one row.
         """
         return max(1, (self.registers - self.width - 1) // self.width)
+
+    @property
+    def layout(self) -> Layout:
+        """What the kernels calculate with."""
+        vector = self.lanes * self.size
+        sizes = (self.lanes, self.size, vector, COLUMNS * vector, self.width * vector)
+        return Layout(*sizes, self.tallest)

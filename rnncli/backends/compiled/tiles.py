@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core.cgutils import unpack_tuple
-from numba.extending import intrinsic
 
+from rnncli.backends.compiled.compiling import instruction
 from rnncli.backends.compiled.lanes import (
     ADDRESS,
     Builder,
@@ -65,7 +65,7 @@ class Product(NamedTuple):
     out_stride: int
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@instruction
 def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
     """Compute a Product, in a kernel of the shape with this (literal) code."""
     shape = Shape.of(code.literal_value)
@@ -203,7 +203,7 @@ class Square(NamedTuple):
     target_stride: int
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+@instruction
 def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
     """Write the transpose of a Square, in a kernel of the shape with this (literal) code."""
     shape = Shape.of(code.literal_value)

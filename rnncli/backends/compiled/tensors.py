@@ -1,0 +1,136 @@
+"""What goes into a kernel's memory and comes out of it: weights, biases, states, inputs.
+
+Addresses are in bytes; `code` is a literal, that of the kernel's shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rnncli.backends.compiled.compiling import compiled, inlined, pointer
+from rnncli.backends.compiled.shapes import COLUMNS, NONE
+from rnncli.backends.compiled.tiles import Square, transpose
+
+if TYPE_CHECKING:
+    from rnncli.backends.compiled.shapes import Layout, Phase
+
+
+@inlined
+def pack_panel(code: str, layout: Layout, phase: Phase, plan: Any, unit: int, panel: int) -> None:
+    """Pack weights and biases of the units of a panel, the first of which is given."""
+    W_column = plan.packed_W + panel * plan.I * layout.term
+    R_column = plan.packed_R + panel * plan.H * layout.term
+    for column in range(COLUMNS):
+        group, first = column // phase.units, unit + column % phase.units * layout.lanes
+        W_gate, R_gate = phase.W[group], phase.R[group]
+        pack_bias(code, layout.lanes, plan, W_gate, R_gate, first, (panel * COLUMNS + column))
+        if W_gate != NONE:
+            weights = plan.W + W_gate * plan.H * plan.I * layout.number
+            pack_column(code, layout, plan.H, plan.I, weights, first, W_column)
+            W_column += layout.vector
+        if R_gate != NONE:
+            weights = plan.R + R_gate * plan.H * plan.H * layout.number
+            pack_column(code, layout, plan.H, plan.H, weights, first, R_column)
+            R_column += layout.vector
+
+
+@compiled
+def pack_column(
+    code: str, layout: Layout, H: int, K: int, weights: int, unit: int, target: int
+) -> None:
+    """Pack a gate's weights [H, K] of a vector of units into a column of a panel; zero past H."""
+    lanes, number, term = layout.lanes, layout.number, layout.term
+    squares = K // lanes if unit + lanes <= H else 0
+    for k in range(squares):
+        source = weights + (unit * K + k * lanes) * number
+        transpose(code, Square(source, K * number, target + k * lanes * term, term))
+    given = pointer(code, weights)
+    for k in range(squares * lanes, K):
+        packed = pointer(code, target + k * term)
+        for lane in range(lanes):
+            packed[lane] = given[(unit + lane) * K + k] if unit + lane < H else 0
+
+
+@inlined
+def pack_bias(
+    code: str, lanes: int, plan: Any, W_gate: int, R_gate: int, unit: int, column: int
+) -> None:
+    """Sum both biases of a vector of units, where there are any; zero past H."""
+    Wb, Rb, bias = pointer(code, plan.Wb), pointer(code, plan.Rb), pointer(code, plan.bias)
+    for lane in range(lanes):
+        bias[column * lanes + lane] = 0
+    for lane in range(min(lanes, plan.H - unit)):
+        if W_gate != NONE and plan.Wb:
+            bias[column * lanes + lane] += Wb[W_gate * plan.H + unit + lane]
+        if R_gate != NONE and plan.Rb:
+            bias[column * lanes + lane] += Rb[R_gate * plan.H + unit + lane]
+
+
+@compiled
+def sequence_at(plan: Any, row: int) -> int:
+    """Return which sequence a row is, in processing order."""
+    return pointer("int64", plan.order)[row] if plan.order else row
+
+
+@compiled
+def live_rows(plan: Any, t: int) -> int:
+    """Return how many sequences are live at a step."""
+    return pointer("int64", plan.active)[t] if plan.active else plan.N  # type: ignore[no-any-return]
+
+
+@inlined
+def start(code: str, number: int, plan: Any) -> None:
+    """Set the states, in processing order, and the peephole weights."""
+    state = plan.N * plan.units * number
+    spread(code, plan, plan.h0, plan.states)
+    spread(code, plan, plan.h0, plan.states + state)
+    spread(code, plan, plan.c0, plan.states + 2 * state)
+    given, packed = pointer(code, plan.P), pointer(code, plan.packed_P)
+    for k in range(3):
+        for unit in range(plan.units):
+            inside = plan.P != 0 and unit < plan.H
+            packed[k * plan.units + unit] = given[k * plan.H + unit] if inside else 0
+
+
+@compiled
+def spread(code: str, plan: Any, values: int, target: int) -> None:
+    """Copy an initial state [N, H] to [N, units]; zero where absent and past H."""
+    given, state = pointer(code, values), pointer(code, target)
+    for row in range(plan.N):
+        source = sequence_at(plan, row) * plan.H
+        for unit in range(plan.units):
+            inside = values != 0 and unit < plan.H
+            state[row * plan.units + unit] = given[source + unit] if inside else 0
+
+
+@inlined
+def gather(code: str, plan: Any, begin: int, count: int) -> None:
+    """Copy the live inputs of some steps one after the other."""
+    given, target = pointer(code, plan.X), pointer(code, plan.gathered)
+    written = 0
+    for t in range(begin, begin + count):
+        for row in range(live_rows(plan, t)):
+            source = (t * plan.N + sequence_at(plan, row)) * plan.I
+            for i in range(plan.I):
+                target[written + i] = given[source + i]
+            written += plan.I
+
+
+@inlined
+def finish(code: str, plan: Any) -> None:
+    """Hand out the last states, in the caller's order.
+
+    The two states of H take turns at every step that is walked: a row's last one is where its last
+    step has left it, which in reverse is the last step of all.
+    """
+    states, Y_h, Y_c = pointer(code, plan.states), pointer(code, plan.Y_h), pointer(code, plan.Y_c)
+    state = plan.N * plan.units
+    for row in range(plan.N):
+        length = pointer("int64", plan.lengths)[row] if plan.lengths else plan.total
+        kept = length > 0 or plan.keep_initial
+        turns = plan.total if plan.reverse and length else length
+        target, source = sequence_at(plan, row) * plan.H, row * plan.units
+        for unit in range(plan.H):
+            Y_h[target + unit] = states[turns % 2 * state + source + unit] if kept else 0
+            if plan.Y_c:
+                Y_c[target + unit] = states[2 * state + source + unit] if kept else 0

@@ -1,0 +1,68 @@
+"""Tasks that wait for each other get threads of their own."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from rnncli.backends.compiled.crew import Crew
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_tasks_run_at_the_same_time(count):
+    """Each waits for all others; the first is the caller's."""
+    crew, meeting, where = Crew(), threading.Barrier(count, timeout=10), []
+
+    def task():
+        meeting.wait()
+        where.append(threading.get_ident())
+
+    crew.run([task] * count)
+
+    assert len(set(where)) == count
+    assert threading.get_ident() in where
+
+
+def test_a_crew_grows_and_is_used_again():
+    """Two, then four, then two."""
+    crew = Crew()
+    for count in (2, 4, 2):
+        meeting = threading.Barrier(count, timeout=10)
+        crew.run([meeting.wait] * count)
+
+
+def test_one_caller_at_a_time():
+    """Who comes second computes alone instead."""
+    crew = Crew()
+
+    assert crew.reserve()
+    assert not crew.reserve()
+    crew.release()
+    assert crew.reserve()
+
+
+def test_a_failure_is_raised():
+    """Whoever's it is."""
+
+    def fails():
+        raise ValueError("lost")
+
+    with pytest.raises(ValueError, match="lost"):
+        Crew().run([lambda: None, fails])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
+@pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
+def test_a_forked_child_starts_its_own_threads():
+    """The parent's are not there, and its reservation means nothing."""
+    crew = Crew()
+    crew.run([lambda: None] * 2)
+    crew.reserve()
+    child = os.fork()
+    if child == 0:
+        crew.run([lambda: None] * 2)
+        os._exit(0 if crew.reserve() else 1)
+
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,323 @@
+"""The compiled backend agrees with the others wherever they can be asked, whatever the width."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from threading import Thread
+
+import numpy as np
+import pytest
+import scalar_specification
+from examples import examples
+from exact_rounding import FORMATS
+from hypothesis import given
+from nodes import Limits, nodes
+from recurrences import recurrence_of
+from test_properties import ABSOLUTE, RELATIVE, ours, within
+from valid_nodes import valid_node
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.backends.compiled import driver
+from rnncli.backends.compiled.crew import CREW
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.operators import OPERATORS, evaluate
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import CELLS
+
+NUMBA, NUMPY = backend_named("numba"), NumPyBackend()
+KINDS = ("RNN", "GRU", "LSTM")
+# Sizes about the widths of vectors and panels, the runs of sums and the blocks of time.
+SIZES = [
+    {"T": 3, "N": 1, "I": 1, "H": 1},
+    {"T": 5, "N": 7, "I": 3, "H": 17},
+    {"T": 2, "N": 20, "I": 16, "H": 64},
+    {"T": 70, "N": 2, "I": 5, "H": 33, "scale": 0.1},
+    {"T": 2, "N": 3, "I": 130, "H": 257, "scale": 0.05},
+    {"T": 2, "N": 110, "I": 2, "H": 3},
+]
+VARIANTS = [
+    ("RNN", {}),
+    ("RNN", {"activations": ("Relu",), "clip": 0.75}),
+    ("GRU", {}),
+    ("GRU", {"linear_before_reset": 1}),
+    ("GRU", {"linear_before_reset": 1, "activations": ("HardSigmoid", "Softsign")}),
+    ("LSTM", {}),
+    ("LSTM", {"peepholes": True, "clip": 0.75}),
+    ("LSTM", {"peepholes": True, "input_forget": 1}),
+]
+
+
+def differences(recurrence, compute=Compute.FLOAT64):
+    """Largest distance of each output from NumPy's in float64, relative to the largest value."""
+    found, wanted = NUMBA.run(recurrence, compute), NUMPY.run(recurrence, Compute.FLOAT64)
+    pairs = zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True)
+    for ours_, theirs in pairs:
+        assert ours_.dtype == theirs.dtype
+        assert ours_.shape == theirs.shape
+        theirs = theirs.astype(np.float64)  # noqa: PLW2901
+        distance = np.abs(ours_.astype(np.float64) - theirs)
+        yield distance.max(initial=0) / max(1, np.abs(theirs).max(initial=0))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM", "RNNSequence"])
+def test_any_node_agrees_with_the_scalar_specification(kind):
+    """In float64, over every attribute, input, reading and empty size."""
+    rows = tuple(name for name, row in OPERATORS.items() if row.type == kind)
+
+    @examples(400)
+    @given(nodes(operators=rows, dtypes=("float64",)))
+    def agrees(node):
+        found = ours(node, backend="numba")
+        wanted = scalar_specification.evaluate(
+            node.operator, node.inputs, node.attributes, node.readings
+        )
+        for name, values in found.items():
+            assert values.shape == wanted[name].shape
+            assert within(values, wanted[name], RELATIVE, ABSOLUTE).all()
+
+    agrees()
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_float64_arithmetic_rounds_to_the_certified_outputs(kind, dtype):
+    """Of 16 and 32 bits all elements, bar one in a thousand next to a tie."""
+    rows = tuple(n for n, row in OPERATORS.items() if row.type == kind and dtype in row.dtypes)
+    counted = Counter()
+
+    @examples(40)
+    @given(nodes(operators=rows, dtypes=(dtype,), limits=Limits(all_outputs=True)))
+    def agrees(node):
+        found, proved = ours(node, backend="numba"), ours(node, backend="certified")
+        for name, values in found.items():
+            wide, exact = values.astype(np.float64), proved[name].astype(np.float64)
+            counted["all"] += values.size
+            counted["different"] += int((wide != exact).sum())
+            assert within(wide, exact, 2.0 ** (1 - FORMATS[dtype][0]) + RELATIVE, ABSOLUTE).all()
+
+    agrees()
+    assert counted["all"] > 250
+    assert dtype == "float64" or counted["different"] <= counted["all"] / 1000
+
+
+@pytest.mark.parametrize(("kind", "variant"), VARIANTS)
+@pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: "T{T}N{N}I{I}H{H}".format(**sizes))
+@pytest.mark.parametrize("D", [1, 2])
+def test_every_size_of_tile_panel_and_block(kind, variant, sizes, D):
+    """Both precisions agree with NumPy, ragged or not."""
+    T, N = sizes["T"], sizes["N"]
+    lengths = [(7 * n + 3) % (T + 1) for n in range(N)]
+    for given_lengths in (None, lengths):
+        recurrence = recurrence_of(kind, D=D, lengths=given_lengths, **sizes, **variant)
+        assert max(differences(recurrence)) < 1e-6
+        assert max(differences(recurrence, Compute.NATIVE)) < 2e-5
+        double = recurrence_of(
+            kind, D=D, lengths=given_lengths, dtype="float64", **sizes, **variant
+        )
+        assert max(differences(double)) < 1e-12
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_activation_in_every_place(kind, name):
+    """With parameters other than the defaults."""
+    count = len(CELLS[kind].activations)
+    recurrence = recurrence_of(kind, activations=[name] * count, T=3)
+    rows = [[row.with_values(0.75, -0.25) for row in recurrence.activations[0]]]
+
+    for given_rows in (recurrence.activations, rows):
+        assert max(differences(replace(recurrence, activations=given_rows))) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_native_rounds_each_output_once(kind, dtype, monkeypatch):
+    """Arithmetic in float32, in blocks or at once; nothing between is rounded to 16 bits."""
+    recurrence = recurrence_of(kind, dtype=dtype, T=9, D=2, lengths=[9, 0, 4])
+    whole = NUMBA.run(recurrence, Compute.NATIVE)
+    monkeypatch.setattr(driver, "block_steps", lambda *_: 2)
+    blocks = NUMBA.run(recurrence, Compute.NATIVE)
+
+    unit = 2.0 ** -FORMATS[dtype][0]
+    assert max(differences(recurrence, Compute.NATIVE)) <= 2 * unit + 1e-6
+    assert whole.Y.tobytes() == blocks.Y.tobytes()
+    assert [s.tobytes() for s in whole.last] == [s.tobytes() for s in blocks.last]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("poison", [np.nan, -np.inf])
+def test_padding_is_never_read(operator, direction, poison):
+    """Whatever stands past a sequence's length changes no bit of any output."""
+    attributes, inputs = valid_node(operator, direction=direction)
+    batch_first = OPERATORS[operator].dialect == "OpenVINO"
+    poisoned = inputs["X"].copy()
+    (poisoned.swapaxes(0, 1) if batch_first else poisoned)[2:, 2] = poison
+
+    clean = evaluate(operator, inputs, attributes=attributes, backend="numba")
+    spoilt = evaluate(operator, {**inputs, "X": poisoned}, attributes=attributes, backend="numba")
+
+    assert all(clean[name].tobytes() == spoilt[name].tobytes() for name in clean)
+
+
+@pytest.mark.parametrize(("kind", "variant"), VARIANTS)
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("compute", Compute)
+def test_nan_and_infinity_are_where_numpy_has_them(kind, variant, poison, compute):
+    """In an input, a weight or a state: the same elements are NaN, the same infinite."""
+    recurrence = recurrence_of(kind, T=3, N=4, H=18, **variant)
+    for name in ("X", "W", "R", "initial"):
+        tensor = getattr(recurrence, name)
+        spoilt = (tensor[-1] if name == "initial" else tensor).copy()
+        spoilt.reshape(-1)[1] = poison
+        changed = (*recurrence.initial[:-1], spoilt) if name == "initial" else spoilt
+        given_ = replace(recurrence, **{name: changed})
+        found, wanted = NUMBA.run(given_, compute), NUMPY.run(given_, compute)
+        for values, expected in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
+            np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_are_left_alone(kind):
+    """Read-only, strided and broadcast inputs work; no output shares memory with one."""
+    recurrence = recurrence_of(kind, N=3, D=2)
+    wide = np.zeros((*recurrence.X.shape, 2), np.float32)
+    wide[..., 0] = recurrence.X
+    wide.flags.writeable = False
+    odd = replace(
+        recurrence,
+        X=wide[..., 0],
+        R=np.asfortranarray(recurrence.R),
+        initial=tuple(np.broadcast_to(s[:, :1], s.shape) for s in recurrence.initial),
+    )
+    straight = replace(
+        odd, X=recurrence.X, R=recurrence.R, initial=tuple(s.copy() for s in odd.initial)
+    )
+
+    found, wanted = NUMBA.run(odd, Compute.NATIVE), NUMBA.run(straight, Compute.NATIVE)
+
+    assert found.Y.tobytes() == wanted.Y.tobytes()
+    assert not any(np.shares_memory(found.Y, s) for s in (*odd.initial, *found.last))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_bounded(kind):
+    """At most inputs, outputs, projected gates and some weights, however long the sequence."""
+    recurrence = recurrence_of(kind, T=3000, N=4, I=64, H=32, scale=0.1)
+    NUMBA.run(recurrence_of(kind, N=4, I=64, H=32), Compute.FLOAT64)
+
+    for compute, size in ((Compute.FLOAT64, 8), (Compute.NATIVE, 4)):
+        tracemalloc.start()
+        result = NUMBA.run(recurrence, compute)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        weights = (recurrence.W.size + recurrence.R.size) * size
+        projected = 3000 * 4 * 32 * len(recurrence.cell.gates) * size
+        assert peak < recurrence.X.nbytes + result.Y.nbytes + projected + 3 * weights
+
+
+@pytest.mark.parametrize("D", [1, 2])
+@pytest.mark.parametrize(("kind", "variant"), VARIANTS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_threads_change_no_bit(kind, variant, D, count, monkeypatch):
+    """Each unit's arithmetic is its own, whoever does it."""
+    recurrence = recurrence_of(kind, T=40, N=3, I=9, H=140, D=D, lengths=[12, 40, 33], **variant)
+    alone = NUMBA.run(recurrence, Compute.NATIVE)
+    monkeypatch.setenv("RNNCLI_THREADS", str(count))
+    monkeypatch.setattr(driver, "WORTHWHILE", 0)
+
+    together = NUMBA.run(recurrence, Compute.NATIVE)
+
+    assert together.Y.tobytes() == alone.Y.tobytes()
+    assert [s.tobytes() for s in together.last] == [s.tobytes() for s in alone.last]
+    assert CREW.reserve()
+    CREW.release()
+
+
+def test_callers_in_threads_get_results_of_their_own(monkeypatch):
+    """Buffers and crew are shared by turns; nobody sees another's numbers."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+    monkeypatch.setattr(driver, "WORTHWHILE", 0)
+    tasks = [recurrence_of("LSTM", T=30, N=2, H=70, seed=seed) for seed in range(4)]
+    wanted = [NUMBA.run(task, Compute.NATIVE).Y.tobytes() for task in tasks]
+    failures = Counter()
+
+    def caller(k):
+        for _ in range(30):
+            failures[k] += NUMBA.run(tasks[k], Compute.NATIVE).Y.tobytes() != wanted[k]
+
+    threads = [Thread(target=caller, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures.total() == 0
+
+
+def test_what_exists_as_python_alone_is_refused():
+    """Another's activation function, another's equations."""
+    recurrence = recurrence_of("RNN")
+    foreign = replace(
+        ACTIVATIONS["Tanh"], name="Mine", function=lambda math, x, _, __: math.tanh(x)
+    )
+    step = replace(recurrence.cell, step=lambda p, x, states: recurrence.cell.step(p, x, states))
+
+    assert NUMBA.supports(recurrence, Compute.NATIVE) is None
+    assert "activation Mine" in NUMBA.supports(
+        replace(recurrence, activations=((foreign,),)), Compute.NATIVE
+    )
+    assert "a kernel for the RNN of the specification" in NUMBA.supports(
+        replace(recurrence, cell=step), Compute.NATIVE
+    )
+
+
+SCRIPT = """
+import sys
+from test_numba_backend import VARIANTS, differences, recurrence_of
+from rnncli.backends.backend import Compute
+from rnncli.backends.compiled.processor import registers
+
+assert registers().bits == int(sys.argv[1])
+for kind, variant in VARIANTS:
+    for N, H in ((1, 5), (7, 37)):
+        recurrence = recurrence_of(kind, T=5, N=N, I=9, H=H, D=2, scale=0.3, **variant)
+        assert max(differences(recurrence, Compute.NATIVE)) < 1e-5, (kind, variant, N, H)
+"""
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+def test_every_width_of_vectors(bits, tmp_path):
+    """In a process of its own, as wide as the variable says."""
+    tests = os.path.dirname(__file__)
+    path = os.pathsep.join([tests, f"{tests}/..", f"{tests}/../operators"])
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(bits)],
+        env={**os.environ, "RNNCLI_VECTOR_BITS": str(bits), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_numba_is_imported_only_when_asked_for(tmp_path):
+    """Neither `rnncli run` nor the list of operators pays for it."""
+    code = (
+        "import sys; from rnncli.cli import main; import contextlib\n"
+        "with contextlib.suppress(SystemExit): main(['run', 'lstm_14'])\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stderr
