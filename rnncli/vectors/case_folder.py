@@ -45,7 +45,7 @@ def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
     sums = {path: sha256(content) for path, content in files.items()}
-    return Record({**vector.record, "files": sums}), files
+    return Record(vector.record, files=sums), files
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:
