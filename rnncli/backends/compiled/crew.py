@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import ThreadPoolExecutor
 
 
 class Crew:
@@ -38,6 +38,8 @@ class Crew:
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
         """Run tasks at the same time, the first in the caller's thread. The crew is reserved."""
+        from concurrent.futures import ThreadPoolExecutor, wait  # most runs need no threads
+
         first, *others = tasks
         if len(others) > self.hands:
             self.pool = ThreadPoolExecutor(len(others), "rnncli")
