@@ -31,9 +31,11 @@ class NumPyBackend:
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Scan each direction; NaN and infinity propagate as IEEE says."""
         dtype = working_dtype(recurrence, compute)
+        found = evaluate_in_place(recurrence, dtype)
+        if found is not None:
+            return found
         with np.errstate(all="ignore"):
-            result = evaluate_in_place(recurrence, dtype)
-            return scan_all(recurrence, NumPyEngine(dtype)) if result is None else result
+            return scan_all(recurrence, NumPyEngine(dtype))
 
 
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SMALL_PRODUCT = 1_000_000
 # Projected inputs: numbers of a block, and sequences times steps of a block at least, where one
 # product makes it; numbers of one, and steps at least, where each step has its own.
-BLOCK_NUMBERS, BLOCK_COLUMNS = 1 << 18, 256
+BLOCK_NUMBERS, BLOCK_COLUMNS = 1 << 18, 512
 CACHED_NUMBERS, LEAST_STEPS = 1 << 16, 16
 # Bytes in a row of a slice: four vectors of AVX-512.
 SLICE_BYTES = 256
@@ -200,6 +200,10 @@ class Columns:
 
 class FewColumns(Columns):
     """Columns of few sequences or units: inputs are projected to [S*N, G*H]."""
+
+    def steps(self, width: int) -> int:
+        """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
+        return max(1, BLOCK_NUMBERS // (self.N * width))
 
     def recurrent(self, name: str, weights: Array) -> Array:
         """Return them as [G*H, H]."""

@@ -7,12 +7,14 @@ projection of inputs should hold.
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rnncli.backends.in_place.cells import Kernel, kernel_of
+from rnncli.backends.in_place.sharing import at_once, share_of, shares
 from rnncli.backends.in_place.stage import Settings, Stage, stage_for
 from rnncli.backends.scan import Batch
 from rnncli.numerics import round_to
@@ -44,13 +46,17 @@ def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result | 
     room = np.empty if recurrence.lengths is None else np.zeros
     Y = room((T, D, N, H), recurrence.dtype.numpy) if recurrence.wants_Y else None
     last = tuple(np.empty((D, N, H), recurrence.dtype.numpy) for _ in recurrence.initial)
-    for d in range(D):
-        walk = Walk(recurrence, d, dtype, kernel)
-        walk.run(None if Y is None else Y[:, d])
-        if not walk.is_finite():
-            return None
-        walk.finish([state[d] for state in last])
-    return Result(Y, last)
+    finite: list[bool] = []
+
+    def walk(d: int, rows: slice) -> None:
+        with np.errstate(all="ignore"):
+            one = Walk(share_of(recurrence, rows), d, dtype, kernel)
+            one.run(None if Y is None else Y[:, d, rows])
+            one.finish([state[d, rows] for state in last])
+            finite.append(one.is_finite())
+
+    at_once([partial(walk, d, rows) for d in range(D) for rows in shares(recurrence)])
+    return Result(Y, last) if all(finite) else None
 
 
 class Piece(NamedTuple):

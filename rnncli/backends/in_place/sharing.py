@@ -1,0 +1,91 @@
+"""Sharing one evaluation among threads: directions, or every other sequence of a batch."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rnncli.backends.compiled.crew import CREW
+from rnncli.backends.threads import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.recurrence.recurrence import Recurrence
+
+# Multiplications of matrix products from which on it pays: about a millisecond of them.
+LEAST_WORK = 1 << 27
+# OpenBLAS as NumPy's wheels have it, and as systems do.
+PREFIXES_AND_SUFFIXES = (("scipy_", "64_"), ("", "64_"), ("", ""))
+
+
+def shares(recurrence: Recurrence) -> list[slice]:
+    """Return the sequences that each thread takes of a direction; one share for each is enough.
+
+    Lengths differ at random, so every other sequence goes to another thread.
+    """
+    T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
+    D, G, H, _ = recurrence.W.shape
+    work = D * T * N * G * H * (I + H)
+    count = max(1, min(N, threads() // D)) if work >= LEAST_WORK else 1
+    return [slice(k, None, count) for k in range(count)]
+
+
+def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
+    """Return a recurrence of some of the sequences."""
+    if rows == slice(0, None, 1):
+        return recurrence
+    return replace(
+        recurrence,
+        X=recurrence.X[:, rows],
+        initial=tuple(state if state is None else state[:, rows] for state in recurrence.initial),
+        lengths=None if recurrence.lengths is None else recurrence.lengths[rows],
+    )
+
+
+def at_once(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run tasks in as many threads as are allowed, or one after the other."""
+    if 1 < len(tasks) <= threads() and CREW.reserve():
+        try:
+            with one_blas_thread():
+                CREW.run(tasks)
+        finally:
+            CREW.release()
+        return
+    for task in tasks:
+        task()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep the BLAS from starting threads of its own; another one than OpenBLAS is left alone."""
+    functions = _openblas()
+    if functions is None:
+        yield
+        return
+    get, set_ = functions
+    before = get()
+    set_(1)
+    try:
+        yield
+    finally:
+        set_(before)
+
+
+@cache
+def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return what gets and sets the number of threads of NumPy's own OpenBLAS.
+
+    Symbols are looked up through NumPy's extension, so in the library that it was linked with.
+    """
+    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    for prefix, suffix in PREFIXES_AND_SUFFIXES:
+        names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+        found = [getattr(library, name, None) for name in names]
+        if all(found):
+            return found[0], found[1]  # type: ignore[return-value]
+    return None

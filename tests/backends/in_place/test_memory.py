@@ -1,0 +1,73 @@
+"""Kept memory: the same again for the same purpose, within bounds, a thread's own."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from rnncli.backends.in_place import memory
+from rnncli.backends.in_place.memory import kept, room
+
+
+@pytest.fixture(autouse=True)
+def _empty():
+    """Nothing kept from before, and nothing afterwards."""
+    vars(memory._KEPT).clear()
+    yield
+    vars(memory._KEPT).clear()
+
+
+def test_the_same_name_has_the_same_memory():
+    """In any shape and dtype that fit; another name has its own."""
+    one = room("W", (4, 5), np.dtype(np.float32))
+    again = room("W", (5, 4), np.dtype(np.float32))
+    other = room("R", (4, 5), np.dtype(np.float32))
+
+    assert one.shape == (4, 5)
+    assert np.shares_memory(one, again)
+    assert not np.shares_memory(one, other)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (1,), (7, 11, 13)])
+def test_room_has_the_shape_asked_for(shape):
+    """Empty ones included."""
+    found = room("W", shape, np.dtype(np.float64))
+
+    assert found.shape == shape
+    assert found.dtype == np.float64
+    assert found.flags.c_contiguous
+
+
+def test_large_things_are_not_kept(monkeypatch):
+    """Each is made anew."""
+    monkeypatch.setattr(memory, "MOST_OF_ONE", 100)
+
+    assert kept("a", lambda: np.empty(101, np.uint8)) is not kept(
+        "a", lambda: np.empty(101, np.uint8)
+    )
+    assert kept("b", lambda: np.empty(100, np.uint8)) is kept("b", lambda: np.empty(9, np.uint8))
+
+
+@pytest.mark.parametrize(("bound", "most"), [("MOST_OF_ALL", 1000), ("MOST_THINGS", 10)])
+def test_all_together_are_bounded(monkeypatch, bound, most):
+    """However many there are."""
+    monkeypatch.setattr(memory, bound, most)
+    for k in range(50):
+        kept(k, lambda: np.empty(100, np.uint8))
+
+    things = vars(memory._KEPT)["things"]
+    assert 0 < len(things) <= 10
+    assert sum(thing.nbytes for thing in things.values()) <= 1000
+    assert 49 in things
+
+
+def test_threads_do_not_share():
+    """Two threads may evaluate at once."""
+    mine, theirs = room("W", (4,), np.dtype(np.float32)), []
+    other = Thread(target=lambda: theirs.append(room("W", (4,), np.dtype(np.float32))))
+    other.start()
+    other.join()
+
+    assert not np.shares_memory(mine, theirs[0])

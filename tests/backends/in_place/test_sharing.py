@@ -1,0 +1,108 @@
+"""Threads share directions and sequences, and change no number that matters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends.in_place import sharing
+from rnncli.backends.in_place.sharing import _openblas, at_once, one_blas_thread, share_of, shares
+from rnncli.backends.in_place.walk import evaluate_in_place
+
+F64 = np.dtype(np.float64)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Let any work be shared."""
+    monkeypatch.setattr(sharing, "LEAST_WORK", 0)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("count", ["2", "3", "9"])
+@pytest.mark.parametrize("given", [{}, {"D": 2}, {"lengths": [2, 5, 0, 1, 5]}], ids=str)
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_threads_agree_with_one(cell, given, count, eager):
+    """Every sequence and direction is somebody's."""
+    recurrence = recurrence_of(cell, dtype="float64", T=5, N=5, H=8, scale=0.3, **given)
+    alone = evaluate_in_place(recurrence, F64)
+    eager.setenv("RNNCLI_THREADS", count)
+
+    together = evaluate_in_place(recurrence, F64)
+
+    for one, other in zip((alone.Y, *alone.last), (together.Y, *together.last), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
+
+
+def test_a_share_that_is_not_finite_is_seen(eager):
+    """The textbook's way is then taken for all."""
+    eager.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("LSTM", dtype="float64", N=4)
+    recurrence.initial[0][0, 3] = np.nan
+
+    assert evaluate_in_place(recurrence, F64) is None
+
+
+def test_small_work_is_not_shared(monkeypatch):
+    """Threads cost more than they give."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("GRU")
+
+    assert shares(recurrence) == [slice(0, None, 1)]
+    assert share_of(recurrence, slice(0, None, 1)) is recurrence
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [({"N": 5}, 3), ({"N": 2}, 2), ({"N": 5, "D": 2}, 1), ({"N": 1}, 1)]
+)
+def test_shares_are_no_more_than_threads_or_sequences(given, wanted, eager):
+    """A direction each comes first."""
+    eager.setenv("RNNCLI_THREADS", "3")
+
+    found = shares(recurrence_of("GRU", **given))
+
+    assert len(found) == wanted
+    taken = sorted(n for rows in found for n in range(given["N"])[rows])
+    assert taken == list(range(given["N"]))
+
+
+def test_an_empty_batch_is_one_share(eager):
+    """Of nothing."""
+    eager.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("RNN", N=3)
+    nobody = replace(recurrence, X=recurrence.X[:, :0], initial=(None,))
+
+    assert len(shares(nobody)) == 1
+    assert evaluate_in_place(nobody, F64).Y.shape == (4, 1, 0, 5)
+
+
+def test_failures_in_threads_are_not_lost(monkeypatch):
+    """What a task raises comes out, and the crew is free again."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+
+    def fail():
+        raise ValueError("broken")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broken"):
+            at_once([lambda: None, fail])
+
+
+def test_blas_has_its_threads_back():
+    """One inside, as many as before outside, after a failure as well."""
+    if _openblas() is None:
+        pytest.skip("NumPy's BLAS is not OpenBLAS")
+    get, _ = _openblas()
+    before = get()
+
+    def fail():
+        with one_blas_thread():
+            assert get() == 1
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        fail()
+    assert get() == before

@@ -1,0 +1,188 @@
+"""Steps in place give what the equations over fresh arrays give, in every layout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends import scan
+from rnncli.backends.backend import Compute
+from rnncli.backends.in_place import layouts
+from rnncli.backends.in_place.walk import evaluate_in_place, pieces
+from rnncli.backends.numpy_backend import NumPyBackend, NumPyEngine
+from rnncli.recurrence.activations import ACTIVATIONS
+
+CELLS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+DTYPES = {np.float32: 2e-5, np.float64: 1e-13}
+# One sequence, few numbers, slices of one and of several widths, odd units, many sequences.
+SIZES = (
+    {"N": 1, "H": 7},
+    {"N": 2, "H": 4},
+    {"N": 4, "H": 64, "I": 3},
+    {"N": 3, "H": 128},
+    {"N": 3, "H": 97},
+    {"N": 30, "H": 12, "I": 5},
+    {"N": 26, "H": 5, "I": 1},
+)
+FLAGS = {
+    "RNN": ({},),
+    "GRU": ({"linear_before_reset": 0}, {"linear_before_reset": 1}),
+    "LSTM": ({}, {"peepholes": True}, {"input_forget": 1}, {"input_forget": 1, "peepholes": True}),
+}
+EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]
+
+
+def by_the_book(recurrence, dtype):
+    """The scan over the cells' own equations."""
+    with np.errstate(all="ignore"):
+        return scan.scan_all(recurrence, NumPyEngine(np.dtype(dtype)))
+
+
+def assert_agrees(recurrence, dtype=np.float64, tolerance=None):
+    """Y and every last state."""
+    found, wanted = evaluate_in_place(recurrence, np.dtype(dtype)), by_the_book(recurrence, dtype)
+    assert found is not None
+    tolerance = DTYPES[dtype] if tolerance is None else tolerance
+    for values, right in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
+        np.testing.assert_allclose(values, right, rtol=0, atol=tolerance)
+    return found
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+def test_every_layout_agrees(cell, flags, sizes, dtype):
+    """Both directions, with all inputs."""
+    given = {"T": 6, "I": 4, "D": 2, "scale": 0.3, **sizes, **flags}
+
+    assert_agrees(recurrence_of(cell, dtype=np.dtype(dtype).name, **given), dtype)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+def test_ragged_batches_agree(cell, flags, sizes):
+    """Padding is zero, every sequence starts and ends at its own time; the longest is not first."""
+    lengths = np.random.default_rng(1).integers(0, 7, sizes["N"])
+    lengths[-1] = 6
+    given = {"T": 6, "D": 2, "scale": 0.3, "lengths": lengths, **sizes, **flags}
+
+    found = assert_agrees(recurrence_of(cell, dtype="float64", **given))
+
+    for n, length in enumerate(lengths):
+        assert not found.Y[length:, :, n].any()
+
+
+@pytest.mark.parametrize("clip", [np.inf, 0.4])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_activation_agrees(cell, name, clip):
+    """In every place that a cell has for one, clipped and not."""
+    recurrence = recurrence_of(
+        cell, dtype="float64", T=3, N=3, H=8, scale=0.3, activations=[name] * len(CELLS[cell])
+    )
+
+    for clip_hidden in (True, False):
+        assert_agrees(replace(recurrence, clip=clip, clip_hidden=clip_hidden))
+
+
+@pytest.mark.parametrize("missing", [("Wb",), ("Rb",), ("Wb", "Rb")])
+@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+def test_biases_may_be_missing(cell, flags, missing):
+    """Each by itself, and the initial states as well."""
+    recurrence = recurrence_of(cell, dtype="float64", N=3, H=8, **flags)
+    recurrence = replace(recurrence, initial=tuple(None for _ in recurrence.initial))
+
+    assert_agrees(replace(recurrence, **dict.fromkeys(missing)))
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("cell", CELLS)
+def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
+    """Two steps at a time: the states go from block to block, the last one shorter."""
+    recurrence = recurrence_of(cell, dtype="float64", T=7, D=2, scale=0.3, **sizes)
+    for name in ("BLOCK_NUMBERS", "CACHED_NUMBERS"):
+        monkeypatch.setattr(layouts, name, 1)
+    monkeypatch.setattr(layouts, "BLOCK_COLUMNS", 2 * sizes["N"])
+    monkeypatch.setattr(layouts, "LEAST_STEPS", 2)
+    monkeypatch.setattr("rnncli.backends.in_place.memory.MOST_OF_ONE", 0)  # nothing from before
+
+    assert_agrees(recurrence)
+
+
+@pytest.mark.parametrize("N", [1, 3, 30])
+@pytest.mark.parametrize("cell", CELLS)
+def test_results_are_nobody_elses_memory(cell, N):
+    """A second evaluation, in the memory of the first, leaves the results of the first alone."""
+    one, other = (
+        recurrence_of(cell, dtype="float64", N=N, H=8, scale=0.3, seed=seed) for seed in (1, 2)
+    )
+    found = evaluate_in_place(one, np.dtype(np.float64))
+    before = [values.copy() for values in (found.Y, *found.last)]
+
+    evaluate_in_place(other, np.dtype(np.float64))
+
+    for values, copy in zip((found.Y, *found.last), before, strict=True):
+        np.testing.assert_array_equal(values, copy)
+
+
+@pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_where_the_exponential_overflows_the_book_is_opened(cell, dtype):
+    """e^x/(1 + e^x) is NaN from 89 or 710 on; what comes out is finite and right all the same."""
+    recurrence = recurrence_of(cell, dtype=dtype, N=3, H=8)
+    recurrence = replace(recurrence, Wb=np.full_like(recurrence.Wb, 1000))
+
+    assert evaluate_in_place(recurrence, np.dtype(dtype)) is None
+    found = NumPyBackend().run(recurrence, Compute.NATIVE)
+    assert np.isfinite(found.Y).all()
+    np.testing.assert_array_equal(found.Y, by_the_book(recurrence, dtype).Y)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("poison", [np.nan, np.inf])
+def test_what_is_not_finite_is_the_books(cell, poison):
+    """NaN and infinity come out as the equations have them."""
+    recurrence = recurrence_of(cell, dtype="float64", N=3, H=8)
+    recurrence.initial[0][0, 1] = poison
+
+    found = NumPyBackend().run(recurrence, Compute.FLOAT64)
+
+    np.testing.assert_array_equal(found.Y, by_the_book(recurrence, np.float64).Y)
+
+
+def test_other_equations_are_not_stepped_here():
+    """A cell with another step is evaluated by that step."""
+    recurrence = recurrence_of("RNN", dtype="float64")
+    other = replace(recurrence.cell, step=lambda _p, x, _states: (x[0] * 0 + 5,))
+
+    assert evaluate_in_place(replace(recurrence, cell=other), np.dtype(np.float64)) is None
+    found = NumPyBackend().run(replace(recurrence, cell=other), Compute.FLOAT64)
+    assert (found.Y == 5).all()
+
+
+def test_nothing_but_the_last_states():
+    """Y is not made where nobody wants it."""
+    recurrence = recurrence_of("LSTM", dtype="float64")
+    with_Y = evaluate_in_place(recurrence, np.dtype(np.float64))
+    without = evaluate_in_place(replace(recurrence, wants_Y=False), np.dtype(np.float64))
+
+    assert without.Y is None
+    for values, wanted in zip(without.last, with_Y.last, strict=True):
+        np.testing.assert_array_equal(values, wanted)
+
+
+@pytest.mark.parametrize(
+    ("active", "wanted"),
+    [
+        ([], []),
+        ([0, 0], []),
+        ([3, 3], [(0, 2, 3)]),
+        ([3, 3, 2, 1, 1, 0], [(0, 2, 3), (2, 3, 2), (3, 5, 1)]),
+    ],
+)
+def test_pieces_end_where_sequences_do(active, wanted):
+    """What is padding alone belongs to none."""
+    assert list(pieces(active)) == wanted
