@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rnncli.operators import OPERATORS
-from rnncli.operators.attributes import TYPES, attribute_problems, complete
+from rnncli.operators.attributes import TYPES, attribute_problems, complete, remember, spelled
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -101,3 +101,30 @@ def test_long_values_are_cut():
     (problem,) = attribute_problems(OPERATORS["RNN-14"], {"clip": "x" * 10_000})
 
     assert len(problem.sentence) < 200
+
+
+def test_values_are_told_apart_by_type_and_bits():
+    """What is remembered of one spelling is never given for another that only looks equal."""
+    values = [1, 1.0, True, "1", b"1", [1], (1,), 0.0, -0.0, np.float32(1), np.array([1.0])]
+    values += [np.array([1]), np.arange(2000), np.concatenate([np.arange(1999), [5]])]
+
+    assert len({spelled({"a": value}) for value in values}) == len(values)
+
+
+def test_a_changed_copy_changes_nothing():
+    """What `complete` returns is the caller's own."""
+    row = OPERATORS["LSTM-14"]
+    complete(row, {"clip": 0.5})["clip"] = 7
+
+    assert complete(row, {"clip": 0.5})["clip"] == 0.5
+
+
+def test_memories_forget_when_they_are_full(monkeypatch):
+    """They never grow beyond a bound."""
+    monkeypatch.setattr("rnncli.operators.attributes.MOST_REMEMBERED", 10)
+    memory = {}
+    for k in range(25):
+        remember(memory, k, str(k))
+
+    assert len(memory) <= 10
+    assert memory[24] == "24"

@@ -397,3 +397,24 @@ def test_problems_name_their_subject(operator):
     assert {("attributes", "clip"), ("inputs", "X"), ("outputs", "Q"), ("readings", "q")} <= {
         problem.subject for problem in found
     }
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_a_sound_node_vouches_only_for_its_like(operator):
+    """After a node without problems, one that differs in anything that is judged is judged anew."""
+    row = OPERATORS[operator]
+    attributes, inputs = valid_node(operator)
+    lengths = next(tensor.name for tensor in row.inputs if tensor.role == "lengths")
+    wrong = {
+        "an attribute's type": ({**attributes, "hidden_size": float(SIZES["hidden_size"])}, inputs),
+        "an attribute's value": ({**attributes, "clip": 0.0}, inputs),
+        "a shape": (attributes, {**inputs, "R": inputs["R"][..., :-1]}),
+        "a dtype": (attributes, {**inputs, "W": inputs["W"].astype(np.float64)}),
+        "a length": (attributes, {**inputs, lengths: inputs[lengths] + 100}),
+        "an input too few": (attributes, {k: v for k, v in inputs.items() if k != "W"}),
+    }
+    for changed in wrong.values():
+        assert [] == list(problems(row, attributes, inputs))
+        assert list(problems(row, *changed))
+    assert list(problems(row, attributes, inputs, ["no"]))
+    assert list(problems(row, attributes, inputs, None, {"no": "no"}))
