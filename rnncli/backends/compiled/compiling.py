@@ -32,9 +32,18 @@ def inlined(function: Function) -> Function:
     return njit(**OPTIONS, inline="always")(function)  # type: ignore[no-any-return]
 
 
-def kernel(*arguments: Any) -> Callable[[Function], Function]:
-    """Compile a function that Python calls, without the GIL, and keep the code for later runs."""
-    return njit(types.void(*arguments), **OPTIONS, cache=True)  # type: ignore[no-any-return]
+def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
+    """Compile a function that Python calls, without the GIL, and keep the code for later runs.
+
+    The name must be the function's alone: kept code of two functions of one name would be taken for
+    the same by the linker, which closures of different variables share otherwise.
+    """
+
+    def compile_named(function: Function) -> Function:
+        function.__qualname__ = "".join(letter if letter.isalnum() else "_" for letter in name)
+        return njit(types.void(*arguments), **OPTIONS, cache=True)(function)  # type: ignore[no-any-return]
+
+    return compile_named
 
 
 def instruction(typing: Callable[..., tuple[Any, Any]]) -> Any:

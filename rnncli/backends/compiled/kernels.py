@@ -226,7 +226,7 @@ def scan_kernel(code: str) -> Callable[[int, int], None]:
     shape = Shape.of(code)
     layout, phases, stamp = shape.layout, shape.phases, sources()
 
-    @kernel(types.int64, types.int64)
+    @kernel(f"scan {code}", types.int64, types.int64)
     def scan(address: int, member: int) -> None:
         stamp  # noqa: B018 -- a part of the key that compiled code is kept under
         walk(code, layout, phases, plan_at(address), member)
@@ -249,7 +249,15 @@ def locator(dtype: str) -> Callable[..., None]:
     plans = types.Array(types.int64, 1, "C")
     Ys = types.Array(real, 3, "A")
 
-    @kernel(plans, *tensors(3, 3), *tensors(5, 2), Ys, *tensors(2, 2), *tensors(3, 1, types.int64))
+    @kernel(
+        f"locate {dtype}",
+        plans,
+        *tensors(3, 3),
+        *tensors(5, 2),
+        Ys,
+        *tensors(2, 2),
+        *tensors(3, 1, types.int64),
+    )
     def locate(
         plan: Any,
         X: Any,
