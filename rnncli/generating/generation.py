@@ -117,13 +117,8 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
             journal.add(each.record for each in made if each.record is not None)
         done(len(made))
     if not report.failed:
-        with _naming(folder):
-            ordered = [records[entry.id] for entry in entries]
-            report.manifest = pack_manifest(plan, ordered, folder, folder / SPOOL)
-            if not is_new:
-                report.warnings += _tidied(folder, report.manifest, owned)
-            for name, text in report.manifest.texts().items():
-                _replace(folder / name, text)
+        ordered = [records[entry.id] for entry in entries]
+        _finish(plan, folder, ordered, set() if is_new else owned, report)
         journal.remove()
         if root != folder:
             shutil.rmtree(root, ignore_errors=True)
@@ -164,6 +159,30 @@ def make_all(
             for each in made:
                 write_files(root, each.files)
         yield made
+
+
+def _finish(
+    plan: Plan,
+    folder: Path,
+    records: Sequence[Mapping[str, Any]],
+    owned: set[str],
+    report: Generation,
+) -> None:
+    """Write what stands beside the cases, remove what no longer belongs, the manifest last.
+
+    Args:
+        plan: what was made.
+        folder: of the pack.
+        records: of all cases, in order.
+        owned: ids of cases that may have left files there; none where the folder was new.
+        report: gets the manifest, and warnings.
+    """
+    with _naming(folder):
+        report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
+        if owned:
+            report.warnings += _tidied(folder, report.manifest, owned)
+        for name, text in report.manifest.texts().items():
+            _replace(folder / name, text)
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
