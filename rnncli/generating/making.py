@@ -6,35 +6,23 @@ is read, checked and built once, the rest is computed for all of them at once.
 
 from __future__ import annotations
 
-import math
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import numpy as np
-import onnx
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rnncli.errors import ConfigError, InvalidRequest, Unsupported
-from rnncli.generating.alternatives import other_readings
-from rnncli.generating.goldens import Solution, differing, solve
-from rnncli.generating.record import Verdicts, record_of, record_of_rejection, shared_record
-from rnncli.generating.stack import Stack, groups, stacks
-from rnncli.graph.single_node import single_node_model
-from rnncli.judging.conditioning import conditioning_problem, well_conditioned
+from rnncli.generating.completing import completed
+from rnncli.generating.draft import Draft, draft_of
+from rnncli.generating.stack import groups, stacks
 from rnncli.judging.derivation import derive_all
-from rnncli.judging.exactness import exactness_problem
-from rnncli.judging.scalars import scalar_equivalents
-from rnncli.operators import problems
-from rnncli.operators.binding import bind, unbind
 from rnncli.profiles import PROFILES
-from rnncli.vectors.conversion import held_inputs
-from rnncli.vectors.vector import Answers, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.generating.goldens import Solution
     from rnncli.generating.origin import Origin
-    from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Result
+    from rnncli.vectors.vector import Vector
 
 Found = TypeVar("Found")
 
@@ -90,43 +78,8 @@ def _attempt(
         return error
 
 
-class Draft(NamedTuple):
-    """A stack without its tolerances.
-
-    Attributes:
-        stack: what it was made from.
-        solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
-            under which some result is another; none of a stack that must be refused.
-        rows: of each solution, whose results it has [n].
-    """
-
-    stack: Stack
-    solutions: Mapping[str, Solution]
-    rows: Mapping[str, Array]
-
-
 def _drafts(group: Sequence[Origin]) -> list[Draft]:
-    return [_draft(stack) for stack in stacks(group)]
-
-
-def _draft(stack: Stack) -> Draft:
-    """Solve a stack, unless it must be refused."""
-    if stack.entries[0].breakage:
-        return Draft(stack, {}, {})
-    own = _solve(stack, stack.case.readings)
-    solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
-    for name, readings in other_readings(stack.case, own.recurrence):
-        solution = _solve(stack, readings)
-        differs = differing(solution.golden, own.golden)
-        if differs.any():
-            solutions[name], rows[name] = solution, differs
-    return Draft(stack, solutions, rows)
-
-
-def _solve(stack: Stack, readings: Mapping[str, str]) -> Solution:
-    case = stack.case
-    recurrence = bind(case.operator, case.attributes, stack.inputs, case.outputs, readings)
-    return solve(recurrence, stack.entries[0].golden)
+    return [draft_of(stack) for stack in stacks(group)]
 
 
 def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
@@ -143,154 +96,4 @@ def _tolerances(drafts: Sequence[Draft]) -> dict[int, Result]:
 
 
 def _finished(drafts: Sequence[Draft], tolerances: Mapping[int, Result]) -> Iterator[Vector]:
-    """Check and complete drafts at once; their vectors are put together as they are asked for."""
-    return chain.from_iterable(
-        [
-            _completed(draft, tolerances) if draft.solutions else _rejections(draft.stack)
-            for draft in drafts
-        ]
-    )
-
-
-class Completed(NamedTuple):
-    """A stack with all that its vectors are made of.
-
-    Attributes:
-        draft: what it was.
-        answers: under its own readings, "", and under others.
-        models: of each entry.
-        held: the inputs that the models hold.
-        shared: what the records have in common.
-        is_portable: of each entry, whether no NaN is read.
-        lines: by output, (rtol, atol) of each entry.
-    """
-
-    draft: Draft
-    answers: Mapping[str, Answers]
-    models: Sequence[bytes]
-    held: tuple[str, ...]
-    shared: Mapping[str, Any]
-    is_portable: Sequence[bool]
-    lines: Mapping[str, Sequence[tuple[float, float]]]
-
-    def vector(self, k: int) -> Vector:
-        """Return the vector of one entry."""
-        stack, solutions, rows = self.draft
-        own, *others = self.answers
-        alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
-        verdicts = Verdicts(
-            proof=solutions[own].proofs[k],
-            alternatives=[*alternatives],
-            is_portable=self.is_portable[k],
-            lines={name: line[k] for name, line in self.lines.items()},
-        )
-        return Vector(
-            id=stack.entries[k].id,
-            model=self.models[k],
-            inputs=stack.inputs_at(k),
-            initializers=self.held,
-            answers=_at(self.answers[own], k),
-            alternatives=alternatives,
-            record=record_of(stack.entries[k], self.shared, verdicts),
-        )
-
-
-def _completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
-    stack, solutions, rows = draft
-    case, first = stack.case, stack.entries[0]
-    answers = {
-        name: _answers(stack, solution, tolerances[id(solution)], rows[name])
-        for name, solution in solutions.items()
-    }
-    own = answers[""]
-    held = held_inputs(case.operator, first.weights, stack.inputs)
-    completed = Completed(
-        draft,
-        answers,
-        models=_models(stack, own.outputs, held),
-        held=held,
-        shared=shared_record(first, case, stack.inputs),
-        is_portable=_is_portable(solutions[""].recurrence).tolist(),
-        lines={n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()},
-    )
-    return map(completed.vector, range(len(stack.entries)))
-
-
-def _at(answers: Answers, k: int) -> Answers:
-    """Return the answers of one entry."""
-    return Answers(
-        {name: values[k] for name, values in answers.outputs.items()},
-        {name: values[k] for name, values in answers.tolerances.items()},
-    )
-
-
-def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
-    """Return each entry's model; one that holds no values is the same for all."""
-    case, n = stack.case, len(stack.entries)
-    models = []
-    for k in range(n if held else 1):
-        shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
-        inputs = stack.inputs_at(k)
-        model = single_node_model(case.operator, case.attributes, inputs, shapes, held)
-        models.append(model.SerializeToString(deterministic=True))
-        onnx.checker.check_model(models[-1], full_check=True)
-    return models if held else models * n
-
-
-def _rejections(stack: Stack) -> list[Vector]:
-    case, made = stack.case, []
-    for k, entry in enumerate(stack.entries):
-        assert entry.breakage
-        valid = stack.inputs_at(k)
-        attributes, inputs = entry.breakage.apply(case.attributes, dict(valid))
-        found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
-        if not found:
-            raise InvalidRequest("a case to be refused breaks no rule of the specification")
-        held = held_inputs(case.operator, entry.weights, inputs)
-        outputs = dict.fromkeys(case.outputs, case.dtype)
-        model = single_node_model(case.operator, attributes, inputs, outputs, held)
-        made.append(
-            Vector(
-                id=entry.id,
-                model=model.SerializeToString(deterministic=True),
-                inputs=inputs,
-                initializers=held,
-                answers=Answers(),
-                alternatives={},
-                record=record_of_rejection(entry, case, (attributes, inputs), valid, found),
-            )
-        )
-    return made
-
-
-def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -> Answers:
-    """Return outputs and tolerances of a stack by name, in the operator's layout.
-
-    Raises:
-        InvalidRequest: of one of the rows a tolerance is useless, or it is not as exact as its
-            profile says.
-    """
-    case, profile = stack.case, stack.entries[0].profile
-    if PROFILES[profile].is_exact:
-        for k in np.flatnonzero(rows):
-            if problem := exactness_problem(*solution.alone(int(k))):
-                raise InvalidRequest(f"profile '{profile}': {problem}")
-    outputs = unbind(case.operator, case.attributes, case.outputs, solution.golden)
-    tolerances = unbind(case.operator, case.attributes, case.outputs, tolerance)
-    for name, values in outputs.items():
-        for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
-            problem = conditioning_problem(values[k], tolerances[name][k])
-            raise InvalidRequest(f"{name} is ill-conditioned: {problem}")
-    return Answers(outputs, tolerances)
-
-
-def _is_portable(recurrence: Recurrence) -> Array:
-    """Return of which of a stack no NaN is read: runtimes disagree on one, rightly or not, [n]."""
-    read = np.asarray(np.isnan(recurrence.X).any(axis=-1))
-    if recurrence.lengths is not None:
-        read &= np.arange(read.shape[1])[:, None] < recurrence.lengths[:, None]
-    tensors = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
-    present = [values for values in (*tensors, *recurrence.initial) if values is not None]
-    found: list[Array] = [read, *map(np.isnan, present)]
-    flat = [each.reshape(len(each), math.prod(each.shape[1:])) for each in found]
-    return np.asarray(~np.any([each.any(axis=1) for each in flat], axis=0))
+    return chain.from_iterable([completed(draft, tolerances) for draft in drafts])

@@ -8,7 +8,7 @@ import pytest
 
 from rnncli.cases.suite import parse_suite
 from rnncli.errors import ConfigError, InvalidRequest
-from rnncli.generating import making
+from rnncli.generating import completing
 from rnncli.generating.making import make_vectors
 from rnncli.generating.stack import groups
 from rnncli.vectors.case_folder import packed
@@ -61,7 +61,7 @@ def test_one_that_fails_fails_alone(monkeypatch):
     found = entries()[:5]
     bad = next(iter(make_vectors([found[2]]))).answers.outputs["Y"]
     monkeypatch.setattr(
-        making,
+        completing,
         "well_conditioned",
         lambda wanted, _: np.array([w.tobytes() != bad.tobytes() for w in wanted]),
     )

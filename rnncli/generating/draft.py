@@ -1,0 +1,52 @@
+"""A stack's goldens, under its own readings and under others: all of it but the tolerances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.generating.alternatives import other_readings
+from rnncli.generating.goldens import Solution, differing, solve
+from rnncli.operators.binding import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.generating.stack import Stack
+    from rnncli.numerics import Array
+
+
+class Draft(NamedTuple):
+    """A stack without its tolerances.
+
+    Attributes:
+        stack: what it was made from.
+        solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
+            under which some result is another; none of a stack that must be refused.
+        rows: of each solution, whose results it has [n].
+    """
+
+    stack: Stack
+    solutions: Mapping[str, Solution]
+    rows: Mapping[str, Array]
+
+
+def draft_of(stack: Stack) -> Draft:
+    """Solve a stack, unless it must be refused."""
+    if stack.entries[0].breakage:
+        return Draft(stack, {}, {})
+    own = _solve(stack, stack.case.readings)
+    solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
+    for name, readings in other_readings(stack.case, own.recurrence):
+        solution = _solve(stack, readings)
+        differs = differing(solution.golden, own.golden)
+        if differs.any():
+            solutions[name], rows[name] = solution, differs
+    return Draft(stack, solutions, rows)
+
+
+def _solve(stack: Stack, readings: Mapping[str, str]) -> Solution:
+    case = stack.case
+    recurrence = bind(case.operator, case.attributes, stack.inputs, case.outputs, readings)
+    return solve(recurrence, stack.entries[0].golden)
