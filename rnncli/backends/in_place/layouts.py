@@ -27,7 +27,7 @@ SMALL_PRODUCT = 1_000_000
 # Projected inputs: numbers of a block, and sequences times steps of a block at least, where one
 # product makes it; numbers of one, and steps at least, where each step has its own.
 BLOCK_NUMBERS, BLOCK_COLUMNS = 1 << 18, 512
-CACHED_NUMBERS, LEAST_STEPS = 1 << 16, 16
+CACHED_NUMBERS, LEAST_STEPS = 1 << 17, 16
 # Bytes in a row of a slice: four vectors of AVX-512.
 SLICE_BYTES = 256
 # Rows of weights in a slice, the best first.
