@@ -1,4 +1,8 @@
-"""The reference backend: the cells' equations over NumPy arrays, one matrix product per step."""
+"""The reference backend: NumPy arrays, one matrix product per step.
+
+Steps in place (`in_place`) do nearly everything. The scan over the cells' equations as they stand
+in the specification does the rest: what is not finite, and equations of other cells.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class NumPyBackend:
         return None
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Scan each direction; NaN and infinity propagate as IEEE says."""
+        """Evaluate; NaN and infinity propagate as IEEE says."""
         dtype = working_dtype(recurrence, compute)
         found = evaluate_in_place(recurrence, dtype)
         if found is not None:

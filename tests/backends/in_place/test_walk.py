@@ -186,3 +186,21 @@ def test_nothing_but_the_last_states():
 def test_pieces_end_where_sequences_do(active, wanted):
     """What is padding alone belongs to none."""
     assert list(pieces(active)) == wanted
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
+def test_an_early_overflow_is_never_forgotten(cell, flags, sizes):
+    """It is in the first step only, and R is zero: yet no NaN comes out, from any gate."""
+    activations = ["Sigmoid"] * len(CELLS[cell])
+    recurrence = recurrence_of(
+        cell, dtype="float32", T=4, scale=0.3, activations=activations, **sizes, **flags
+    )
+    for gate in range(recurrence.W.shape[1]):
+        W, X = recurrence.W.copy(), recurrence.X.copy()
+        W[:, gate], X[0] = 1000, 1
+        large = replace(recurrence, W=W, X=X, R=np.zeros_like(recurrence.R))
+
+        found = NumPyBackend().run(large, Compute.NATIVE)
+
+        np.testing.assert_allclose(found.Y, by_the_book(large, np.float32).Y, rtol=1e-5)
