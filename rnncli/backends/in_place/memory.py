@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
+# Bytes of an array that are not worth keeping: less than the allocator hands back to the system.
+LEAST_ROOM = 1 << 17
 # Bytes kept at most, of one thing and of all, and how many things.
 MOST_OF_ONE, MOST_OF_ALL, MOST_THINGS = 1 << 23, 1 << 24, 256
 
@@ -50,6 +52,8 @@ def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
 def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return memory for an array, until this thread asks for more under the same name."""
     count = math.prod(shape)
+    if count * dtype.itemsize < LEAST_ROOM:
+        return np.empty(shape, dtype)
     size = 1 << (count * dtype.itemsize).bit_length()
     memory = kept((name, size), lambda: np.empty(size, np.uint8))
     return memory[: count * dtype.itemsize].view(dtype).reshape(shape)

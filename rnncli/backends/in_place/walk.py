@@ -73,6 +73,9 @@ def pieces(active: Sequence[int]) -> Iterator[Piece]:
     Args:
         active: how many sequences are live at each time, never more than before.
     """
+    if active and active[0] == active[-1] > 0:
+        yield Piece(0, len(active), active[0])
+        return
     start = 0
     for live, steps in groupby(active):
         stop = start + sum(1 for _ in steps)
