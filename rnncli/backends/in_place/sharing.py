@@ -9,7 +9,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.crew import CREW
 from rnncli.backends.threads import threads
 
 if TYPE_CHECKING:
@@ -49,15 +48,23 @@ def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
 
 def at_once(tasks: Sequence[Callable[[], None]]) -> None:
     """Run tasks in as many threads as are allowed, or one after the other."""
-    if 1 < len(tasks) <= threads() and CREW.reserve():
-        try:
-            with one_blas_thread():
-                CREW.run(tasks)
-        finally:
-            CREW.release()
-        return
-    for task in tasks:
-        task()
+    if not (1 < len(tasks) <= threads() and _all_at_once(tasks)):
+        for task in tasks:
+            task()
+
+
+def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
+    """Run each task in a thread of its own, unless the threads are busy with other tasks."""
+    from rnncli.backends.compiled.crew import CREW  # with a pool, which a single thread never needs
+
+    if not CREW.reserve():
+        return False
+    try:
+        with one_blas_thread():
+            CREW.run(tasks)
+    finally:
+        CREW.release()
+    return True
 
 
 @contextmanager
