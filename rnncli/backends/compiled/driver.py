@@ -96,13 +96,11 @@ def run(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
 
 def gang_size(recurrence: Recurrence) -> int:
     """Return with how many threads to compute; where there are several, the crew is reserved."""
-    wanted = threads()
-    if wanted == 1:
+    steps = recurrence.X.shape[0] * recurrence.X.shape[1]
+    if steps * (recurrence.W.size + recurrence.R.size) <= WORTHWHILE:
         return 1
-    terms = recurrence.X.size * recurrence.W.size // max(1, recurrence.X.shape[2])
-    terms += recurrence.X.shape[0] * recurrence.X.shape[1] * recurrence.R.size
-    worthwhile = terms > WORTHWHILE
-    return wanted if worthwhile and CREW.reserve() else 1
+    wanted = threads()
+    return wanted if wanted > 1 and CREW.reserve() else 1
 
 
 def walk(

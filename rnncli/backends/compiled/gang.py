@@ -10,8 +10,8 @@ from numba import types
 from rnncli.backends.compiled.compiling import compiled, instruction
 from rnncli.backends.compiled.lanes import ADDRESS, Builder, IRValue, pointer
 
-# Looks at the counter, some 20 ns each, before a waiting thread offers its processor to others.
-PATIENCE = 2000
+# Looks at the counter, a few ns each, before a waiting thread offers its processor to others.
+PATIENCE = 1000
 GIVE_WAY = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
 )
