@@ -197,5 +197,10 @@ class Walk:
         return own.astype(self.dtype, copy=False)
 
     def _rounded(self, values: Array) -> Array:
+        """Return what an assignment to the recurrence's dtype rounds once, or rounded already.
+
+        A cast to a type of NumPy's own, or from float32, rounds once; the rest is for `round_to`.
+        """
         dtype = self.recurrence.dtype
-        return values if values.dtype == dtype.numpy else round_to(values, dtype)
+        once = dtype.native_to_numpy or values.dtype == np.float32
+        return values if once else round_to(values, dtype)
