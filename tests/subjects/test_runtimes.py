@@ -154,7 +154,7 @@ def test_onnxruntime_refuses_options_that_it_cannot_keep(settings):
         subject.close()
 
 
-@pytest.mark.parametrize("case_id", ["rnn_22_dtype_bfloat16", "lstm_14_dtype_float16"])
+@pytest.mark.parametrize("case_id", ["rnn_22_dtype_bfloat16", "gru_14_dtype_float16"])
 def test_openvino_gets_narrow_types_as_their_bits(openvino, core, case_id):
     """NumPy has no bfloat16, and OpenVINO hands it out under another name."""
     assert passes(openvino.attempt(core(case_id)), core(case_id))
