@@ -99,7 +99,8 @@ def test_float64_arithmetic_rounds_to_the_certified_outputs(kind, dtype):
         for name, values in found.items():
             wide, exact = values.astype(np.float64), proved[name].astype(np.float64)
             counted["all"] += values.size
-            counted["different"] += int((np.abs(wide - exact) > ABSOLUTE).sum())
+            with np.errstate(invalid="ignore"):  # infinities that agree
+                counted["different"] += int((np.abs(wide - exact) > ABSOLUTE).sum())
             assert within(wide, exact, 2.0 ** (1 - FORMATS[dtype][0]) + RELATIVE, ABSOLUTE).all()
 
     agrees()
