@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,23 @@ compute_option = click.option(
     default="float64",
     show_default=True,
     help="float64: everything in float64, each output rounded once; native: the tensors' dtype.",
+)
+
+
+def _set_threads(_: click.Context, __: click.Parameter, value: int | None) -> None:
+    """Backends read the environment, in worker processes as well."""
+    if value is not None:
+        os.environ["RNNCLI_THREADS"] = str(value)
+
+
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    envvar="RNNCLI_THREADS",
+    show_envvar=True,
+    callback=_set_threads,
+    expose_value=False,
+    help="Threads that share one evaluation where it is large enough; one unless given.",
 )
 layout_option = click.option(
     "--format",

@@ -13,6 +13,7 @@ from rnncli.cli.options import (
     input_options,
     json_option,
     readings_option,
+    threads_option,
     tolerance_options,
 )
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 )
 @backend_option
 @compute_option
+@threads_option
 @readings_option
 @tolerance_options
 @json_option

@@ -15,6 +15,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.threads import threads
 from rnncli.cases.library import spec_names
 from rnncli.formats import read_tensors, write_tensors
 
@@ -391,3 +393,20 @@ def test_foreign_folder_is_not_overwritten(rnncli, config, tmp_path):
 
     assert outcome.code == 2
     assert [path.name for path in foreign.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "wanted"), [([], "", 1), (["--threads", "3"], "", 3), ([], "2", 2)]
+)
+def test_backends_are_told_how_many_threads_to_use(
+    rnncli, config, monkeypatch, *, given, variable, wanted
+):
+    """By the option, or by the environment."""
+    monkeypatch.setenv("RNNCLI_THREADS", variable)
+    seen, run = [], NumPyBackend.run
+    monkeypatch.setattr(
+        NumPyBackend, "run", lambda *given: (seen.append(threads()), run(*given))[1]
+    )
+
+    assert rnncli("run", config, *given).code == 0
+    assert set(seen) == {wanted}
