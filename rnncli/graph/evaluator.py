@@ -28,6 +28,7 @@ from rnncli.graph.refusals import check_against_schema, placed, refuse_unknown
 from rnncli.graph.steps import Step, constants, forget_early
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
+from rnncli.recurrence.constants import lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -166,6 +167,8 @@ class Evaluator(ReferenceEvaluator):
             [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
             {*self.output_names, *self.rt_inits_, *self._constants},
         )
+        for values in (*self.rt_inits_.values(), *self._constants.values()):
+            lock(values)
         if self._library.watch:
             self._library.watch.hold([*self.rt_inits_.values(), *self._constants.values()])
 

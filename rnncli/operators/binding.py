@@ -15,6 +15,7 @@ from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import resolve_activations
 from rnncli.operators.attributes import complete
 from rnncli.operators.operator import shape
+from rnncli.operators.weights import weights_of
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -58,17 +59,18 @@ def bind(
     values = complete(operator, attributes)
     tensors = _by_role(operator, inputs, values.get("layout") or 0)
     directions = DIRECTIONS[values["direction"]]
-    Wb, Rb = _biases(operator, tensors.get("B"))
+    weights = weights_of(operator, tensors, literal=readings.get("recurrence") == "literal")
     wants_Y = any(row.role == "Y" and row.name in outputs for row in operator.outputs)
     return Recurrence(
         cell=operator.cell,
         dtype=dtype_of(tensors["X"]),
         X=tensors["X"],
-        W=_gates(operator, tensors["W"]),
-        R=_recurrent(operator, tensors["R"], readings),
-        Wb=Wb,
-        Rb=Rb,
-        P=_peepholes(tensors.get("P")),
+        W=weights.W,
+        R=weights.R,
+        Wb=weights.Wb,
+        Rb=weights.Rb,
+        P=weights.P,
+        constants=weights.constants,
         initial=tuple(tensors.get(f"initial_{s}") for s in "hc"[: operator.cell.states]),
         lengths=_lengths(tensors),
         directions=directions,
@@ -133,42 +135,6 @@ def _orders(operator: Operator, layout: int) -> dict[str, tuple[str, tuple[int, 
 def _inverse(order: tuple[int, ...]) -> list[int]:
     """Return the order that undoes another."""
     return [order.index(k) for k in range(len(order))]
-
-
-def _gates(operator: Operator, weights: Array) -> Array:
-    """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
-    *front, rows, K = weights.shape
-    G = len(operator.gates)
-    return _ordered(operator, weights.reshape(*front, G, rows // G, K), axis=-3)
-
-
-def _ordered(operator: Operator, values: Array, axis: int) -> Array:
-    """Bring an axis from the dialect's order of gates into the cell's."""
-    if operator.gates == operator.cell.gates:
-        return values
-    return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
-
-
-def _recurrent(operator: Operator, R: Array, readings: Mapping[str, str]) -> Array:
-    """Split R into gates; under `recurrence: literal` the product is with R itself."""
-    gates = _gates(operator, R)
-    return gates.swapaxes(-1, -2) if readings.get("recurrence") == "literal" else gates
-
-
-def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
-    """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
-    if B is None:
-        return None, None
-    parts = 2 if operator.bias == "split" else 1
-    *front, rows = B.shape
-    G = len(operator.gates)
-    split = B.reshape(*front, parts, G, rows // (parts * G))
-    pieces = [_ordered(operator, split[..., k, :, :], axis=-2) for k in range(parts)]
-    return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
-
-
-def _peepholes(P: Array | None) -> Array | None:
-    return None if P is None else P.reshape(*P.shape[:-1], 3, P.shape[-1] // 3)
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.constants import Constants
 
 
 class Direction(StrEnum):
@@ -47,6 +48,7 @@ class Recurrence:
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
         wants_Y: whether all steps are asked for, or the last states only.
+        constants: what was made of the weights, where nobody changes them; see `Constants.of`.
     """
 
     cell: Cell
@@ -67,6 +69,7 @@ class Recurrence:
     input_forget: bool = False
     linear_before_reset: bool = False
     wants_Y: bool = True
+    constants: Constants | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

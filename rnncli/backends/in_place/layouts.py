@@ -49,6 +49,10 @@ class Product:
     def __init__(self, out: Array) -> None:
         self.matrix = self.out = out
 
+    def load(self, weights: Array) -> None:
+        """Take weights as a layout's `matrix` returns them."""
+        self.matrix = weights.reshape(*self.out.shape[:2], -1)
+
     def __call__(self, operand: Array, /) -> None:
         """Multiply slices of weights [n, s, K] by an operand [K, N]."""
         np.matmul(self.matrix, operand, self.out)
@@ -59,6 +63,10 @@ class ProductOfRows(Product):
 
     __slots__ = ()
 
+    def load(self, weights: Array) -> None:
+        """Take slices."""
+        self.matrix = weights
+
     def __call__(self, operand: Array, /) -> None:
         """Multiply."""
         np.matmul(operand, self.matrix, self.out)
@@ -68,6 +76,10 @@ class ProductOfFew(Product):
     """Multiplies weights [n, K] by an operand [K, N], by the call that costs least."""
 
     __slots__ = ()
+
+    def load(self, weights: Array) -> None:
+        """Take them as they lie."""
+        self.matrix = weights
 
     def __call__(self, operand: Array, /) -> None:
         """Multiply."""
@@ -88,11 +100,12 @@ class Layout(Protocol):
     def steps(self, width: int) -> int:
         """Return how many steps, of so many numbers a sequence, are best projected together."""
 
-    def matrix(self, name: str, weights: Array) -> Array:
-        """Return weights [G, H, K] as `project` wants them; the name tells them from others."""
+    def matrix(self, name: str | None, weights: Array) -> Array:
+        """Return weights [G, H, K] as `project` and products want them.
 
-    def recurrent(self, name: str, weights: Array) -> Array:
-        """Return weights [G, H, H] as products want them."""
+        The name tells them from others in memory that later calls use again; without a name they
+        get memory of their own, unless they lie as they should.
+        """
 
     def product(self, gates: Array) -> Product:
         """Return what multiplies an operand by recurrent weights, into gates [G, *unit]."""
@@ -147,19 +160,14 @@ class Columns:
         """Enough for an efficient product, few enough to bound memory."""
         return max(1, BLOCK_NUMBERS // (self.N * width), BLOCK_COLUMNS // self.N)
 
-    def matrix(self, name: str, weights: Array) -> Array:
+    def matrix(self, name: str | None, weights: Array) -> Array:
         """Return them as [G*H, K]."""
         del name
         G, H, K = weights.shape
         return np.ascontiguousarray(weights.reshape(G * H, K))
 
-    def recurrent(self, name: str, weights: Array) -> Array:
-        """Cut them where OpenBLAS would copy the whole."""
-        matrix = self.matrix(name, weights)
-        return matrix.reshape(-1, self._slice(len(matrix)), self.H)
-
     def product(self, gates: Array) -> Product:
-        """Multiply each slice."""
+        """Multiply each slice, where OpenBLAS would copy the whole."""
         return Product(gates.reshape(-1, self._slice(len(gates) * self.H), self.N))
 
     def _slice(self, rows: int) -> int:
@@ -205,10 +213,6 @@ class FewColumns(Columns):
         """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
         return max(1, BLOCK_NUMBERS // (self.N * width))
 
-    def recurrent(self, name: str, weights: Array) -> Array:
-        """Return them as [G*H, H]."""
-        return self.matrix(name, weights)
-
     def product(self, gates: Array) -> Product:
         """Multiply all at once."""
         return ProductOfFew(gates.reshape(-1, self.N))
@@ -249,17 +253,15 @@ class Rows:
         """What stays in cache: each step has products of its own."""
         return max(1, CACHED_NUMBERS // (self.N * width), LEAST_STEPS)
 
-    def matrix(self, name: str, weights: Array) -> Array:
+    def matrix(self, name: str | None, weights: Array) -> Array:
         """Return them as [G*H/w, K, w]."""
         G, H, K = weights.shape
         slices = weights.reshape(G * H // self.width, self.width, K).transpose(0, 2, 1)
+        if name is None:
+            return slices.copy(order="C")
         found = room(name, slices.shape, weights.dtype)
         found[...] = slices
         return found
-
-    def recurrent(self, name: str, weights: Array) -> Array:
-        """Return them alike."""
-        return self.matrix(name, weights)
 
     def product(self, gates: Array) -> Product:
         """Multiply by each slice."""

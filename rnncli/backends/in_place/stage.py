@@ -45,6 +45,24 @@ class Settings(NamedTuple):
     input_forget: bool
 
 
+class Weights(NamedTuple):
+    """The weights of one direction, laid out.
+
+    Attributes:
+        W: as the layout's `matrix` returns it.
+        R: of each product, alike.
+        bias: of the projected inputs [G, H], or None.
+        P: peephole weights [3, H] where there are some.
+        Rbh: recurrent bias [H] of the GRU's hidden gate, where it is reset.
+    """
+
+    W: Array
+    R: Sequence[Array]
+    bias: Array | None
+    P: Array | None
+    Rbh: Array | None
+
+
 def stage_for(settings: Settings, activations: Sequence[Activation]) -> Stage:
     """Return a stage, the one of before where this thread still has it."""
     return kept(settings, lambda: Stage(settings, activations))
@@ -98,22 +116,12 @@ class Stage:
         self.calls = list(zip(*parts, operands, states, states[1:], strict=False))
         self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
 
-    def load(
-        self, W: Array, R: Sequence[Array], bias: Array | None, P: Array | None, Rbh: Array | None
-    ) -> None:
-        """Take the weights of a direction.
-
-        Args:
-            W: as the layout's `matrix` returns it.
-            R: of each product, as its `recurrent` does.
-            bias: of the projected inputs [G, H], or None.
-            P: peephole weights [3, H] where there are some.
-            Rbh: recurrent bias [H] of the GRU's hidden gate, where it is reset.
-        """
-        self.W, self.bias = W, bias
-        for product, matrix in zip(self.products, R, strict=True):
-            product.matrix = matrix
-        for room, values in ((self.P, P), (self.Rbh, Rbh)):
+    def load(self, weights: Weights) -> None:
+        """Take the weights of a direction."""
+        self.W, self.bias = weights.W, weights.bias
+        for product, matrix in zip(self.products, weights.R, strict=True):
+            product.load(matrix)
+        for room, values in ((self.P, weights.P), (self.Rbh, weights.Rbh)):
             if room is not None and values is not None:
                 room[...] = self.layout.units(values[..., None, :])
 

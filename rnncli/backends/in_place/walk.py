@@ -15,13 +15,14 @@ import numpy as np
 
 from rnncli.backends.in_place.cells import Kernel, kernel_of
 from rnncli.backends.in_place.sharing import at_once, share_of, shares
-from rnncli.backends.in_place.stage import Settings, Stage, stage_for
+from rnncli.backends.in_place.stage import Settings, Stage, Weights, stage_for
 from rnncli.backends.scan import Batch
 from rnncli.numerics import round_to
+from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.backends.in_place.layouts import Layout
     from rnncli.numerics import Array
@@ -99,9 +100,8 @@ class Walk:
         self.batch = Batch.of(recurrence.lengths, self.T, self.N)
         self.is_reverse = recurrence.directions[d] is Direction.REVERSE
         self.states = [self._initial(state) for state in recurrence.initial]
-        self.bias, self.Rbh = self._biases()
-        self.P = None if recurrence.P is None else self._widened(recurrence.P)
-        self._weights: dict[type[Layout], tuple[Array, list[Array]]] = {}
+        self.constants = Constants.of(recurrence)
+        self._laid_out: dict[type[Layout], Weights] = {}
 
     def run(self, Y: Array | None) -> None:
         """Walk through time; write each H into Y [T, N, H], rounded."""
@@ -141,27 +141,51 @@ class Walk:
             dtype=self.dtype,
             activations=tuple((a.function, a.alpha, a.beta) for a in activations),
             clips=self._clips(),
-            has_P=self.P is not None,
-            has_Rbh=self.Rbh is not None,
+            has_P=recurrence.P is not None,
+            has_Rbh=recurrence.Rb is not None and recurrence.linear_before_reset,
             input_forget=recurrence.input_forget,
         )
         stage = stage_for(settings, activations)
-        stage.load(*self._matrices(stage.layout), self.bias, self.P, self.Rbh)
+        stage.load(self._weights(stage.layout))
         return stage
 
     def _clips(self) -> tuple[float, float, float]:
         clip = self.recurrence.clip
         return clip, clip, clip if self.recurrence.clip_hidden else math.inf
 
-    def _matrices(self, layout: Layout) -> tuple[Array, list[Array]]:
-        """Return W, and R of each product, as a layout wants them."""
-        if type(layout) not in self._weights:
-            W, R = self._widened(self.recurrence.W), self._widened(self.recurrence.R)
-            parts = [
-                layout.recurrent(f"R{k}", R[gates]) for k, gates in enumerate(self.kernel.products)
-            ]
-            self._weights[type(layout)] = layout.matrix("W", W), parts
-        return self._weights[type(layout)]
+    def _weights(self, layout: Layout) -> Weights:
+        """Return this direction's weights as a layout wants them, once for all its pieces."""
+        found = self._laid_out.get(type(layout))
+        if found is None:
+            found = self._laid_out[type(layout)] = self._of_constants(layout)
+        return found
+
+    def _of_constants(self, layout: Layout) -> Weights:
+        """Lay out weights, once for all calls where they are constants."""
+        if self.constants is None:
+            return self._lay_out(layout, str)
+        key = type(layout), self.d, self.dtype, self.kernel
+        found: Weights | None = self.constants.get(key)
+        if found is None:
+            found = self._lay_out(layout, lambda _: None)
+            self.constants.keep(key, found)
+        return found
+
+    def _lay_out(self, layout: Layout, named: Callable[[str], str | None]) -> Weights:
+        """Lay out weights under names of their own, or none: see `Layout.matrix`."""
+        given = self.recurrence
+        W, R = self._widened(given.W), self._widened(given.R)
+        bias, Rbh = self._biases()
+        return Weights(
+            W=layout.matrix(named("W"), W),
+            R=[
+                layout.matrix(named(f"R{k}"), R[gates])
+                for k, gates in enumerate(self.kernel.products)
+            ],
+            bias=bias,
+            P=None if given.P is None else self._widened(given.P),
+            Rbh=Rbh,
+        )
 
     def _block(self, stage: Stage, block: slice, live: int, Y: Array | None) -> None:
         """Walk through a block of time."""

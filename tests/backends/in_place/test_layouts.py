@@ -53,7 +53,7 @@ def test_product_is_that_of_every_gate(sizes, dtype):
     history[1] = h
     gates = np.zeros((G, *layout.unit), dtype)
     product = layout.product(gates[1:])
-    product.matrix = layout.recurrent("R", R)
+    product.load(layout.matrix("R", R))
 
     product(layout.operands(history)[1])
 
