@@ -14,12 +14,13 @@ from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import locator, scan_kernel
 from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
 from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.rooms import Rooms, Size, Store
+from rnncli.backends.compiled.rooms import Packed, Rooms, Size, Store
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.scan import Batch, block_steps
 from rnncli.backends.threads import threads
 from rnncli.numerics import round_to
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def walk(
             for scan in scans:
                 Y[scan.block, scan.d] = round_to(scan.Y, recurrence.dtype)
     for scan in scans:
-        STORE.give(scan.key, scan.rooms)
+        scan.finish()
 
 
 class Scan:
@@ -170,14 +171,43 @@ class Scan:
         self.rooms = STORE.take(self.key) or Rooms(self.compiled.shape, size)
         if not is_plain:
             self._set_numbers()
+        self.constants = Constants.of(r)
+        kept: tuple[Packed, list[Array]] | None = None
+        if self.constants is not None:
+            kept = self.constants.get((self.compiled, d))
+        self.is_packed = kept is not None
+        self.packed, weights = kept or self._unpacked()
         states = (*r.initial, None)[:2]
-        self.tensors = [
-            ABSENT[dtype] if values is None else np.ascontiguousarray(values[d], dtype)
-            for values in (r.W, r.R, r.Wb, r.Rb, r.P, *states)
-        ]
+        self.tensors = [*weights, *[self._tensor(state) for state in states]]
         self.last = [state[d] for state in last]
         if len(last) == 1:
             self.last.append(ABSENT[dtype])
+
+    def _tensor(self, values: Array | None) -> Array:
+        """Return this direction's part as kernels take it."""
+        if values is None:
+            return ABSENT[self.dtype]
+        return np.ascontiguousarray(values[self.d], self.dtype)
+
+    def _unpacked(self) -> tuple[Packed, list[Array]]:
+        """Return room for packed weights, and W, R, Wb, Rb and P."""
+        r, rooms = self.recurrence, self.rooms
+        if rooms.packed is None:
+            rooms.packed = Packed(self.compiled.shape, self.I, self.H)
+        return rooms.packed, [self._tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
+
+    def finish(self) -> None:
+        """Keep what was packed of constants, with P, whose presence matters; give back the rooms.
+
+        Kept weights belong to no rooms any more, and nobody writes there again.
+        """
+        if self.constants is not None and not self.is_packed:
+            W, b = NO_Y[self.dtype], ABSENT[self.dtype]
+            self.constants.keep(
+                (self.compiled, self.d), (self.packed, [W, W, b, b, self.tensors[4]])
+            )
+            self.rooms.packed = None
+        STORE.give(self.key, self.rooms)
 
     def _order(self) -> tuple[Array, Array, Array]:
         """Return the order, lengths and live rows of a ragged batch."""
@@ -218,6 +248,7 @@ class Scan:
         NUMBERS.pack_into(
             rooms.plan,  # type: ignore[arg-type]
             NUMBERS_AT,
+            *(*self.packed.places, self.is_packed),
             *(T, self.N, self.I, self.H, self.steps, Y.strides[0], Y.strides[1]),
             *(done, self.T, reverse, r.keep_initial, r.input_forget),
             *(*self.codes, 0, 0)[:3],

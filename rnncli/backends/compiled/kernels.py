@@ -136,12 +136,13 @@ def update(
 
 @inlined
 def pack(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
-    """Pack a member's panels, and set the states."""
-    for k in range(len(phases)):
-        first, begin, end = panels_of(phases, k, layout.lanes, plan, member)
-        for panel in range(begin, end):
-            unit = (panel - first) * phases[k].units * layout.lanes
-            pack_panel(code, layout, phases[k], plan, unit, panel)
+    """Pack a member's panels, unless all are, and set the states."""
+    if not plan.packed:
+        for k in range(len(phases)):
+            first, begin, end = panels_of(phases, k, layout.lanes, plan, member)
+            for panel in range(begin, end):
+                unit = (panel - first) * phases[k].units * layout.lanes
+                pack_panel(code, layout, phases[k], plan, unit, panel)
     if member == 0:
         start(code, layout.number, plan)
     wait(plan.meeting, plan.members)

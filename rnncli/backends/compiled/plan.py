@@ -29,15 +29,16 @@ class Plan(NamedTuple):
         lengths: theirs, in this order, int64 [N].
         active: how many are live at each step, int64 [T].
         numbers: alpha and beta of f, g and h, the bounds of clipping [8].
-        bias: what the sums of a panel start from [panels, columns, lanes].
-        packed_W: input weights [panels, I, width, lanes].
-        packed_R: recurrent weights [panels, H, width, lanes].
         sums: of a block of time [panels, rows, columns, lanes].
         states: H before and after a step, by turns; C; zt; rt (.) Ht-1 [5, N, units].
-        packed_P: peephole weights [3, units].
         gathered: the live inputs of a ragged block [rows, I].
         units: H, rounded up to whole panels.
         meeting: where the gang's members wait for each other, an int64 that is 0 at first.
+        bias: what the sums of a panel start from [panels, columns, lanes].
+        packed_W: input weights [panels, I, width, lanes].
+        packed_R: recurrent weights [panels, H, width, lanes].
+        packed_P: peephole weights [3, units].
+        packed: whether these four hold the weights already.
         T: steps of X.
         N: sequences.
         I: inputs.
@@ -45,7 +46,7 @@ class Plan(NamedTuple):
         steps: of a block of time.
         Y_t: from step to step of Y.
         Y_n: from sequence to sequence of Y.
-        done: steps that earlier calls have walked; the first call packs and starts.
+        done: steps that earlier calls have walked; the first call packs, if need be, and starts.
         total: steps of all calls; the last call finishes.
         reverse: whether from the last step to the first.
         keep_initial: whether a sequence of length 0 ends in its initial state, else in zero.
@@ -71,15 +72,16 @@ class Plan(NamedTuple):
     lengths: int
     active: int
     numbers: int
-    bias: int
-    packed_W: int
-    packed_R: int
     sums: int
     states: int
-    packed_P: int
     gathered: int
     units: int
     meeting: int
+    bias: int
+    packed_W: int
+    packed_R: int
+    packed_P: int
+    packed: int
     T: int
     N: int
     I: int  # noqa: E741 -- the specification's letter
@@ -99,6 +101,6 @@ class Plan(NamedTuple):
 
 
 RECORD = np.dtype([(name, np.int64) for name in Plan._fields])
-# The fields that are a call's own arrays; then those of its rooms; the rest are numbers.
+# The fields that are a call's own arrays; then those of its rooms; the rest are set with numbers.
 ARRAYS = Plan._fields.index("numbers")
-ROOMS = Plan._fields.index("T") - ARRAYS
+ROOMS = Plan._fields.index("bias") - ARRAYS

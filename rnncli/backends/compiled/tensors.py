@@ -80,13 +80,13 @@ def live_rows(plan: Any, t: int) -> int:
 
 @inlined
 def start(code: str, number: int, plan: Any) -> None:
-    """Set the states, in processing order, and the peephole weights."""
+    """Set the states, in processing order, and pack the peephole weights, unless they are."""
     state = plan.N * plan.units * number
     spread(code, plan, plan.h0, plan.states)
     spread(code, plan, plan.h0, plan.states + state)
     spread(code, plan, plan.c0, plan.states + 2 * state)
     given, packed = pointer(code, plan.P), pointer(code, plan.packed_P)
-    for k in range(3):
+    for k in range(0 if plan.packed else 3):
         for unit in range(plan.units):
             inside = plan.P != 0 and unit < plan.H
             packed[k * plan.units + unit] = given[k * plan.H + unit] if inside else 0
