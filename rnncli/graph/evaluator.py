@@ -25,10 +25,9 @@ from rnncli.graph.model import captured_names, defined_names, display_name, subg
 from rnncli.graph.observation import Watch
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import check_against_schema, placed, refuse_unknown
-from rnncli.graph.steps import Step, constants, forget_early
+from rnncli.graph.steps import Step, constants, forget_early, may_fold
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
-from rnncli.recurrence.constants import lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -167,10 +166,10 @@ class Evaluator(ReferenceEvaluator):
             [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
             {*self.output_names, *self.rt_inits_, *self._constants},
         )
-        for values in (*self.rt_inits_.values(), *self._constants.values()):
-            lock(values)
+        held = [*self.rt_inits_.values(), *self._constants.values()]
+        self._library.folding.hold(held)
         if self._library.watch:
-            self._library.watch.hold([*self.rt_inits_.values(), *self._constants.values()])
+            self._library.watch.hold(held)
 
     def _initial_values(self) -> Iterator[tuple[str, Array]]:
         if self.onnx_graph_ is None:
@@ -208,6 +207,7 @@ class Evaluator(ReferenceEvaluator):
             captured=captured_names(node),
             sees_outer=operator.need_context(),
             may_be_giant=not node.domain and may_be_giant(node.op_type),
+            may_fold=may_fold(operator),
         )
 
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
@@ -270,10 +270,11 @@ class Evaluator(ReferenceEvaluator):
         values: dict[str | None, Any] = {"": None}
         for known in (self.rt_inits_, feed_inputs, self._constants):
             values.update(known)
-        watch = self._library.watch
+        watch, folded = self._library.watch, self._library.folding.run
         for step in self._steps:
             try:
-                values.update(zip(step.outputs, step.run(values), strict=False))
+                made = folded(step, values) if step.may_fold else step.run(values)
+                values.update(zip(step.outputs, made, strict=False))
             except Exception:
                 # Entered by every node it would take as long as the node.
                 with self._placed(step.path, step.operator.onnx_node):

@@ -12,6 +12,7 @@ import onnx
 from onnx import AttributeProto, FunctionProto, helper
 from onnx.reference.op_run import OpRun
 
+from rnncli.graph.folding import Folding
 from rnncli.graph.model import bodies, function_name
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Library:
         watch: Watch | None = None,
     ) -> None:
         self.model, self.arithmetic, self.build = model, arithmetic, build
-        self.watch = watch
+        self.watch, self.folding = watch, Folding()
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self._built: dict[tuple[Any, ...], Evaluator] = {}
         self._building: list[str] = []

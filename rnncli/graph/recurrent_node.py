@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import AttributeProto, helper
@@ -12,7 +13,7 @@ from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.graph.model import plain
 from rnncli.operators import evaluate, problems
-from rnncli.operators.binding import bind, unbind
+from rnncli.operators.binding import Binding
 from rnncli.operators.evaluation import compute_named
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from onnx import NodeProto
 
+    from rnncli.backends.backend import Backend, Compute
     from rnncli.numerics import Array
     from rnncli.operators import Operator
 
@@ -133,10 +135,8 @@ class RecurrentNode(OpRun):
         """
         kind = frozenset((name, values.dtype, values.shape) for name, values in given.items())
         if kind == self._sound and self._lengths.isdisjoint(given):
-            engine, compute = backend_named(self._arithmetic.backend), self._arithmetic.compute
-            recurrence = bind(self._row, self._attributes, given, self._wanted, self._resolved)
-            result = engine.run(recurrence, compute_named(compute))
-            return unbind(self._row, self._attributes, self._wanted, result)
+            binding, engine, compute = self._bound
+            return binding.outputs(engine.run(binding.recurrence(given), compute))
         outputs = evaluate(
             self._row,
             given,
@@ -148,6 +148,13 @@ class RecurrentNode(OpRun):
         )
         self._sound = kind
         return outputs
+
+    @cached_property
+    def _bound(self) -> tuple[Binding, Backend, Compute]:
+        """What evaluates it, looked up once; only where that has been done before."""
+        binding = Binding(self._row, self._attributes, self._wanted, self._resolved)
+        engine, compute = self._arithmetic.backend, self._arithmetic.compute
+        return binding, backend_named(engine), compute_named(compute)
 
     def _run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
         return self.run(*inputs)

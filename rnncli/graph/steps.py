@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rnncli.graph.functions import FunctionCall, TypedFunctionCall
 from rnncli.graph.limits import refuse_giant
+from rnncli.graph.model import subgraphs
+from rnncli.graph.recurrent_node import RecurrentNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from onnx.reference.op_run import OpRun
+
     from rnncli.graph.calls import Call
     from rnncli.numerics import Array
+
+
+# They draw numbers, others at each run.
+RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 
 
 class Step(NamedTuple):
@@ -29,6 +38,7 @@ class Step(NamedTuple):
     captured: frozenset[str]
     sees_outer: bool
     may_be_giant: bool
+    may_fold: bool
     last_reads: tuple[str | None, ...] = ()
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
@@ -44,6 +54,17 @@ class Step(NamedTuple):
         if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
             raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
         return outputs
+
+
+def may_fold(operator: OpRun) -> bool:
+    """Return whether a node gives the same whenever its inputs are the same, and reads no others.
+
+    Bodies and functions are left alone: their nodes fold. Recurrent nodes are what is watched.
+    """
+    node = operator.onnx_node
+    if isinstance(operator, RecurrentNode | FunctionCall | TypedFunctionCall):
+        return False
+    return bool(node.input) and not any(subgraphs(node)) and node.op_type not in RANDOM
 
 
 def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:

@@ -56,32 +56,65 @@ def bind(
         outputs: the names asked for.
         readings: every reading of the operator, resolved.
     """
-    values = complete(operator, attributes)
-    tensors = _by_role(operator, inputs, values.get("layout") or 0)
-    directions = DIRECTIONS[values["direction"]]
-    weights = weights_of(operator, tensors, literal=readings.get("recurrence") == "literal")
-    wants_Y = any(row.role == "Y" and row.name in outputs for row in operator.outputs)
-    return Recurrence(
-        cell=operator.cell,
-        dtype=dtype_of(tensors["X"]),
-        X=tensors["X"],
-        W=weights.W,
-        R=weights.R,
-        Wb=weights.Wb,
-        Rb=weights.Rb,
-        P=weights.P,
-        constants=weights.constants,
-        initial=tuple(tensors.get(f"initial_{s}") for s in "hc"[: operator.cell.states]),
-        lengths=_lengths(tensors),
-        directions=directions,
-        activations=resolve_activations(operator, values, len(directions), readings),
-        clip=math.inf if values["clip"] is None else values["clip"],
-        clip_hidden=readings.get("clip-scope") != "gates",
-        keep_initial=readings["zero-length"] == "initial",
-        input_forget=bool(values.get("input_forget")),
-        linear_before_reset=bool(values.get("linear_before_reset")),
-        wants_Y=wants_Y,
-    )
+    return Binding(operator, attributes, outputs, readings).recurrence(inputs)
+
+
+class Binding:
+    """What binds a node, whatever its inputs are.
+
+    Args:
+        operator: the row.
+        attributes: as written on the node, free of problems.
+        outputs: the names asked for.
+        readings: every reading of the operator, resolved.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        attributes: Mapping[str, Any],
+        outputs: Sequence[str],
+        readings: Mapping[str, str],
+    ) -> None:
+        values = complete(operator, attributes)
+        directions = DIRECTIONS[values["direction"]]
+        self._operator, self._outputs = operator, outputs
+        self._layout = values.get("layout") or 0
+        self._is_literal = readings.get("recurrence") == "literal"
+        self._states = ["initial_h", "initial_c"][: operator.cell.states]
+        self._settings: dict[str, Any] = {
+            "cell": operator.cell,
+            "directions": directions,
+            "activations": resolve_activations(operator, values, len(directions), readings),
+            "clip": math.inf if values["clip"] is None else values["clip"],
+            "clip_hidden": readings.get("clip-scope") != "gates",
+            "keep_initial": readings["zero-length"] == "initial",
+            "input_forget": bool(values.get("input_forget")),
+            "linear_before_reset": bool(values.get("linear_before_reset")),
+            "wants_Y": any(row.role == "Y" and row.name in outputs for row in operator.outputs),
+        }
+
+    def recurrence(self, inputs: Mapping[str, Array]) -> Recurrence:
+        """Return the canonical recurrence of some inputs."""
+        tensors = _by_role(self._operator, inputs, self._layout)
+        weights = weights_of(self._operator, tensors, literal=self._is_literal)
+        return Recurrence(
+            dtype=dtype_of(tensors["X"]),
+            X=tensors["X"],
+            W=weights.W,
+            R=weights.R,
+            Wb=weights.Wb,
+            Rb=weights.Rb,
+            P=weights.P,
+            constants=weights.constants,
+            initial=tuple([tensors.get(name) for name in self._states]),
+            lengths=_lengths(tensors),
+            **self._settings,
+        )
+
+    def outputs(self, result: Result) -> dict[str, Array]:
+        """Return the outputs asked for, by name, in the operator's layout."""
+        return _outputs(self._operator, self._layout, self._outputs, result)
 
 
 def unbind(
@@ -89,10 +122,16 @@ def unbind(
 ) -> dict[str, Array]:
     """Return the outputs asked for, by name, in the operator's layout."""
     layout = complete(operator, attributes).get("layout") or 0
+    return _outputs(operator, layout, outputs, result)
+
+
+def _outputs(
+    operator: Operator, layout: int, names: Sequence[str], result: Result
+) -> dict[str, Array]:
     by_role = dict(zip(("Y_h", "Y_c"), result.last, strict=False)) | {"Y": result.Y}
     orders = _orders(operator, layout)
     found = {}
-    for name in outputs:
+    for name in names:
         role, order = orders[name]
         values = by_role[role]
         assert values is not None
