@@ -15,6 +15,7 @@ from rnncli.graph.node_times import node_seconds
 from rnncli.operators import evaluate, operator_named
 from rnncli.operators.binding import bind, unbind
 from rnncli.operators.evaluation import compute_named
+from rnncli.recurrence.constants import lock
 from rnncli.subjects.runtime import Prepared, known_settings
 from rnncli.vectors.conversion import attributes_of
 
@@ -50,6 +51,8 @@ class Own:
         record = vector.record
         if "operator" not in record:
             return self._model(vector)
+        for name in vector.initializers:  # the model that runtimes get holds them
+            lock(vector.inputs[name])
         whole = partial(
             evaluate,
             record["operator"],
