@@ -90,7 +90,7 @@ class RecurrentNode(OpRun):
             output.name for output, name in zip(row.outputs, self.output, strict=False) if name
         ]
         self._lengths = {given.name for given in row.inputs if given.role == "lengths"}
-        self._sound: frozenset[tuple[Any, ...]] | None = None
+        self._sound: list[tuple[Any, ...]] | None = None
         if found := [*misfits, *self._node_problems()]:
             raise InvalidOperator(row.name, found)
 
@@ -133,7 +133,7 @@ class RecurrentNode(OpRun):
 
         Only of lengths do the values matter.
         """
-        kind = frozenset((name, values.dtype, values.shape) for name, values in given.items())
+        kind = [(name, values.dtype, values.shape) for name, values in given.items()]
         if kind == self._sound and self._lengths.isdisjoint(given):
             binding, engine, compute = self._bound
             return binding.outputs(engine.run(binding.recurrence(given), compute))
