@@ -75,20 +75,21 @@ def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: boo
     if found is not None:
         return found.weights
     weights = _bound(operator, given, literal=literal)
+    nbytes = sum(values.nbytes for values in given if values is not None)
+    if nbytes > MOST_OF_ONE:
+        return weights
     weights = weights._replace(constants=Constants(*weights[:-1]))
-    _remember(key, given, weights)
+    _remember(key, Remembered(given, weights, nbytes))
     return weights
 
 
-def _remember(key: tuple[object, ...], given: Given, weights: Weights) -> None:
-    nbytes = sum(values.nbytes for values in given if values is not None)
-    if nbytes > MOST_OF_ONE:
-        return
+def _remember(key: tuple[object, ...], new: Remembered) -> None:
+    """Remember weights; all others are forgotten where there is no room for more."""
     with _LOCK:
-        total = sum(other.nbytes for other in _REMEMBERED.values()) + nbytes
+        total = sum(other.nbytes for other in _REMEMBERED.values()) + new.nbytes
         if total > MOST_OF_ALL or len(_REMEMBERED) >= MOST_NODES:
             _REMEMBERED.clear()
-        _REMEMBERED[key] = Remembered(given, weights, nbytes)
+        _REMEMBERED[key] = new
 
 
 def _bound(operator: Operator, given: Given, *, literal: bool) -> Weights:
