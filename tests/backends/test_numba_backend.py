@@ -25,7 +25,7 @@ from valid_nodes import valid_node
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import driver
-from rnncli.backends.compiled.crew import CREW
+from rnncli.backends.crew import CREW
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.operators import OPERATORS, evaluate
 from rnncli.recurrence.activations import ACTIVATIONS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.compiled.crew import CREW
+from rnncli.backends.crew import CREW
 from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import locator, scan_kernel
 from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan

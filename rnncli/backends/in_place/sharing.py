@@ -55,7 +55,7 @@ def at_once(tasks: Sequence[Callable[[], None]]) -> None:
 
 def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
     """Run each task in a thread of its own, unless the threads are busy with other tasks."""
-    from rnncli.backends.compiled.crew import CREW  # with a pool, which a single thread never needs
+    from rnncli.backends.crew import CREW  # with a pool, which a single thread never needs
 
     if not CREW.reserve():
         return False

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rnncli.backends.compiled.crew import Crew
+from rnncli.backends.crew import Crew
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
