@@ -206,7 +206,7 @@ def test_core_has_everything_for_every_family():
 
 @pytest.mark.parametrize("name", ["core", "smoke", "diagnostic", "pairwise", "three-way"])
 def test_inputs_are_worth_computing(name):
-    """H and I odd and different, distinct values, lengths from 1, to T unless the batch is padded."""
+    """H, I odd and different, distinct values, lengths from 1, to T unless the batch is padded."""
     for entry in load(name).entries:
         case = entry.case()
         sizes, inputs = case.sizes, case.inputs

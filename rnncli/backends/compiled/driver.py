@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.crew import CREW
 from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import locator, scan_kernel
 from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
 from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.rooms import Packed, Rooms, Size, Store
 from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.crew import CREW
 from rnncli.backends.scan import Batch, block_steps
 from rnncli.backends.threads import threads
 from rnncli.numerics import round_to
