@@ -161,10 +161,13 @@ class Columns:
         return max(1, BLOCK_NUMBERS // (self.N * width), BLOCK_COLUMNS // self.N)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
-        """Return them as [G*H, K]."""
+        """Return them as [G*H, K], aligned: NumPy copies what is not, at every product.
+
+        Tensors of a protobuf lie at any byte.
+        """
         del name
         G, H, K = weights.shape
-        return np.ascontiguousarray(weights.reshape(G * H, K))
+        return np.require(weights.reshape(G * H, K), requirements=["C", "ALIGNED"])
 
     def product(self, gates: Array) -> Product:
         """Multiply each slice, where OpenBLAS would copy the whole."""

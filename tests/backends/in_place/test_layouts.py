@@ -93,3 +93,15 @@ def test_layout_is_chosen_by_the_batch(N, H, wanted, unit):
 
     assert type(layout) is wanted
     assert layout.unit == unit
+
+
+def test_weights_at_odd_addresses_are_aligned(sizes, dtype):
+    """Those of a protobuf are; NumPy would copy them at every product."""
+    W = numbers(dtype, G, sizes[1], K)
+    odd = np.frombuffer(b" " + W.tobytes(), dtype, offset=1).reshape(W.shape)
+    assert not odd.flags.aligned
+
+    matrix = layout_for(*sizes, dtype).matrix(None, odd)
+
+    assert matrix.flags.aligned
+    np.testing.assert_array_equal(matrix, layout_for(*sizes, dtype).matrix(None, W))
