@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rnncli.cli.options import PathOrName, dim_option
+from rnncli.cli.options import PathOrName, backend_names, dim_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,12 +27,6 @@ def _runtimes() -> Iterable[str]:
     from rnncli.benchmarks.contestants import runtime_names
 
     return runtime_names()
-
-
-def _backends() -> Iterable[str]:
-    from rnncli.backends import known_backends
-
-    return known_backends()
 
 
 def _types() -> Iterable[str]:
@@ -91,7 +85,7 @@ OPTIONS = (
     click.option(
         "--backend",
         "own",
-        type=Names(_backends),
+        type=Names(backend_names),
         help="Backends of rnncli.  [default: numpy, and numba where it is installed]",
     ),
     click.option(

@@ -11,6 +11,7 @@ import click
 from rnncli.cli.options import (
     Name,
     Pair,
+    backend_names,
     compute_option,
     selection_option,
     with_options,
@@ -34,12 +35,6 @@ def _runtimes() -> Iterable[str]:
     from rnncli.subjects.table import known_subjects
 
     return known_subjects()
-
-
-def _backends() -> Iterable[str]:
-    from rnncli.backends.table import known_backends
-
-    return known_backends()
 
 
 def _profiles() -> Iterable[str]:
@@ -69,7 +64,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="A runtime: onnxruntime, openvino, onnx-reference, tract, or one that a package"
             " adds (entry points rnncli.subjects).",
         ),
-        click.option("--backend", type=Name("name", _backends), help="A backend of rnncli."),
+        click.option("--backend", type=Name("name", backend_names), help="A backend of rnncli."),
         click.option(
             "--results",
             metavar="PATH",

@@ -98,7 +98,8 @@ def _operators() -> Iterable[str]:
     return OPERATORS
 
 
-def _backends() -> Iterable[str]:
+def backend_names() -> Iterable[str]:
+    """Return the names of all backends, those of installed packages too."""
     from rnncli.backends import known_backends
 
     return known_backends()
@@ -148,7 +149,7 @@ selection_option = click.option(
 )
 backend_option = click.option(
     "--backend",
-    type=Name("name", _backends),
+    type=Name("name", backend_names),
     default="numpy",
     show_default=True,
     help="What evaluates the recurrent operators; `rnncli backends` lists them.",

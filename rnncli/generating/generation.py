@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.cases.suite import Entry, Suite
+    from rnncli.cases.entry import Entry
+    from rnncli.cases.suite import Suite
 
 LARGEST_BATCH = 256
 

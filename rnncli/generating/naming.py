@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rnncli.cases.suite import LONGEST_ID
+from rnncli.cases.entry import LONGEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.cases.config import describe
 
 if TYPE_CHECKING:
-    from rnncli.cases.suite import Entry, Suite
+    from rnncli.cases.entry import Entry
+    from rnncli.cases.suite import Suite
 
 
 def entry_record(entry: Entry) -> dict[str, Any]:

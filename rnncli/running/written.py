@@ -19,7 +19,8 @@ from rnncli.vectors.pack import is_pack, open_pack
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
-    from rnncli.cases.suite import Entry, Suite
+    from rnncli.cases.entry import Entry
+    from rnncli.cases.suite import Suite
     from rnncli.cases.yaml_reader import Node
     from rnncli.errors import Place
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning
 from rnncli.generating.making import make_vectors
 from rnncli.judging.kill_matrix import row_of
@@ -52,7 +51,7 @@ def _vectors(batch: Batch) -> Iterator[Vector]:
         pack = _pack(batch.origin)
         yield from (pack.read(pack.case(case_id)) for case_id in batch.ids)
         return
-    suite = _suite(batch.origin)
+    suite = batch.origin.suite()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
         made = list(make_vectors([suite.entry(case_id) for case_id in batch.ids]))
@@ -65,8 +64,3 @@ def _vectors(batch: Batch) -> Iterator[Vector]:
 @lru_cache(maxsize=1)
 def _pack(folder: Path) -> Pack:
     return open_pack(folder)
-
-
-@lru_cache(maxsize=1)
-def _suite(source: Source) -> Suite:
-    return parse_suite(source.text, source.file, source.folder, seed=source.seed)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnncli.cases.suite import LONGEST_ID
+from rnncli.cases.entry import LONGEST_ID
 from rnncli.generating.captures import Capture
 from rnncli.generating.naming import ids_of, slug
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser import PROGRAM, Browser
+from browser import PROGRAM
 from verifications import CASES, REPORTS, every_verdict, judged, many, report
 
 from rnncli.judging.verdict import Verdict
@@ -13,14 +13,6 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrom
 WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1280}
 SHOWN = "[...document.querySelectorAll('.case')].map(c => c.querySelector('.id').textContent)"
 COUNT = "document.getElementById('found').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """One for all tests."""
-    started = Browser(tmp_path_factory.mktemp("profile"))
-    yield started
-    started.close()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import math
 import re
 
 import pytest
-from browser import PROGRAM, Browser
+from browser import PROGRAM
 from verifications import HOSTILE
 
 from rnncli.judging.adequacy import Fate, Outcome
@@ -137,14 +137,6 @@ def test_a_missing_extra_is_said(tmp_path, monkeypatch):
 needs_browser = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")
 TOLD = "document.getElementById('told').innerText"
 ROWS = "[...document.querySelectorAll('.matrix li .id')].map(e => e.textContent)"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """One for all tests."""
-    started = Browser(tmp_path_factory.mktemp("profile"))
-    yield started
-    started.close()
 
 
 @pytest.fixture(scope="module")
