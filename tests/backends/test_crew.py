@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 
 import pytest
 
+from rnncli.backends import processors
 from rnncli.backends.crew import Crew
 
 
@@ -51,6 +54,59 @@ def test_a_failure_is_raised():
 
     with pytest.raises(ValueError, match="lost"):
         Crew().run([lambda: None, fails])
+
+
+def test_nobody_works_any_more_when_the_caller_is_interrupted():
+    """Who waits for others is let go, who works comes to an end, and then it is raised."""
+    crew, dissolved, ended = Crew(), threading.Event(), []
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    def other():
+        assert dissolved.wait(10)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.run([interrupted, other, other], dissolved.set)
+
+    assert ended == [True, True]
+    crew.run([lambda: None, lambda: ended.append(False)])
+    assert ended == [True, True, False]
+
+
+def test_interruptions_of_the_wait_wait():
+    """A signal while others still work is raised once they have ended."""
+    crew, ended = Crew(), []
+
+    def other():
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.02)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.run([lambda: None, other])
+
+    assert ended == [True]
+
+
+@pytest.mark.skipif(
+    processors.current() == processors.UNKNOWN or processors.available() == 1,
+    reason="only where threads have a choice, and tell",
+)
+def test_nobody_works_where_the_caller_does():
+    """Wherever that is: the caller moves about, and may use all processors still."""
+    crew, allowed = Crew(), os.sched_getaffinity(0)
+    try:
+        for processor in sorted(allowed) * 2:
+            os.sched_setaffinity(0, {processor})
+            os.sched_setaffinity(0, allowed)
+            others = []
+            crew.run([lambda: None, lambda: others.append(os.sched_getaffinity(0))])  # noqa: B023
+            assert others == [allowed - {crew.here}]
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")

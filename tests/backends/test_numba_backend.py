@@ -226,12 +226,13 @@ def test_memory_is_bounded(kind):
 
 @pytest.mark.parametrize("D", [1, 2])
 @pytest.mark.parametrize(("kind", "variant"), VARIANTS)
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, 3, 5])
 def test_threads_change_no_bit(kind, variant, D, count, monkeypatch):
     """Each unit's arithmetic is its own, whoever does it."""
     recurrence = recurrence_of(kind, T=40, N=3, I=9, H=140, D=D, lengths=[12, 40, 33], **variant)
     alone = NUMBA.run(recurrence, Compute.NATIVE)
     monkeypatch.setenv("RNNCLI_THREADS", str(count))
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
     monkeypatch.setattr(driver, "WORTHWHILE", 0)
 
     together = NUMBA.run(recurrence, Compute.NATIVE)
@@ -240,6 +241,29 @@ def test_threads_change_no_bit(kind, variant, D, count, monkeypatch):
     assert [s.tobytes() for s in together.last] == [s.tobytes() for s in alone.last]
     assert CREW.reserve()
     CREW.release()
+
+
+def test_an_interrupted_gang_ends(monkeypatch):
+    """Members whose caller never comes wait no more, and the next call is like any other."""
+    recurrence = recurrence_of("LSTM", T=40, N=3, H=140)
+    wanted = NUMBA.run(recurrence, Compute.NATIVE).Y.tobytes()
+    kernel = driver.compiled("LSTM", True, recurrence.X.dtype)
+    scan = kernel.scan
+    monkeypatch.setenv("RNNCLI_THREADS", "3")
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
+    monkeypatch.setattr(driver, "WORTHWHILE", 0)
+
+    def interrupted(address, member):
+        if member == 0:
+            raise KeyboardInterrupt
+        scan(address, member)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel, "scan", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            NUMBA.run(recurrence, Compute.NATIVE)
+
+    assert NUMBA.run(recurrence, Compute.NATIVE).Y.tobytes() == wanted
 
 
 def test_callers_in_threads_get_results_of_their_own(monkeypatch):

@@ -12,8 +12,17 @@ from rnncli.errors import InvalidRequest
 def test_the_variable_is_the_number(monkeypatch, value, count):
     """Empty is unset."""
     monkeypatch.setenv("RNNCLI_THREADS", value)
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 64)
 
     assert threads() == count
+
+
+def test_no_more_than_processors(monkeypatch):
+    """Members of a gang that took turns on one would all be late."""
+    monkeypatch.setenv("RNNCLI_THREADS", "1000000000")
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 3)
+
+    assert threads() == 3
 
 
 def test_unset_is_one(monkeypatch):

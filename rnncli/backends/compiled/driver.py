@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.compiled.equations import FUNCTIONS
+from rnncli.backends.compiled.gang import DISSOLVED
 from rnncli.backends.compiled.kernels import locator, scan_kernel
 from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
 from rnncli.backends.compiled.processor import registers
@@ -24,7 +25,7 @@ from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
@@ -133,13 +134,20 @@ def walk(
                     partial(scan.compiled.scan, scan.rooms.address, member)
                     for scan in scans
                     for member in range(members)
-                ]
+                ],
+                partial(dissolve, [scan.rooms.meeting for scan in scans]),
             )
         if Y is not None and not is_native:
             for scan in scans:
                 Y[scan.block, scan.d] = round_to(scan.Y, recurrence.dtype)
     for scan in scans:
         scan.finish()
+
+
+def dissolve(meetings: Sequence[Array]) -> None:
+    """Let the members of gangs wait for nobody any more."""
+    for meeting in meetings:
+        meeting[0] = DISSOLVED
 
 
 class Scan:

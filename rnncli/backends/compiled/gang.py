@@ -12,6 +12,8 @@ from rnncli.backends.compiled.lanes import ADDRESS, Builder, IRValue, pointer
 
 # Looks at the counter, a few ns each, before a waiting thread offers its processor to others.
 PATIENCE = 1000
+# A counter that no number of arrivals makes positive: nobody waits any more.
+DISSOLVED = -(1 << 62)
 GIVE_WAY = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
 )
@@ -44,6 +46,8 @@ def arrived(_: Any, counter: Any) -> tuple[Any, Any]:
 def wait(counter: int, members: int) -> None:
     """Return once every member of the gang has called this as often as the caller.
 
+    Or at once, for good, where the gang is DISSOLVED.
+
     Args:
         counter: address of an int64 that all members share, 0 at the start.
         members: how many there are.
@@ -52,7 +56,7 @@ def wait(counter: int, members: int) -> None:
         return
     everyone = (arrive(counter) // members + 1) * members
     looks = 0
-    while arrived(counter) < everyone:
+    while 0 <= arrived(counter) < everyone:
         looks += 1
         if looks > PATIENCE:
             GIVE_WAY()
