@@ -8,9 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
 from google.protobuf.message import DecodeError
-from onnx import helper, numpy_helper
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.formats.atomic import atomic_file
@@ -19,6 +17,7 @@ from rnncli.formats.reading import Allowance, reading, size_of
 from rnncli.formats.stored import NARROW, encode, normalised, text_bytes, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
 from rnncli.numerics import DTYPES, DType, dtype_numbered, dtype_of
+from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +30,13 @@ ENVELOPE = 1 << 16
 # Bytes up to which the messages of tensors are worth remembering.
 SMALL = 1 << 16
 # Types whose values are the message's last bytes, as they lie in memory.
-_PLAIN = {
-    row.numpy: row
+_ROWS = [
+    row
     for row in DTYPES.values()
     if sys.byteorder == "little" and row.name not in ("string", *NARROW)
-}
+]
+_PLAIN = {row.numpy: row for row in _ROWS}
+_PLAIN_NUMBERED = {row.onnx: row for row in _ROWS}
 
 RAW = "raw_data"
 FIELDS = (
@@ -103,7 +104,7 @@ def _before_values(name: str, row: DType, shape: tuple[int, ...]) -> bytes:
     return whole[: len(whole) - blank.nbytes]
 
 
-def tensor_of(name: str, values: Array) -> onnx.TensorProto:
+def tensor_of(name: str, values: Array) -> TensorProto:
     """Return the message that holds a tensor.
 
     Raises:
@@ -112,19 +113,36 @@ def tensor_of(name: str, values: Array) -> onnx.TensorProto:
     row = dtype_of(values)
     if row.name == "string":
         texts = [text_bytes(text) for text in texts_of(values)]
-        return onnx.TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
+        return TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
     stored, _ = encode(values)
     if row.name in NARROW:
-        return numpy_helper.from_array(stored.view(row.numpy), name)  # packs them
+        from onnx import numpy_helper  # packs them
+
+        return numpy_helper.from_array(stored.view(row.numpy), name)
     raw = stored.tobytes()
-    return onnx.TensorProto(name=name, data_type=row.onnx, dims=values.shape, raw_data=raw)
+    return TensorProto(name=name, data_type=row.onnx, dims=values.shape, raw_data=raw)
 
 
-def _parse(serialized: bytes) -> onnx.TensorProto:
+def array_of(tensor: TensorProto) -> Array:
+    """Return the values in a message, read-only where they lie there as they do in memory.
+
+    Args:
+        tensor: of any type; what is wrong with it numpy_helper says, in exceptions of many kinds.
+    """
+    row = _PLAIN_NUMBERED.get(tensor.data_type)
+    elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
+    if row and tensor.HasField(RAW) and not elsewhere:
+        return np.frombuffer(tensor.raw_data, row.numpy).reshape(tensor.dims)
+    from onnx import numpy_helper
+
+    return np.asarray(numpy_helper.to_array(tensor))
+
+
+def _parse(serialized: bytes) -> TensorProto:
     try:
-        tensor: onnx.TensorProto = onnx.TensorProto.FromString(serialized)
+        tensor: TensorProto = TensorProto.FromString(serialized)
     except DecodeError:
-        tensor = onnx.TensorProto()
+        tensor = TensorProto()
     if tensor.HasField("segment") or not tensor.data_type:
         raise _not_a_tensor(serialized)
     return tensor
@@ -132,8 +150,10 @@ def _parse(serialized: bytes) -> onnx.TensorProto:
 
 def _not_a_tensor(serialized: bytes) -> RnncliError:
     """Say what the bytes are instead; sequences and optionals share their first fields."""
+    from onnx import SequenceProto
+
     try:
-        sequence = onnx.SequenceProto.FromString(serialized)
+        sequence = SequenceProto.FromString(serialized)
     except DecodeError:
         return UnreadableFile("is not an ONNX tensor: damaged, or other data")
     if sequence.elem_type and any(field.number > 2 for field, _ in sequence.ListFields()):
@@ -141,15 +161,15 @@ def _not_a_tensor(serialized: bytes) -> RnncliError:
     return UnreadableFile("is not an ONNX tensor: it has no element type")
 
 
-def _name(tensor: onnx.TensorProto) -> str:
+def _name(tensor: TensorProto) -> str:
     name: str | bytes = tensor.name
     if isinstance(name, bytes):  # what protobuf gives when it is not UTF-8
         raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
     return name
 
 
-def _values(tensor: onnx.TensorProto, allowance: Allowance) -> Array:
-    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+def _values(tensor: TensorProto, allowance: Allowance) -> Array:
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
         raise UnreadableFile("keeps its values in another file, which is not read")
     row = dtype_numbered(tensor.data_type)
     if min(tensor.dims, default=0) < 0:
@@ -158,13 +178,13 @@ def _values(tensor: onnx.TensorProto, allowance: Allowance) -> Array:
     if row.name == "string":
         allowance.take(len(tensor.string_data) * OVERHEAD)
         return text_tensor(texts_of(np.array(tensor.string_data, object)), tensor.dims)
-    return normalised(numpy_helper.to_array(tensor))
+    return normalised(array_of(tensor))
 
 
-def _check_count(tensor: onnx.TensorProto, row: DType) -> None:
+def _check_count(tensor: TensorProto, row: DType) -> None:
     """The values fill the declared shape exactly, and stand in one place only."""
     held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
-    field = RAW if tensor.HasField(RAW) else helper.tensor_dtype_to_field(row.onnx)
+    field = RAW if tensor.HasField(RAW) else _typed_field(row)
     wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
     if held != ({field: wanted} if wanted else {}) or (field == RAW and row.name == "string"):
         found = ", ".join(f"{length} in {name}" for name, length in held.items()) or "none"
@@ -173,6 +193,12 @@ def _check_count(tensor: onnx.TensorProto, row: DType) -> None:
             f"declares {row} of shape {list(tensor.dims)}, which is {wanted} {unit} in {field}, "
             f"but holds {found}"
         )
+
+
+def _typed_field(row: DType) -> str:
+    from onnx import helper
+
+    return str(helper.tensor_dtype_to_field(row.onnx))
 
 
 def _length(row: DType, elements: int, *, raw: bool) -> int:

@@ -10,9 +10,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from onnx import ModelProto
-
 from rnncli.errors import UnreadableFile
+from rnncli.protos import ModelProto
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

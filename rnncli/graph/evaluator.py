@@ -1,8 +1,8 @@
 """Evaluate a whole model: recurrent operators by ours, the rest by onnx's reference, corrected.
 
-`onnx.reference.ReferenceEvaluator` builds one evaluator for each graph, subgraph and function. Its
-`new_ops` do not reach into functions, so the choice of implementation itself is replaced here; and
-it keeps every value until the end, so running is too.
+As `onnx.reference.ReferenceEvaluator` does, there is one evaluator for each graph, subgraph and
+function. It stands in for that, whose `new_ops` do not reach into functions and which keeps every
+value until the end, where the nodes of onnx's reference run graphs of their own.
 """
 
 from __future__ import annotations
@@ -11,23 +11,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
-from onnx import FunctionProto
-from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import RuntimeContextError
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
-from rnncli.graph.functions import FunctionCall, Library, TypedFunctionCall
-from rnncli.graph.host_operators import host_operator
+from rnncli.graph.functions import FunctionCall, Library
 from rnncli.graph.inputs import check_inputs
 from rnncli.graph.limits import may_be_giant
-from rnncli.graph.model import captured_names, defined_names, display_name, subgraphs, walk
+from rnncli.graph.model import (
+    captured_names,
+    defined_names,
+    display_name,
+    opsets,
+    subgraphs,
+    walk,
+)
 from rnncli.graph.observation import Watch
+from rnncli.graph.own_node import OwnNode
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
-from rnncli.graph.refusals import check_against_schema, placed, refuse_unknown
+from rnncli.graph.refusals import placed
 from rnncli.graph.steps import Step, constants, forget_early, may_fold
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
+from rnncli.protos import FunctionProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,8 +44,6 @@ if TYPE_CHECKING:
     from rnncli.graph.model import Body, Model
     from rnncli.graph.observation import Observer
     from rnncli.numerics import Array
-
-    Implementation = Callable[[NodeProto, dict[str, Any]], OpRun]
 
 
 def evaluate_model(
@@ -136,7 +138,7 @@ def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
             )
 
 
-class Evaluator(ReferenceEvaluator):
+class Evaluator:
     """Runs one graph, subgraph or function.
 
     Args:
@@ -150,35 +152,34 @@ class Evaluator(ReferenceEvaluator):
         InvalidRequest: a node or tensor is malformed.
     """
 
+    has_linked_attribute = False  # as onnx's nodes ask: references to attributes are resolved
+
     def __init__(
         self, body: Body, versions: dict[str, int], library: Library, path: tuple[str, ...] = ()
     ) -> None:
         self._library, self._path = library, path
-        super().__init__(body, opsets=None if isinstance(body, FunctionProto) else versions)
-
-    def _init(self) -> None:
-        """Read the initializers and find the implementation of every node."""
-        self.rt_inits_ = dict(self._initial_values())
-        steps = [self._step(node, index) for index, node in enumerate(self.nodes_)]
-        self.rt_nodes_ = [step.operator for step in steps]
-        self._constants = dict(constants(steps, defined_names(self.proto_)))
+        self.opsets = opsets(body) if isinstance(body, FunctionProto) else versions
+        self.input_names, self.output_names = _names(body.input), _names(body.output)
+        self._initial = dict(self._initial_values(body))
+        steps = [self._step(node, index) for index, node in enumerate(body.node)]
+        self._constants = dict(constants(steps, defined_names(body)))
         self._steps = forget_early(
             [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
-            {*self.output_names, *self.rt_inits_, *self._constants},
+            {*self.output_names, *self._initial, *self._constants},
         )
-        held = [*self.rt_inits_.values(), *self._constants.values()]
+        held = [*self._initial.values(), *self._constants.values()]
         self._library.folding.hold(held)
         if self._library.watch:
             self._library.watch.hold(held)
 
-    def _initial_values(self) -> Iterator[tuple[str, Array]]:
-        if self.onnx_graph_ is None:
+    def _initial_values(self, body: Body) -> Iterator[tuple[str, Array]]:
+        if isinstance(body, FunctionProto):
             return
         folder = self._library.model.folder
         try:
-            for tensor in self.onnx_graph_.initializer:
+            for tensor in body.initializer:
                 yield tensor.name, tensor_values(tensor, folder)
-            for sparse in self.onnx_graph_.sparse_initializer:
+            for sparse in body.sparse_initializer:
                 yield sparse.values.name, sparse_tensor_values(sparse, folder)
         except RnncliError as error:
             raise type(error)(f"{self._library.model.name}: {error}") from error
@@ -187,17 +188,8 @@ class Evaluator(ReferenceEvaluator):
         name = display_name(node, index)
         path = (*self._path, name)
         branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
-        run_params = {
-            "log": _say_nothing,
-            "verbose": 0,
-            "opsets": self.opsets,
-            "new_ops": {},
-            "existing_functions": {},
-            "evaluator_cls": partial(self._subgraph, branches),
-        }
         with self._placed(path, node):
-            operator = self._load_impl(node)(node, run_params)
-        del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
+            operator = self._operator(node, partial(self._subgraph, branches))
         return Step(
             operator,
             _call_of(operator),
@@ -217,38 +209,18 @@ class Evaluator(ReferenceEvaluator):
         """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
         return Evaluator(graph, self.opsets, self._library, (*self._path, next(branches)))
 
-    def _load_impl(self, node: NodeProto) -> Implementation:  # type: ignore[override]
-        """Choose the implementation of a node: functions of the model, ours, then onnx's."""
-        if function := self._library.functions.get((node.domain, node.op_type, node.overload)):
-            return partial(FunctionCall, library=self._library, function=function)
-        opset = self.opsets.get(node.domain, 0)
+    def _operator(self, node: NodeProto, subgraph: Callable[..., Evaluator]) -> OpRun | OwnNode:
+        """Choose what evaluates a node: functions of the model, ours, then onnx's."""
+        library, opset = self._library, self.opsets.get(node.domain, 0)
+        if function := library.functions.get((node.domain, node.op_type, node.overload)):
+            return FunctionCall(node, library, function)
         if row := operator_for(node.domain, node.op_type, opset):
-            return partial(RecurrentNode, row=row, arithmetic=self._library.arithmetic)
-        refuse_unknown(node, self.opsets)
-        check_against_schema(node, self.opsets)
-        if host := host_operator(node.domain, node.op_type, opset):
-            return host
-        if node.domain:
-            extension: Implementation = super()._load_impl(node)
-            return extension
-        return self._standard(node, opset)
+            return RecurrentNode(node, row, library.arithmetic)
+        from rnncli.graph.implementations import operator_of  # all of onnx
 
-    def _standard(self, node: NodeProto, opset: int) -> Implementation:
-        """Return onnx's implementation, or the function by which ONNX defines the operator."""
-        from onnx.reference.ops import load_op  # all of onnx's operators
+        return operator_of(node, self.opsets, library, subgraph)
 
-        functions: list[FunctionProto] = []
-        build: Any = functions.append
-        try:
-            operator: Implementation = load_op("", node.op_type, opset, evaluator_cls=build)
-        except RuntimeContextError:
-            return partial(TypedFunctionCall, library=self._library, opset=opset)
-        if not functions:
-            return operator
-        schema = onnx.defs.get_schema(node.op_type, opset)
-        return partial(FunctionCall, library=self._library, function=functions[0], schema=schema)
-
-    def run(  # type: ignore[override]  # less: no intermediate results, no attributes
+    def run(
         self,
         output_names: Sequence[str] | None,
         feed_inputs: Mapping[str, Any],
@@ -268,7 +240,7 @@ class Evaluator(ReferenceEvaluator):
         assert not attributes
         wanted = self.output_names if output_names is None else output_names
         values: dict[str | None, Any] = {"": None}
-        for known in (self.rt_inits_, feed_inputs, self._constants):
+        for known in (self._initial, feed_inputs, self._constants):
             values.update(known)
         watch, folded = self._library.watch, self._library.folding.run
         for step in self._steps:
@@ -286,14 +258,15 @@ class Evaluator(ReferenceEvaluator):
         return [values[name] for name in wanted]
 
 
-def _call_of(operator: OpRun) -> Call:
-    """Return what evaluates a node; for a recurrent one none of onnx's operators is imported."""
-    if isinstance(operator, RecurrentNode):
+def _call_of(operator: OpRun | OwnNode) -> Call:
+    """Return what evaluates a node; for one of ours none of onnx's operators is imported."""
+    if isinstance(operator, OwnNode):
         return operator.run
     from rnncli.graph.calls import call_of
 
     return call_of(operator)
 
 
-def _say_nothing(*_: Any) -> None:
-    """Stand in for the log of onnx's reference."""
+def _names(values: Sequence[Any]) -> list[str]:
+    """Return the names of inputs or outputs, which in a function are names and no more."""
+    return [value if isinstance(value, str) else value.name for value in values]

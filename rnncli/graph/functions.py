@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import onnx
-from onnx import AttributeProto, FunctionProto, helper
-from onnx.reference.op_run import OpRun
-
 from rnncli.graph.folding import Folding
 from rnncli.graph.model import bodies, function_name
+from rnncli.graph.own_node import OwnNode
+from rnncli.protos import AttributeProto, FunctionProto, TypeProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -121,12 +119,11 @@ class Library:
         return self._built[key]
 
 
-class FunctionCall(OpRun):
+class FunctionCall(OwnNode):
     """A node whose operator is a function.
 
     Args:
         onnx_node: the call.
-        run_params: of onnx's reference.
         library: builds and keeps the functions.
         function: the function.
         schema: the operator's, when ONNX itself defines it so.
@@ -135,43 +132,31 @@ class FunctionCall(OpRun):
     def __init__(
         self,
         onnx_node: NodeProto,
-        run_params: dict[str, Any],
         library: Library,
         function: FunctionProto,
         schema: OpSchema | None = None,
     ) -> None:
-        super().__init__(onnx_node, run_params)
+        super().__init__(onnx_node)
         self._evaluator = library.evaluator(function, onnx_node, schema)
 
-    def _load_attributes(self) -> None:
-        """Attributes were put into the function when its evaluator was built."""
-        self.has_linked_attribute = False
-
-    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
         """Evaluate the function; trailing inputs may be left out."""
         return _call(self._evaluator, inputs)
 
-    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
-        return self.run(*inputs)
 
-
-class TypedFunctionCall(OpRun):
+class TypedFunctionCall(OwnNode):
     """A node that ONNX defines as a function of its inputs' types: known when it runs."""
 
-    def __init__(
-        self, onnx_node: NodeProto, run_params: dict[str, Any], library: Library, opset: int
-    ) -> None:
+    def __init__(self, onnx_node: NodeProto, library: Library, opset: int) -> None:
+        super().__init__(onnx_node)
         self._library, self._opset = library, opset
-        super().__init__(onnx_node, run_params)
 
-    def _load_attributes(self) -> None:
-        """Attributes are read when the function is built."""
-        self.has_linked_attribute = False
-
-    def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
         """Build the function for these inputs and evaluate it."""
+        from onnx import defs
+
         node = self.onnx_node
-        schema: Any = onnx.defs.get_schema(node.op_type, self._opset)
+        schema: Any = defs.get_schema(node.op_type, self._opset)
         types = [_type_of(values).SerializeToString() for values in inputs]
         body = schema.get_context_dependent_function_with_opset_version(
             self._opset, node.SerializeToString(), types
@@ -179,9 +164,6 @@ class TypedFunctionCall(OpRun):
         function = resolve_call(FunctionProto.FromString(body), node, schema)
         evaluator = self._library.build(function, {}, self._library, (node.op_type,))
         return _call(evaluator, inputs)
-
-    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
-        return self.run(*inputs)
 
 
 def _call(evaluator: Evaluator, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -192,8 +174,10 @@ def _call(evaluator: Evaluator, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(evaluator.run(None, absent | dict(zip(names, inputs, strict=False))))
 
 
-def _type_of(values: Any) -> onnx.TypeProto:
+def _type_of(values: Any) -> TypeProto:
+    from onnx import helper
+
     if values is None:
-        return onnx.TypeProto()
+        return TypeProto()
     number = helper.np_dtype_to_tensor_dtype(values.dtype)
     return helper.make_tensor_type_proto(number, values.shape)

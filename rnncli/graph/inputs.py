@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
-from rnncli.graph.purposes import ANY, Purpose, facts_of, purpose
-from rnncli.graph.shapes import declared_shape, inferred
+from rnncli.graph.model import declared_shape
 from rnncli.graph.tensors import LARGEST_FROM_NOTHING
 from rnncli.numerics import dtype_numbered, dtype_of, round_to
 
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from onnx import ValueInfoProto
 
     from rnncli.graph.model import Model
-    from rnncli.numerics import Array
+    from rnncli.graph.purposes import Purpose
+    from rnncli.numerics import Array, DType
 
 _RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
 """Scalars whose name says what they are; any other number would be refused by the model."""
@@ -80,14 +80,25 @@ def generate_inputs(
     wanted = [value for value in model.inputs if value.name not in given]
     found = _shapes(model, wanted, given, shapes, dims)
     known = found | {name: np.shape(values) for name, values in given.items()}
-    skeleton = inferred(model, known)
-    facts = facts_of(skeleton)
+    whole = [value.name for value in wanted if _dtype(value).numpy.kind in "iu"]
+    purposes = _purposes(model, known, whole) if whole else {}
     inputs = dict(given)
     for value in wanted:
-        dtype = dtype_numbered(value.type.tensor_type.elem_type)
-        reading = purpose(skeleton, facts, value.name) if dtype.numpy.kind in "iu" else ANY
-        inputs[value.name] = _values(value, found[value.name], reading, seed)
+        purpose = purposes.get(value.name)
+        inputs[value.name] = _values(value, found[value.name], purpose, seed)
     return inputs
+
+
+def _purposes(
+    model: Model, shapes: Mapping[str, Sequence[int]], names: Sequence[str]
+) -> dict[str, Purpose]:
+    """Return what the integers of some inputs are for; that takes onnx's shape inference."""
+    from rnncli.graph.purposes import facts_of, purpose
+    from rnncli.graph.shapes import inferred
+
+    skeleton = inferred(model, shapes)
+    facts = facts_of(skeleton)
+    return {name: purpose(skeleton, facts, name) for name in names}
 
 
 @contextmanager
@@ -284,27 +295,33 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
         )
 
 
-def _values(value: ValueInfoProto, shape: tuple[int, ...], reading: Purpose, seed: int) -> Array:
+def _dtype(value: ValueInfoProto) -> DType:
+    return dtype_numbered(value.type.tensor_type.elem_type)
+
+
+def _values(
+    value: ValueInfoProto, shape: tuple[int, ...], purpose: Purpose | None, seed: int
+) -> Array:
     from rnncli.randomness import bell, integers, seed_key
 
-    dtype = dtype_numbered(value.type.tensor_type.elem_type)
+    dtype = _dtype(value)
     keys = [seed_key(seed, "inputs", value.name)]
     if dtype.is_float:
         return np.asarray(round_to(bell(keys, shape)[0], dtype))
     if dtype.name == "bool":
         return integers(keys, shape, 0, 1)[0].astype(bool) if shape else np.asarray(True)
-    if dtype.numpy.kind not in "iu":
+    if purpose is None:
         raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be made; give it")
     if value.name in _RATES and not shape:
         return np.asarray(_RATES[value.name], dtype.numpy)
-    return np.asarray(_integers(keys, shape, reading), dtype.numpy)
+    return np.asarray(_integers(keys, shape, purpose), dtype.numpy)
 
 
-def _integers(keys: list[int], shape: tuple[int, ...], reading: Purpose) -> Array:
+def _integers(keys: list[int], shape: tuple[int, ...], purpose: Purpose) -> Array:
     from rnncli.randomness import integers
 
-    values = np.asarray(integers(keys, shape, reading.low, reading.high)[0])
-    if reading.lengths and values.size:
+    values = np.asarray(integers(keys, shape, purpose.low, purpose.high)[0])
+    if purpose.lengths and values.size:
         values = np.sort(values.ravel())[::-1].reshape(shape).copy()
-        values.flat[0] = reading.high
+        values.flat[0] = purpose.high
     return values

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 import warnings
-import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import onnx
-from onnx import ModelProto
-
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
-from rnncli.graph.archives import unpack
 from rnncli.graph.bombs import refuse_bomb
 from rnncli.graph.model import Model
 from rnncli.graph.normalise import normalise
 from rnncli.graph.structure import check_structure, check_text
 from rnncli.graph.tensors import embed_attribute_tensors
+from rnncli.protos import ModelProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +77,12 @@ def model_from(
 
 
 def _load_archive(path: Path) -> Model:
+    import shutil
+    import tempfile
+    import weakref
+
+    from rnncli.graph.archives import unpack
+
     folder = Path(tempfile.mkdtemp(prefix="rnncli-"))
     try:
         unpack(path, folder)
@@ -161,10 +161,23 @@ def _read(path: Path) -> bytes:
 def _parse(data: bytes, format_name: str) -> ModelProto:
     refuse_bomb(data, format_name)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # onnx calls its own text format experimental
-            serializer = onnx.serialization.registry.get(format_name)
-            return serializer.deserialize_proto(data, ModelProto())
+        return _message(data) if format_name == "protobuf" else _text(data, format_name)
     except Exception as error:  # every format has its own kinds, and text ones overflow
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnreadableFile(f"no ONNX model, or truncated ({format_name}): {reason}") from error
+
+
+def _message(data: bytes) -> ModelProto:
+    proto = ModelProto()
+    proto.ParseFromString(data)
+    return proto
+
+
+def _text(data: bytes, format_name: str) -> ModelProto:
+    import onnx
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # onnx calls its own text format experimental
+        serializer = onnx.serialization.registry.get(format_name)
+        proto: ModelProto = serializer.deserialize_proto(data, ModelProto())
+    return proto

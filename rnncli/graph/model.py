@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from rnncli.protos import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    ValueInfoProto,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 Body: TypeAlias = GraphProto | FunctionProto
@@ -145,11 +152,55 @@ def walk_body(body: Body, path: tuple[str, ...], versions: dict[str, int]) -> It
             yield from walk_body(graph, (*path, f"{site.name}.{branch}"), versions)
 
 
-def plain(value: Any) -> Any:
-    """Return an attribute's text as text: protobuf holds bytes."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return [plain(item) for item in value] if isinstance(value, list) else value
+def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
+    """Return a value's declared dimensions: sizes, symbols, "" where unknown; None without rank."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        dimension.dim_value if dimension.HasField("dim_value") else dimension.dim_param
+        for dimension in tensor.shape.dim
+    )
+
+
+_ONE: Mapping[int, str] = {
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INT: "i",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
+"""The field of an attribute that holds its value, by its type."""
+
+_SEVERAL: Mapping[int, str] = {
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.INTS: "ints",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.GRAPHS: "graphs",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """Return what an attribute holds, text as text; None when it has no type.
+
+    Raises:
+        ValueError: it stands for an attribute of a function's caller.
+    """
+    if attribute.ref_attr_name:
+        raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
+    if attribute.type in _SEVERAL:
+        return [_text(item) for item in getattr(attribute, _SEVERAL[attribute.type])]
+    return _text(getattr(attribute, _ONE[attribute.type])) if attribute.type in _ONE else None
+
+
+def _text(value: Any) -> Any:
+    """Return text as text: protobuf holds bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def captured_names(node: NodeProto) -> frozenset[str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from onnx import helper
-
-from rnncli.graph.model import GRAPH, plain, rooted, walk
+from rnncli.graph.model import GRAPH, attribute_value, rooted, walk
 from rnncli.graph.shapes import inferred, shapes_in
 from rnncli.operators import operator_for
 
@@ -85,7 +83,7 @@ def _attributes(site: Site, row: Operator) -> dict[str, Any]:
     given = {
         attribute.name: f"@{attribute.ref_attr_name}"
         if attribute.ref_attr_name
-        else plain(helper.get_attribute_value(attribute))
+        else attribute_value(attribute)
         for attribute in site.node.attribute
     }
     values = {name: attribute.default for name, attribute in row.attributes.items()} | given

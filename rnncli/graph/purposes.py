@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import numpy_helper
-
+from rnncli.formats.pb import array_of
 from rnncli.graph.model import Model, Site, bodies, subgraphs, walk
 from rnncli.graph.shapes import shapes_in
 from rnncli.operators import operator_for
@@ -87,7 +86,7 @@ def facts_of(skeleton: Model) -> Facts:
             for attribute in node.attribute
             if attribute.name == "value"
         ]
-        constants |= {name: numpy_helper.to_array(t) for name, t in tensors if _has_data(t)}
+        constants |= {name: array_of(t) for name, t in tensors if _has_data(t)}
     return Facts(shapes_in(skeleton.proto), constants)
 
 

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnx import AttributeProto, helper
-from onnx.reference.op_run import OpRun
-
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
-from rnncli.graph.model import plain
+from rnncli.graph.model import attribute_value
+from rnncli.graph.own_node import OwnNode
 from rnncli.operators import evaluate, problems
 from rnncli.operators.binding import Binding
 from rnncli.operators.evaluation import compute_named
+from rnncli.protos import AttributeProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,12 +56,11 @@ class Description(NamedTuple):
     readings: Mapping[str, str]
 
 
-class RecurrentNode(OpRun):
+class RecurrentNode(OwnNode):
     """A node that one of our operators evaluates.
 
     Args:
         onnx_node: the node.
-        run_params: of onnx's reference.
         row: the operator.
         arithmetic: how it is evaluated.
 
@@ -70,40 +68,26 @@ class RecurrentNode(OpRun):
         InvalidOperator: an attribute breaks the specification, or there are too many inputs.
     """
 
-    def __init__(
-        self,
-        onnx_node: NodeProto,
-        run_params: dict[str, Any],
-        row: Operator,
-        arithmetic: Arithmetic,
-    ) -> None:
+    def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: Arithmetic) -> None:
+        super().__init__(onnx_node)
         self._row, self._arithmetic = row, arithmetic
         self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
         self._resolved = {**row.readings, **self._readings}
-        self._attributes = {
-            attribute.name: plain(helper.get_attribute_value(attribute))
-            for attribute in onnx_node.attribute
-        }
-        misfits = [*_attribute_misfits(onnx_node, row)]
-        super().__init__(onnx_node, run_params)
-        self._wanted = [
-            output.name for output, name in zip(row.outputs, self.output, strict=False) if name
-        ]
+        self._attributes = {each.name: attribute_value(each) for each in onnx_node.attribute}
+        named = zip(row.outputs, onnx_node.output, strict=False)
+        self._wanted = [output.name for output, name in named if name]
         self._lengths = {given.name for given in row.inputs if given.role == "lengths"}
         self._sound: list[tuple[Any, ...]] | None = None
-        if found := [*misfits, *self._node_problems()]:
+        if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
             raise InvalidOperator(row.name, found)
 
-    def _load_attributes(self) -> None:
-        """Attributes are read from the node; onnx's schema knows no dialect and fills defaults."""
-        self.has_linked_attribute = False
-
     def _node_problems(self) -> Iterator[Problem]:
-        for subject, rows in (("inputs", self._row.inputs), ("outputs", self._row.outputs)):
-            names = self.input if subject == "inputs" else self.output
+        node, row = self.onnx_node, self._row
+        sides = (("inputs", row.inputs, node.input), ("outputs", row.outputs, node.output))
+        for subject, rows, names in sides:
             if any(names[len(rows) :]):
                 yield Problem((subject,), f"has {len(rows)} {subject}, the node names {len(names)}")
-        for problem in problems(self._row, self._attributes, {}, self._wanted, self._readings):
+        for problem in problems(row, self._attributes, {}, self._wanted, self._readings):
             if problem.subject[0] != "inputs":  # their shapes are known when the node runs
                 yield problem
 
@@ -122,7 +106,7 @@ class RecurrentNode(OpRun):
         rows = zip(self._row.inputs, inputs, strict=False)
         return {row.name: values for row, values in rows if values is not None}
 
-    def run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
+    def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
         """Evaluate the node; an output it does not name is None."""
         given = self.by_name(inputs)
         outputs = self._evaluated(given)
@@ -155,9 +139,6 @@ class RecurrentNode(OpRun):
         binding = Binding(self._row, self._attributes, self._wanted, self._resolved)
         engine, compute = self._arithmetic.backend, self._arithmetic.compute
         return binding, backend_named(engine), compute_named(compute)
-
-    def _run(self, *inputs: Array | None, **_: Any) -> tuple[Array | None, ...]:
-        return self.run(*inputs)
 
 
 def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ from onnx import (
 from onnx.inliner import inline_local_functions
 
 from rnncli.errors import RnncliError
-from rnncli.graph.model import Model, bodies
+from rnncli.graph.model import Model, bodies, declared_shape
 from rnncli.graph.tensors import tensor_values
 
 if TYPE_CHECKING:
@@ -53,17 +53,6 @@ def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
     except Exception:  # noqa: BLE001, S110 -- a shape not known is no failure; evaluation will say
         pass
     return Model(skeleton, model.name)
-
-
-def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
-    """Return a value's declared dimensions: sizes, symbols, "" where unknown; None without rank."""
-    tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return None
-    return tuple(
-        dimension.dim_value if dimension.HasField("dim_value") else dimension.dim_param
-        for dimension in tensor.shape.dim
-    )
 
 
 def shapes_in(proto: ModelProto) -> dict[str, tuple[int | str, ...]]:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.graph.functions import FunctionCall, TypedFunctionCall
 from rnncli.graph.limits import refuse_giant
 from rnncli.graph.model import subgraphs
-from rnncli.graph.recurrent_node import RecurrentNode
+from rnncli.graph.own_node import OwnNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,13 +55,13 @@ class Step(NamedTuple):
         return outputs
 
 
-def may_fold(operator: OpRun) -> bool:
+def may_fold(operator: OpRun | OwnNode) -> bool:
     """Return whether a node gives the same whenever its inputs are the same, and reads no others.
 
     Bodies and functions are left alone: their nodes fold. Recurrent nodes are what is watched.
     """
     node = operator.onnx_node
-    if isinstance(operator, RecurrentNode | FunctionCall | TypedFunctionCall):
+    if isinstance(operator, OwnNode):
         return False
     return bool(node.input) and not any(subgraphs(node)) and node.op_type not in RANDOM
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onnx import FunctionProto, ModelProto
-
 from rnncli.errors import InvalidRequest
 from rnncli.graph.model import (
     all_bodies,
@@ -18,6 +16,7 @@ from rnncli.graph.model import (
     operator_name,
     subgraphs,
 )
+from rnncli.protos import FunctionProto, ModelProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

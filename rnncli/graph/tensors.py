@@ -10,16 +10,17 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.formats.pb import array_of, tensor_of
 from rnncli.graph.model import all_bodies
 from rnncli.numerics import dtype_numbered
+from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from onnx import ModelProto
+    from onnx import ModelProto, SparseTensorProto
 
     from rnncli.numerics import Array, DType
 
@@ -42,7 +43,7 @@ def tensor_values(tensor: TensorProto, folder: Path | None) -> Array:
         _refuse_impossible_shape(tensor)
         if tensor.data_location == TensorProto.EXTERNAL:
             return _external_values(tensor, folder)
-        return np.asarray(numpy_helper.to_array(tensor))
+        return array_of(tensor)
     except RnncliError as error:
         raise type(error)(f"tensor '{tensor.name}': {error}") from error
     except Exception as error:  # onnx raises many kinds for malformed tensors
@@ -85,7 +86,7 @@ def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
             for tensor in (attribute.t, *attribute.tensors):
                 if tensor.data_location == TensorProto.EXTERNAL:
                     values = tensor_values(tensor, folder)
-                    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+                    tensor.CopyFrom(tensor_of(tensor.name, values))
 
 
 def external_files(proto: ModelProto) -> list[str]:
@@ -160,5 +161,5 @@ def _interpret(mapped: Array, tensor: TensorProto, dtype: DType) -> Array:
     if _bits(dtype) % 8:
         packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
         packed.raw_data = mapped.tobytes()
-        return np.asarray(numpy_helper.to_array(packed))
+        return array_of(packed)
     return mapped.view(dtype.numpy).reshape(tuple(tensor.dims))

@@ -9,7 +9,6 @@ from rnncli.formats import format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
 from rnncli.formats.onnx_folder import MODEL, ONNX_FOLDER, write_test_case
 from rnncli.graph.model import Model
-from rnncli.graph.single_node import single_node_model
 from rnncli.graph.tensors import external_files
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
 def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     """Return what stands beside the data sets: the model, and its external data."""
     if not isinstance(loaded, Model):
+        from rnncli.graph.single_node import single_node_model  # takes all of onnx
+
         model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
         return {MODEL: model.SerializeToString(deterministic=True)}
     assert loaded.file is not None
