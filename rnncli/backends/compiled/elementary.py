@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.lanes import Bits, Lanes, fma
+from rnncli.backends.compiled.lanes import Bits, Lanes, by_power, fma, has_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +55,8 @@ FORMATS = {
         vanishing=-104.0,
         all_gone=-25.0,
         expm1=(
-            *(0.5, 0.1666666716337204, 0.04166635125875473),
-            *(0.00833327230066061, 0.001394116785377264, 0.00019914383301511407),
+            *(0.4999999701976776, 0.16666539013385773, 0.04166774824261665),
+            *(0.008367087692022324, 0.0013837856240570545),
         ),
         atanh=(
             *(0.3333333777430685, 0.19999441517049704, 0.14308378867687527),
@@ -86,15 +86,24 @@ FORMATS = {
 
 
 def tanh(x: Lanes) -> Lanes:
-    """-u/(1 + u) for |x|, u = (e^(-2|x|) - 1)/2, with the sign of x."""
-    u = 0.5 * expm1(-2.0 * absolute(x))
-    return with_sign_of(x, quotient(-u, u))
+    """d/(1 + e) for |x|, e = e^(-2|x|) and d = 1 - e, with the sign of x.
+
+    It is d/2 + d/2 tanh |x|, and so the quotient's error counts at most half.
+    """
+    scale, rest = e_to(-2.0 * absolute(x), FORMATS[x.dtype].all_gone)
+    difference, total = fma(-scale, rest, 1.0 - scale), 1.0 + fma(scale, rest, scale)
+    half = 0.5 * difference
+    return with_sign_of(x, fma(half, difference / total, half))
 
 
 def sigmoid(x: Lanes) -> Lanes:
-    """1/(1 + e^-x), and e^x/(1 + e^x) for x < 0: the negative tail keeps its relative accuracy."""
+    """1 - q, and e - e q for x < 0, with e = e^-|x| and q = e/(1 + e).
+
+    The negative tail keeps its relative accuracy, and q's error counts by e alone.
+    """
     e = exp(-absolute(x))
-    return quotient(x.compare("<", 0.0).choose(e, x.like(1.0)), e)
+    whole = x.compare("<", 0.0).choose(e, x.like(1.0))
+    return fma(-whole, e / (1.0 + e), whole)
 
 
 def softplus(x: Lanes) -> Lanes:
@@ -105,17 +114,21 @@ def softplus(x: Lanes) -> Lanes:
 def exp(x: Lanes) -> Lanes:
     """e^x for x <= 0, down into the subnormal numbers."""
     form = FORMATS[x.dtype]
-    n, r = reduced(maximum(x, form.vanishing), form)
-    half = n >> 1  # 2^n itself may be subnormal; the first product is exact, the second rounds
-    return ((1.0 + expm1_near_zero(r, form)) * power(half, form)) * power(n - half, form)
+    shifted, r = reduced(maximum(x, form.vanishing), form)
+    return scaled(1.0 + expm1_near_zero(r, form), shifted, form)
 
 
 def expm1(x: Lanes) -> Lanes:
     """e^x - 1 for x <= 0, as accurate near 0 as elsewhere."""
+    scale, rest = e_to(x, FORMATS[x.dtype].all_gone)
+    return fma(scale, rest, scale - 1.0)
+
+
+def e_to(x: Lanes, lowest: float) -> tuple[Lanes, Lanes]:
+    """Return a power of two and a number near 0: e^max(x, lowest) = scale * (1 + rest)."""
     form = FORMATS[x.dtype]
-    n, r = reduced(maximum(x, form.all_gone), form)
-    scale = power(n, form)
-    return fma(scale, expm1_near_zero(r, form), scale - 1.0)
+    shifted, r = reduced(maximum(x, lowest), form)
+    return power(integer(shifted, form), form), expm1_near_zero(r, form)
 
 
 def log1p(e: Lanes) -> Lanes:
@@ -138,13 +151,26 @@ def quotient(numerator: Lanes, e: Lanes) -> Lanes:
     return fma(remainder, reciprocal, first)
 
 
-def reduced(x: Lanes, form: Format) -> tuple[Bits, Lanes]:
-    """Return integers n and r with x = n ln 2 + r."""
+def reduced(x: Lanes, form: Format) -> tuple[Lanes, Lanes]:
+    """Return n + rounder and r with x = n ln 2 + r."""
     shifted = fma(x, 1 / math.log(2), form.rounder)
     n = shifted - form.rounder
     high, low = form.ln2
-    r = fma(n, -low, fma(n, -high, x))
-    return shifted.bits() - x.like(form.rounder).bits(), r
+    return shifted, fma(n, -low, fma(n, -high, x))
+
+
+def integer(shifted: Lanes, form: Format) -> Bits:
+    """Return n of n + rounder."""
+    return shifted.bits() - shifted.like(form.rounder).bits()
+
+
+def scaled(x: Lanes, shifted: Lanes, form: Format) -> Lanes:
+    """X * 2^n, rounded once, for 1/2 <= x <= 2 and n + rounder with n <= 0."""
+    if has_scaling(x):
+        return by_power(x, shifted - form.rounder)
+    n = integer(shifted, form)
+    half = n >> 1  # 2^n itself may be subnormal; the first product is exact, the second rounds
+    return (x * power(half, form)) * power(n - half, form)
 
 
 def power(n: Bits, form: Format) -> Lanes:
@@ -158,12 +184,14 @@ def expm1_near_zero(r: Lanes, form: Format) -> Lanes:
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """Evaluate by Horner's rule; coefficients lowest first."""
-    *lower, highest = coefficients
-    value = x.like(highest)
-    for coefficient in reversed(lower):
-        value = fma(value, x, coefficient)
-    return value
+    """Evaluate by Estrin's scheme, whose chains are short; coefficients lowest first."""
+    terms = [x.like(coefficient) for coefficient in coefficients]
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        last = terms[-1:] * (len(terms) % 2)
+        terms = [*(fma(higher, x, lower) for lower, higher in pairs), *last]
+        x = x * x
+    return terms[0]
 
 
 def maximum(x: Lanes, bound: Lanes | float) -> Lanes:

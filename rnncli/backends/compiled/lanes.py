@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite import ir
 
+from rnncli.backends.compiled import processor
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -141,6 +143,26 @@ def fma(x: Lanes, y: Lanes | float, z: Lanes | float) -> Lanes:
     terms = [term if isinstance(term, Lanes) else x.like(term) for term in (x, y, z)]
     function = declared(x.builder, f"llvm.fma.{suffix(kind)}", kind, (kind, kind, kind))
     return Lanes(x.builder, x.builder.call(function, [term.value for term in terms]))
+
+
+def has_scaling(x: Lanes) -> bool:
+    """Return whether `by_power` can be asked of such a vector, in one instruction."""
+    kind = x.value.type
+    return processor.has_scaling() and 8 * element_size(kind) * len(kind) in processor.WIDTHS
+
+
+def by_power(x: Lanes, n: Lanes) -> Lanes:
+    """Return x * 2^n, rounded once, for a whole number n: AVX-512's scalef."""
+    kind = x.value.type
+    size = element_size(kind)
+    bits = 8 * size * len(kind)
+    mask = ir.IntType(max(8, len(kind)))(-1)
+    name = f"llvm.x86.avx512.mask.scalef.{'ps' if size == 4 else 'pd'}.{bits}"
+    arguments = [x.value, n.value, ir.Constant(kind, None), mask]
+    if bits == max(processor.WIDTHS):
+        arguments.append(ir.IntType(32)(4))  # round as the current mode says
+    function = declared(x.builder, name, kind, [value.type for value in arguments])
+    return Lanes(x.builder, x.builder.call(function, arguments))
 
 
 def declared(builder: Builder, name: str, result: Any, arguments: Sequence[Any]) -> IRValue:

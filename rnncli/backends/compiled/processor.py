@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 import llvmlite.binding
+from numba.core import config
 
 from rnncli.errors import InvalidRequest
 
@@ -46,3 +47,12 @@ def registers() -> Registers:
         )
     many = features.get("avx512vl") or platform.machine().lower() in {"aarch64", "arm64"}
     return Registers(int(wanted), 32 if many else 16)
+
+
+def has_scaling() -> bool:
+    """Return whether an instruction multiplies by powers of two: AVX-512's scalef, at every width.
+
+    Numba may have been told to compile for another processor than this one.
+    """
+    is_own = config.CPU_NAME is None and config.CPU_FEATURES is None
+    return is_own and bool(llvmlite.binding.get_host_cpu_features().get("avx512vl"))

@@ -144,3 +144,17 @@ def test_every_width_gives_the_same_bits(dtype, width):
     for name in EXACT:
         numbers = np.minimum(x, 0) if name == "expm1" else x
         assert values(name, numbers, width).tobytes() == values(name, numbers, 4).tobytes()
+
+
+@pytest.mark.parametrize("dtype", SIZES)
+def test_processors_without_an_instruction_to_scale_get_the_same_bits(dtype, monkeypatch):
+    """In sigmoid's subnormal tail, too."""
+    x = strata(dtype, 500)
+    own = values("sigmoid", x)
+    monkeypatch.setattr(elementary, "has_scaling", lambda _: False)
+    elementwise.cache_clear()
+
+    portable = values("sigmoid", x)
+
+    elementwise.cache_clear()
+    assert portable.tobytes() == own.tobytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnncli.backends.compiled.processor import registers
+from rnncli.backends.compiled.processor import has_scaling, registers
 from rnncli.errors import InvalidRequest
 
 
@@ -50,3 +50,20 @@ def test_other_widths_are_refused(monkeypatch, value):
 
     with pytest.raises(InvalidRequest, match=f"one of 512, 256, 128, got '{value}'"):
         registers()
+
+
+@pytest.mark.parametrize(
+    ("features", "name", "has_it"),
+    [
+        ({"avx512vl": True}, None, True),
+        ({"avx512vl": True}, "generic", False),
+        ({"avx2": True}, None, False),
+        ({}, None, False),
+    ],
+)
+def test_scaling_is_for_processors_that_code_is_made_for(monkeypatch, features, name, has_it):
+    """Numba's environment may name another than this one."""
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
+    monkeypatch.setattr("numba.core.config.CPU_NAME", name)
+
+    assert has_scaling() is has_it
