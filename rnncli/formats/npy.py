@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # Ten thousand characters are NumPy's own limit for a header that is parsed as Python literals.
 PREFIX = 12 + 10_000
-CHUNK = 4 << 20
+# Bytes read at a time: they stay in cache, and the allocator does not keep more for later.
+CHUNK = 1 << 18
 
 # Version 3.0 differs by the names of structured elements, which no tensor has.
 _HEADERS = {
@@ -60,8 +61,9 @@ def write(path: Path, tensors: Tensors) -> None:
 
 
 def write_array(stream: IO[bytes], stored: Array) -> None:
-    """Write header and values as NumPy does."""
-    npy_format.write_array(stream, stored, allow_pickle=False)
+    """Write header and values, in C order, as NumPy does; it would copy them first."""
+    npy_format.write_array_header_1_0(stream, npy_format.header_data_from_array_1_0(stored))
+    stream.write(stored.reshape(-1).view(np.uint8).data)
 
 
 def read_array(stream: IO[bytes], size: int) -> Array:

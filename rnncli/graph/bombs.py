@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rnncli.errors import UnreadableFile
+from rnncli.graph.wire import BYTES, fields
 from rnncli.protos import ModelProto
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _MOST_MESSAGES = 500_000  # a model of 50,000 nodes has about half as many
 _DEEPEST_TEXT = 100  # protobuf's own limit; onnx's text parser has none and overflows the stack
 
-_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _BRACKETS = re.compile(rb"[(\[{<>}\])]")
 
@@ -45,38 +45,14 @@ def _count_messages(data: bytes) -> None:
     count = 0
     pending = [(0, len(data), ModelProto.DESCRIPTOR)]
     while pending:
-        position, end, message = pending.pop()
+        start, end, message = pending.pop()
         inner = _inner_messages(message)
-        while position < end:
-            key, position = _varint(data, position, end)
-            wire = key & 7
-            if wire == _VARINT:
-                _, position = _varint(data, position, end)
-            elif wire == _BYTES:
-                length, position = _varint(data, position, end)
-                if key >> 3 in inner:
-                    count += 1
-                    pending.append((position, min(end, position + length), inner[key >> 3]))
-                position += length
-            elif wire in (_FIXED_64, _FIXED_32):
-                position += 8 if wire == _FIXED_64 else 4
-            else:
-                break
+        for number, kind, _, value, after in fields(data, start, end):
+            if kind == BYTES and number in inner:
+                count += 1
+                pending.append((value, min(end, after), inner[number]))
             if count > _MOST_MESSAGES:
                 raise UnreadableFile(f"more than {_MOST_MESSAGES} nodes, attributes and values")
-
-
-def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Return a variable-length integer and where it ends."""
-    value = shift = 0
-    while position < end and shift < 64:
-        byte = data[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, position
-        shift += 7
-    return 7, end  # malformed: wire type 7 is none
 
 
 @cache

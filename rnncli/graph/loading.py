@@ -30,6 +30,8 @@ FORMATS = {
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 _LARGEST_PROTOBUF = 2**31 - 1
+# Bytes of a file whose weights are worth reading apart from it.
+LARGE = 1 << 20
 _LFS_POINTER = b"version https://git-lfs"
 
 
@@ -133,7 +135,12 @@ def _data_sets_in(folder: Path) -> tuple[Path, ...]:
 
 def _load_file(path: Path, name: str) -> Model:
     try:
-        proto = _parse(_read(path), FORMATS.get(path.suffix.lower(), "protobuf"))
+        format_name = FORMATS.get(path.suffix.lower(), "protobuf")
+        data = _read(path)
+        refuse_bomb(data, format_name)
+        if format_name == "protobuf" and len(data) >= LARGE:
+            data = _lightened(data, path)
+        proto = _parse(data, format_name)
         if not proto.HasField("graph"):
             raise UnreadableFile("not an ONNX model: it has no graph")
     except RnncliError as error:
@@ -158,8 +165,15 @@ def _read(path: Path) -> bytes:
     return data
 
 
+def _lightened(data: bytes, path: Path) -> bytes:
+    """Leave large weights in the file, unless it is a link, which may lead out of the folder."""
+    from rnncli.graph.lean import without_weights  # most models are small
+
+    plain = path.name.isprintable() and not path.is_symlink()
+    return without_weights(data, path.name) if plain else data
+
+
 def _parse(data: bytes, format_name: str) -> ModelProto:
-    refuse_bomb(data, format_name)
     try:
         return _message(data) if format_name == "protobuf" else _text(data, format_name)
     except Exception as error:  # every format has its own kinds, and text ones overflow

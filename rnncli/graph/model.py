@@ -29,7 +29,8 @@ class Model:
     """A model ready for evaluation.
 
     Attributes:
-        proto: normalised, see `rnncli.graph.normalise`.
+        proto: normalised, see `rnncli.graph.normalise`; large weights are left in the file, see
+            `rnncli.graph.lean`.
         name: how messages call it: the file's path as given.
         folder: where its external data lies; None for a model that was never a file.
         data_sets: folders ``test_data_set_N`` beside it, in numeric order.

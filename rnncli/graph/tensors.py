@@ -1,6 +1,6 @@
 """The values of tensors in a model, in the protobuf or in a file beside it.
 
-External data is mapped, not read: a model above 2 GB costs no memory before its nodes run, and it
+Large external data is mapped, not read: a model above 2 GB costs no memory before its nodes run. It
 is never put into a protobuf. A path must stay inside the model's folder, links followed.
 """
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array, DType
 
+# External data: bytes from which on it is mapped, and what its place in the file is a multiple of.
+LEAST_MAPPED, ALIGNED = 1 << 25, 8
 LARGEST_FROM_NOTHING = 2**26
 """Most elements a tensor may have that the file does not contain: sparse ones, filled ones."""
 
@@ -124,8 +126,14 @@ def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
         )
     if not size:
         return np.zeros(shape, dtype.numpy)
-    mapped = np.memmap(path, np.uint8, "r", offset, (size,)).view(np.ndarray)
-    return _interpret(mapped, tensor, dtype)
+    return _interpret(_bytes_of(path, offset, size), tensor, dtype)
+
+
+def _bytes_of(path: Path, offset: int, size: int) -> Array:
+    """Read, or map what is large; at odd addresses NumPy would copy it at every use."""
+    if size < LEAST_MAPPED or offset % ALIGNED:
+        return np.fromfile(path, np.uint8, size, offset=offset)
+    return np.memmap(path, np.uint8, "r", offset, (size,)).view(np.ndarray)
 
 
 def _external_file(location: str, folder: Path | None) -> Path:

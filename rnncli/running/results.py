@@ -53,7 +53,8 @@ def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
         return {MODEL: model.SerializeToString(deterministic=True)}
     assert loaded.file is not None
     assert loaded.folder is not None
-    external = {name: loaded.folder / name for name in external_files(loaded.proto)}
+    names = [name for name in external_files(loaded.proto) if name != loaded.file.name]
+    external = {name: loaded.folder / name for name in names}
     if loaded.file.suffix.lower() != ".onnx":
         return {MODEL: loaded.proto.SerializeToString(deterministic=True), **external}
     return {MODEL: loaded.file, **external}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rnncli.numerics import Array
+
+# Elements looked at together.
+PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,26 @@ def summarise(name: str, values: Array) -> TensorSummary:
     row = dtype_of(values)
     if row.name == "string" or row.numpy.kind == "c":
         return TensorSummary(name, row.name, values.shape, None, None, None, 0, 0)
-    finite = np.isfinite(values) if row.is_float else np.ones(values.shape, bool)
-    numbers = values[finite].astype(np.float64)
-    nan = int(np.count_nonzero(np.isnan(values))) if row.is_float else 0
-    inf = values.size - numbers.size - nan
-    if not numbers.size:
+    low, high, total, finite, nan = math.inf, -math.inf, 0.0, 0, 0
+    for piece in _pieces(values):
+        numbers = piece
+        if row.is_float:
+            numbers = piece[np.isfinite(piece)]
+            nan += int(np.count_nonzero(np.isnan(piece)))
+        if numbers.size:
+            numbers = numbers.astype(np.float64)
+            low, high = min(low, float(numbers.min())), max(high, float(numbers.max()))
+            total += float(numbers.sum())
+            finite += numbers.size
+    inf = values.size - finite - nan
+    if not finite:
         return TensorSummary(name, row.name, values.shape, None, None, None, nan, inf)
-    low, high, mean = float(numbers.min()), float(numbers.max()), float(numbers.mean())
-    return TensorSummary(name, row.name, values.shape, low, high, mean, nan, inf)
+    return TensorSummary(name, row.name, values.shape, low, high, total / finite, nan, inf)
+
+
+def _pieces(values: Array) -> Iterator[Array]:
+    """Yield the elements, whatever their order in memory, a piece at a time: tensors are large."""
+    if not values.size:
+        return
+    pieces = np.nditer(values, ["external_loop", "buffered"], order="K", buffersize=PIECE)
+    yield from cast("Iterator[Array]", pieces)

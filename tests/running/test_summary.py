@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -37,3 +39,20 @@ def test_every_kind_of_tensor_has_a_summary(values, expected):
     summary = summarise("t", values)
 
     assert (summary.min, summary.max, summary.mean, summary.nan, summary.inf) == expected
+
+
+def test_a_large_tensor_is_looked_at_in_pieces():
+    """What that takes is a fraction of it; the statistics are those of all elements."""
+    values = np.random.default_rng(1).standard_normal((16, 7, 1 << 15), np.float32)[:, ::2]
+    values[0, 0, :3] = np.nan, np.inf, -np.inf
+    finite = values[np.isfinite(values)].astype(np.float64)
+
+    tracemalloc.start()
+    summary = summarise("Y", values)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < values.nbytes / 4
+    assert (summary.min, summary.max) == (finite.min(), finite.max())
+    assert summary.mean == pytest.approx(finite.mean(), rel=1e-9)
+    assert (summary.nan, summary.inf) == (1, 2)
