@@ -231,7 +231,7 @@ class Scan:
 
     def _block_rows(self) -> int:
         """Return how many rows a block of time has, unless a single step has more."""
-        weights = self.recurrence.W[0].size + self.recurrence.R[0].size
+        weights: int = self.recurrence.W[0].size + self.recurrence.R[0].size
         return max(BLOCK_ROWS, weights * self.dtype.itemsize // WEIGHTS_PER_ROW)
 
     def _set_numbers(self) -> None:
