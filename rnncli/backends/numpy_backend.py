@@ -12,7 +12,6 @@ import numpy as np
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place.walk import evaluate_in_place
-from rnncli.backends.scan import scan_all
 from rnncli.numerics import round_to
 from rnncli.recurrence.arithmetic import NumPyArithmetic
 
@@ -38,6 +37,8 @@ class NumPyBackend:
         found = evaluate_in_place(recurrence, dtype)
         if found is not None:
             return found
+        from rnncli.backends.scan import scan_all  # seldom wanted
+
         with np.errstate(all="ignore"):
             return scan_all(recurrence, NumPyEngine(dtype))
 

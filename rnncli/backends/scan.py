@@ -8,12 +8,12 @@ and each sequence starts from its initial state at its own first step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rnncli.backends.order import Batch
 from rnncli.recurrence.cells import Parameters
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
@@ -56,33 +56,6 @@ def block_steps(T: int, N: int, width: int) -> int:
     """Return how many time steps, of N rows of some width, one matrix product projects."""
     steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
     return min(steps, max(1, T))
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The order in which sequences are processed.
-
-    Attributes:
-        order: the sequences, longest first; None when they already are.
-        active: how many of them are live at each time [T].
-    """
-
-    order: Array | None
-    active: list[int]
-
-    @classmethod
-    def of(cls, lengths: Array | None, T: int, N: int) -> Batch:
-        """Sort by length, stably."""
-        if lengths is None:
-            return cls(None, [N] * T)
-        ended = np.bincount(lengths, minlength=T + 1)
-        active = N - np.cumsum(ended)[:T]
-        ordered = bool(np.all(lengths[:-1] >= lengths[1:]))
-        return cls(None if ordered else np.argsort(-lengths, kind="stable"), active.tolist())
-
-    def rows(self, count: int) -> Array | slice:
-        """Return an index of the first `count` sequences in this order."""
-        return slice(count) if self.order is None else self.order[:count]
 
 
 def scan_all(recurrence: Recurrence, engine: Engine) -> Result:

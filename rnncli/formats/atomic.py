@@ -7,7 +7,6 @@ A failure or an interrupt before that leaves what was there, or nothing, and no 
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +62,7 @@ def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]
                 _sync(file)
             _swap(temporary, target)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _remove(temporary)
         _sync_folder(target.parent)
 
 
@@ -121,7 +120,13 @@ def _swap(temporary: Path, path: Path) -> None:
     except BaseException:
         aside.rename(path)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    _remove(aside)
+
+
+def _remove(folder: Path) -> None:
+    import shutil  # with every compression there is; a file is written without
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

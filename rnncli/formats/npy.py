@@ -71,7 +71,7 @@ def read_array(stream: IO[bytes], size: int) -> Array:
 
     Raises:
         UnreadableFile: the header declares other than what the stream holds.
-        ValueError: the header is damaged; NumPy's parser has other errors too, see `FAULTS`.
+        ValueError: the header is damaged; NumPy's parser has other errors too, see `faults`.
         InvalidRequest: no tensor can hold the elements.
     """
     head = io.BytesIO(stream.read(PREFIX))

@@ -7,7 +7,6 @@ stored uncompressed with a fixed date, so the same tensors are always the same b
 
 from __future__ import annotations
 
-import json
 import zipfile
 from typing import TYPE_CHECKING, cast
 
@@ -67,6 +66,8 @@ def write(path: Path, tensors: Tensors) -> None:
             notes |= {key: note} if note else {}
             _write_member(archive, key, stored)
         if notes:
+            import json  # for what few archives have
+
             _write_member(archive, RESERVED, np.array(json.dumps(notes)))
 
 
@@ -103,6 +104,8 @@ def _read_notes(
 ) -> dict[str, Note]:
     if member is None:
         return {}
+    import json
+
     with reading(repr(RESERVED)):
         allowance.take(member.file_size * JSON_OVERHEAD)
         notes = json.loads(str(_read_member(archive, member)))

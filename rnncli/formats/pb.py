@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,11 @@ from google.protobuf.message import DecodeError
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.formats.atomic import atomic_file
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
+from rnncli.formats.messages import PLAIN, RAW, array_of, tensor_of
 from rnncli.formats.reading import Allowance, reading, size_of
-from rnncli.formats.stored import NARROW, encode, normalised, text_bytes, text_tensor, texts_of
+from rnncli.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
-from rnncli.numerics import DTYPES, DType, dtype_numbered, dtype_of
+from rnncli.numerics import DType, dtype_numbered
 from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
@@ -29,16 +29,7 @@ LARGEST = 2**31 - 1
 ENVELOPE = 1 << 16
 # Bytes up to which the messages of tensors are worth remembering.
 SMALL = 1 << 16
-# Types whose values are the message's last bytes, as they lie in memory.
-_ROWS = [
-    row
-    for row in DTYPES.values()
-    if sys.byteorder == "little" and row.name not in ("string", *NARROW)
-]
-_PLAIN = {row.numpy: row for row in _ROWS}
-_PLAIN_NUMBERED = {row.onnx: row for row in _ROWS}
 
-RAW = "raw_data"
 FIELDS = (
     RAW,
     "float_data",
@@ -87,7 +78,7 @@ def serialize(name: str, values: Array) -> bytes:
             f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
             "write .npz or .h5"
         )
-    row = _PLAIN.get(values.dtype)
+    row = PLAIN.get(values.dtype)
     if row is None or values.nbytes > SMALL:
         return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
     return _before_values(name, row, values.shape) + values.tobytes()
@@ -102,40 +93,6 @@ def _before_values(name: str, row: DType, shape: tuple[int, ...]) -> bytes:
     blank = np.zeros(shape, row.numpy)
     whole = bytes(tensor_of(name, blank).SerializeToString(deterministic=True))
     return whole[: len(whole) - blank.nbytes]
-
-
-def tensor_of(name: str, values: Array) -> TensorProto:
-    """Return the message that holds a tensor.
-
-    Raises:
-        InvalidRequest: no tensor can hold the values.
-    """
-    row = dtype_of(values)
-    if row.name == "string":
-        texts = [text_bytes(text) for text in texts_of(values)]
-        return TensorProto(name=name, data_type=row.onnx, dims=values.shape, string_data=texts)
-    stored, _ = encode(values)
-    if row.name in NARROW:
-        from onnx import numpy_helper  # packs them
-
-        return numpy_helper.from_array(stored.view(row.numpy), name)
-    raw = stored.tobytes()
-    return TensorProto(name=name, data_type=row.onnx, dims=values.shape, raw_data=raw)
-
-
-def array_of(tensor: TensorProto) -> Array:
-    """Return the values in a message, read-only where they lie there as they do in memory.
-
-    Args:
-        tensor: of any type; what is wrong with it numpy_helper says, in exceptions of many kinds.
-    """
-    row = _PLAIN_NUMBERED.get(tensor.data_type)
-    elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
-    if row and tensor.HasField(RAW) and not elsewhere:
-        return np.frombuffer(tensor.raw_data, row.numpy).reshape(tensor.dims)
-    from onnx import numpy_helper
-
-    return np.asarray(numpy_helper.to_array(tensor))
 
 
 def _parse(serialized: bytes) -> TensorProto:

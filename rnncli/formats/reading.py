@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import stat
-import tokenize
-import zipfile
-import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,22 +15,31 @@ if TYPE_CHECKING:
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LONGEST_SENTENCE = 400
 
-# What NumPy, h5py, zipfile and protobuf raise on damaged files, seen or documented.
-FAULTS = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    tokenize.TokenError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+
+def faults() -> tuple[type[Exception], ...]:
+    """Return what NumPy, h5py, zipfile and protobuf raise on damaged files, seen or documented.
+
+    Asked for when something has been raised: most files are sound, and few are archives.
+    """
+    import tokenize
+    import zipfile
+    import zlib
+
+    return (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        MemoryError,
+        OSError,
+        RuntimeError,
+        SyntaxError,
+        tokenize.TokenError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    )
 
 
 @contextmanager
@@ -49,7 +55,7 @@ def reading(subject: object) -> Iterator[None]:
     except RnncliError as error:
         kind = UnreadableFile if isinstance(error, InvalidRequest) else type(error)
         raise kind(f"{subject}: {_one_line(str(error))}") from None
-    except FAULTS as error:
+    except faults() as error:
         raise UnreadableFile(f"{subject}: {_said(error)}") from error
 
 

@@ -11,7 +11,6 @@ A tensor whose name the file cannot hold as a key lies under ``__rnncli__/POSITI
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -158,6 +157,8 @@ def _encode_text(values: Array) -> tuple[Array, Note]:
     if _fits_fixed_width(texts):
         width = max(map(len, texts), default=0) or 1
         return np.array(texts, f"<U{width}").reshape(values.shape), {}
+    import json  # for the few texts that no plain array holds
+
     written = json.dumps(texts, separators=(",", ":")).encode()
     return np.frombuffer(written, np.uint8), {"dtype": "string", "shape": list(values.shape)}
 
@@ -175,6 +176,8 @@ def _decode_text(stored: Array, note: Note, allowance: Allowance) -> Array:
     if "dtype" not in note:
         allowance.take(stored.size * TEXT_OVERHEAD)
         return text_tensor(texts_of(stored), stored.shape)
+    import json
+
     allowance.take(stored.nbytes * JSON_OVERHEAD)
     shape = note["shape"]
     texts = json.loads(stored.tobytes())

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats.pb import read_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +36,8 @@ def load_data_set(model: Model, folder: Path) -> DataSet:
 
 
 def _tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:
+    from rnncli.formats.pb import read_named  # a model alone is run without formats of tensors
+
     files = sorted(
         (int(match[1]), path)
         for path in folder.iterdir()

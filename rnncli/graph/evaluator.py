@@ -24,7 +24,6 @@ from rnncli.graph.model import (
     subgraphs,
     walk,
 )
-from rnncli.graph.observation import Watch
 from rnncli.graph.own_node import OwnNode
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import placed
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     from rnncli.graph.calls import Call
     from rnncli.graph.model import Body, Model
-    from rnncli.graph.observation import Observer
+    from rnncli.graph.observation import Observer, Watch
     from rnncli.numerics import Array
 
 
@@ -99,8 +98,7 @@ def prepare(
     """
     arithmetic = Arithmetic(backend, compute, readings or {})
     _refuse_idle_readings(model, arithmetic.readings)
-    watch = None if observer is None else Watch(observer)
-    library = Library(model, arithmetic, Evaluator, watch)
+    library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
     return Evaluator(model.proto.graph, model.opsets, library)
 
 
@@ -256,6 +254,12 @@ class Evaluator:
             for name in step.last_reads:
                 values.pop(name, None)
         return [values[name] for name in wanted]
+
+
+def _watch(observer: Observer) -> Watch:
+    from rnncli.graph.observation import Watch
+
+    return Watch(observer)
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.formats.pb import array_of
+from rnncli.formats.messages import array_of
 from rnncli.graph.model import Model, Site, bodies, subgraphs, walk
 from rnncli.graph.shapes import shapes_in
 from rnncli.operators import operator_for

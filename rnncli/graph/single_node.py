@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
 
-from rnncli.formats.pb import tensor_of
+from rnncli.formats.messages import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
-from rnncli.formats.pb import array_of, tensor_of
+from rnncli.formats.messages import array_of, tensor_of
 from rnncli.graph.model import all_bodies
 from rnncli.numerics import dtype_numbered
 from rnncli.protos import TensorProto

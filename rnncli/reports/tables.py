@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -77,6 +76,8 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
 
 def print_json_line(record: Mapping[str, Any]) -> None:
     """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for."""
+    import json
+
     line = json.dumps(jsonable(record), ensure_ascii=False, allow_nan=False)
     # Half a surrogate pair, as Python reads bytes that are no text, goes out as JSON's own escape.
     click.echo(line.encode("utf-8", "backslashreplace").decode())

@@ -11,13 +11,14 @@ from rnncli.executors.processes import in_processes
 from rnncli.executors.table import in_order
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
-from rnncli.running.results import write_inputs, write_outputs
 from rnncli.running.summary import summarise
 from rnncli.running.target import load_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rnncli.cases.case import Case
+    from rnncli.graph.model import Model
     from rnncli.judging.comparison import OutputComparison
 
 
@@ -63,11 +64,18 @@ def run_task(task: Task) -> TargetReport:
 def _run(task: Task) -> tuple[RunReport, ...]:
     loaded = load_target(task.target, seed=task.request.seed)
     runs = list(execute(loaded, task.request))
+    if task.saved_inputs or task.output:
+        _write(task, loaded, runs)
+    return tuple(_report(run, task.request) for run in runs)
+
+
+def _write(task: Task, loaded: Model | Case, runs: Sequence[Run]) -> None:
+    from rnncli.running.results import write_inputs, write_outputs
+
     if task.saved_inputs:
         write_inputs(task.saved_inputs, runs)
     if task.output:
         write_outputs(task.output, loaded, runs)
-    return tuple(_report(run, task.request) for run in runs)
 
 
 def _report(run: Run, request: Request) -> RunReport:

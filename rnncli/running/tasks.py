@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.formats import format_of
-from rnncli.formats.onnx_folder import ONNX_FOLDER
+from rnncli.formats import FOLDER, format_of
 from rnncli.running.batch import Task
 from rnncli.running.target import cases_of, short_names
 
@@ -74,7 +73,7 @@ def as_path(output: str) -> str:
     Raises:
         InvalidRequest: it has an extension, of no format, so it might be a slip.
     """
-    if output and (not Path(output).suffix or format_of(output) is ONNX_FOLDER):
+    if output and (not Path(output).suffix or FOLDER in format_of(output).extensions):
         return f"{output.rstrip('/')}/"
     return output
 

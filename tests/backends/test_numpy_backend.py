@@ -11,7 +11,7 @@ import pytest
 from valid_nodes import valid_node
 
 from rnncli.backends import scan
-from rnncli.backends.scan import Batch
+from rnncli.backends.order import Batch
 from rnncli.operators import OPERATORS, evaluate
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")

@@ -61,7 +61,10 @@ def loaded_by(program, *arguments):
 
 
 OURS = "from rnncli.cli import main"
-BARE = "import click, signal\n@click.command()\n@click.version_option('1')\ndef main(): pass"
+BARE = (
+    "import atexit, click, gc, signal\n"
+    "@click.command()\n@click.version_option('1')\ndef main(): pass"
+)
 
 
 def test_help_loads_nothing_that_a_bare_click_program_does_not():

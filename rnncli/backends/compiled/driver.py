@@ -17,7 +17,8 @@ from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.rooms import Packed, Rooms, Size, Store
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.crew import CREW
-from rnncli.backends.scan import Batch, block_steps
+from rnncli.backends.order import Batch
+from rnncli.backends.scan import block_steps
 from rnncli.backends.threads import threads
 from rnncli.numerics import round_to
 from rnncli.recurrence.activations import ACTIVATIONS

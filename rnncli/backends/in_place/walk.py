@@ -16,7 +16,7 @@ import numpy as np
 from rnncli.backends.in_place.cells import Kernel, kernel_of
 from rnncli.backends.in_place.sharing import at_once, share_of, shares
 from rnncli.backends.in_place.stage import Settings, Stage, Weights, stage_for
-from rnncli.backends.scan import Batch
+from rnncli.backends.order import Batch
 from rnncli.numerics import round_to
 from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
