@@ -185,12 +185,16 @@ def step(
     now: int,
     member: int,
 ) -> None:
-    """Walk one step, whose sums lie after those of some rows of the block."""
+    """Walk one step, whose sums lie after those of some rows of the block.
+
+    Panels come there and back: what one step has used last is in the cache when the next begins.
+    """
     n = live_rows(plan, t)
     for k in range(len(phases)):
         first, own, end = panels_of(phases, k, layout.lanes, plan, member)
         state = plan.states + (now if k == 0 else 4) * plan.N * plan.units * layout.number
-        for panel in range(own, end):
+        for walked in range(own, end):
+            panel = own + end - 1 - walked if t % 2 else walked
             sums = plan.sums + (panel * plan.steps * plan.N + passed) * layout.row
             recur(code, layout, plan, state, n, panel, sums)
             unit = (panel - first) * phases[k].units * layout.lanes
