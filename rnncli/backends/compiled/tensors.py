@@ -96,11 +96,13 @@ def start(code: str, number: int, plan: Any) -> None:
 def spread(code: str, plan: Any, values: int, target: int) -> None:
     """Copy an initial state [N, H] to [N, units]; zero where absent and past H."""
     given, state = pointer(code, values), pointer(code, target)
+    inside = plan.H if values else 0
     for row in range(plan.N):
         source = sequence_at(plan, row) * plan.H
-        for unit in range(plan.units):
-            inside = values != 0 and unit < plan.H
-            state[row * plan.units + unit] = given[source + unit] if inside else 0
+        for unit in range(inside):
+            state[row * plan.units + unit] = given[source + unit]
+        for unit in range(inside, plan.units):
+            state[row * plan.units + unit] = 0
 
 
 @inlined
@@ -123,14 +125,20 @@ def finish(code: str, plan: Any) -> None:
     The two states of H take turns at every step that is walked: a row's last one is where its last
     step has left it, which in reverse is the last step of all.
     """
-    states, Y_h, Y_c = pointer(code, plan.states), pointer(code, plan.Y_h), pointer(code, plan.Y_c)
     state = plan.N * plan.units
     for row in range(plan.N):
         length = pointer("int64", plan.lengths)[row] if plan.lengths else plan.total
         kept = length > 0 or plan.keep_initial
         turns = plan.total if plan.reverse and length else length
-        target, source = sequence_at(plan, row) * plan.H, row * plan.units
-        for unit in range(plan.H):
-            Y_h[target + unit] = states[turns % 2 * state + source + unit] if kept else 0
-            if plan.Y_c:
-                Y_c[target + unit] = states[2 * state + source + unit] if kept else 0
+        source, target = row * plan.units, sequence_at(plan, row) * plan.H
+        hand_out(code, plan, kept, turns % 2 * state + source, plan.Y_h, target)
+        if plan.Y_c:
+            hand_out(code, plan, kept, 2 * state + source, plan.Y_c, target)
+
+
+@compiled
+def hand_out(code: str, plan: Any, kept: bool, source: int, output: int, target: int) -> None:
+    """Copy a row of a state, or zeros, to an output."""
+    given, values = pointer(code, plan.states), pointer(code, output)
+    for unit in range(plan.H):
+        values[target + unit] = given[source + unit] if kept else 0
