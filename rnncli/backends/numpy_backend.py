@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence, Result
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
 
 class NumPyBackend:
     """Evaluates everything, in float64 or natively."""
@@ -46,9 +48,9 @@ class NumPyBackend:
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
     """Return the dtype of the arithmetic; 16-bit tensors are computed with in float32."""
     if compute is Compute.FLOAT64:
-        return np.dtype(np.float64)
+        return FLOAT64
     own = recurrence.dtype.numpy
-    return own if own.itemsize >= np.float32().itemsize else np.dtype(np.float32)
+    return own if own.itemsize >= FLOAT32.itemsize else FLOAT32
 
 
 class NumPyEngine:

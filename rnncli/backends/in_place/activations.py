@@ -34,6 +34,26 @@ def in_place(activation: Activation, room: Array, clip: float = math.inf) -> Fun
         clip: their bound; infinity for none.
     """
     function = _IN_PLACE.get(activation.function, _by_formula)(activation, room)
+    return _of_clipped(function, room, clip)
+
+
+def sigmoid_divisor(room: Array, clip: float = math.inf) -> Function:
+    """Return 1 + e^x of a clipped argument: what a sigmoid of -x divides by.
+
+    Args:
+        room: of the shape and dtype that arguments have.
+        clip: their bound; infinity for none.
+    """
+    exp, add, one = np.exp, np.add, _number(1, room)
+
+    def divisor(x: Array, out: Array) -> None:
+        exp(x, out)
+        add(out, one, out)
+
+    return _of_clipped(divisor, room, clip)
+
+
+def _of_clipped(function: Function, room: Array, clip: float) -> Function:
     if math.isinf(clip):
         return function
     bound = _between(-clip, clip, room)
@@ -67,7 +87,7 @@ def _tanh(activation: Activation, room: Array) -> Function:
 
 
 def _sigmoid(activation: Activation, room: Array) -> Function:
-    """e^x/(1 + e^x): the negative tail as e^x has it. NaN where e^x overflows; see `walk`."""
+    """e^x/(1 + e^x): the negative tail as e^x has it. NaN where e^x overflows."""
     del activation
     exp, add, divide, one = np.exp, np.add, np.divide, _number(1, room)
 

@@ -1,28 +1,33 @@
-"""One time step of each cell, in place; the equations are those of `recurrence.cells`.
+"""The time steps of each cell, in place; the equations are those of `recurrence.cells`.
 
-A kernel's `make` takes the parts that the steps of one direction share and returns the step. That
-is called with the projected inputs, then the previous H, as products want it and in the order of
-the gates, then room for the new H in that order. What it needs is looked up once, before time runs.
+A kernel's `make` takes the parts that all steps of one direction share and returns what walks
+through some of them, each of which is a tuple: `x`, projected inputs or whatever the product with R
+adds; for a GRU also the projected inputs of its hidden gate; the previous H, as products want it
+and in the order of the gates; room for the new H in that order. What else the steps need is looked
+up once, before time runs.
+
+A sigmoid's gate can be its divisor instead of a factor, 1 + e^-x, which saves a call and a rounding
+each: `scale` divides by the one or multiplies by the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from rnncli.recurrence.cells import gru_step, lstm_step, rnn_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.backends.in_place.activations import Function
-    from rnncli.backends.in_place.layouts import Product
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-Step: TypeAlias = "Callable[..., None]"
+Walk: TypeAlias = "Callable[[Iterable[tuple[Array, ...]]], None]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,22 +35,29 @@ class Parts:
     """What the steps of one direction share, for so many sequences.
 
     Attributes:
-        gates: pre-activations, and what becomes of them [G, *unit].
+        gates: pre-activations, and what becomes of them [G, *unit]. After an LSTM's lies C.
+        places: where each of the cell's gates is among those.
+        hidden: the GRU's hidden gate; one of those or beside them [*unit].
         spare: memory to compute with, of a gate [*unit].
-        products: each writes a state's product with R into its gates, see `Kernel.products`.
+        products: each writes R times a state, plus x, into its gates, see `Kernel.products`.
         functions: activations f, g, h, as many as the cell has.
+        scale: what applies a gate: `multiply` where f gives factors, `divide` where it gives
+            divisors.
         C: the LSTM's cell state [*unit], overwritten by each step.
         P: peephole weights [3, *unit], gates i, o, f; or None.
-        Rbh: recurrent bias of the GRU's hidden gate [*unit], or None where there is none to reset.
+        Rbh: recurrent bias of the GRU's hidden gate [*unit], or None where there is none to add.
         operand: room for r (.) H as products want it.
         operand_unit: the same memory in the order of the gates.
         input_forget: the LSTM's forget gate is 1 - it.
     """
 
     gates: Array
+    places: Sequence[int]
+    hidden: Array
     spare: Array
-    products: Sequence[Product]
+    products: Sequence[Callable[[Array, Array], object]]
     functions: Sequence[Function]
+    scale: Callable[[Array, Array, Array], object]
     C: Array
     P: Array | None
     Rbh: Array | None
@@ -54,118 +66,121 @@ class Parts:
     input_forget: bool
 
 
-def _rnn(p: Parts) -> Step:
-    (product,), (f,), add = p.products, p.functions, np.add
-    gates, i = p.gates, p.gates[0]
+def _rnn(p: Parts) -> Walk:
+    (product,), (f,), i = p.products, p.functions, p.gates[0]
 
-    def step(x: Array, h: Array, _: Array, new: Array) -> None:
-        product(h)
-        add(gates, x, gates)
-        f(i, new)
+    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
+        for x, h, _, new in steps:
+            product(h, x)
+            f(i, new)
 
-    return step
+    return walk
 
 
-def _gru(p: Parts) -> Step:
+def _gru(p: Parts) -> Walk:
     (product, product_of_reset), (f, g) = p.products, p.functions
-    add, multiply, blend = np.add, np.multiply, _blend(p)
-    (_, r, hidden), zr = p.gates, p.gates[:2]
+    scale, subtract, add = p.scale, np.subtract, np.add
+    (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
     reset, reset_unit = p.operand, p.operand_unit
 
-    def step(x: Array, x_hidden: Array, h: Array, H: Array, new: Array) -> None:
-        product(h)
-        add(zr, x, zr)
-        f(zr, zr)
-        multiply(r, H, reset_unit)
-        product_of_reset(reset)
-        add(hidden, x_hidden, hidden)
-        g(hidden, hidden)
-        blend(H, new)
+    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
+        for x, x_hidden, h, H, new in steps:
+            product(h, x)
+            f(zr, zr)
+            scale(H, r, reset_unit)
+            product_of_reset(reset, x_hidden)
+            g(hidden, hidden)
+            # (1 - z) (.) h + z (.) H, with z once: a call less.
+            subtract(H, hidden, spare)
+            scale(spare, z, spare)
+            add(hidden, spare, new)
 
-    return step
+    return walk
 
 
-def _gru_linear_before_reset(p: Parts) -> Step:
+def _gru_linear_before_reset(p: Parts) -> Walk:
     (product,), (f, g) = p.products, p.functions
-    add, multiply, blend = np.add, np.multiply, _blend(p)
-    (_, r, hidden), zr = p.gates, p.gates[:2]
+    scale, subtract, add = p.scale, np.subtract, np.add
+    (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
     Rbh = p.Rbh
 
-    def step(x: Array, x_hidden: Array, h: Array, H: Array, new: Array) -> None:
-        product(h)
-        add(zr, x, zr)
-        f(zr, zr)
-        if Rbh is not None:
-            add(hidden, Rbh, hidden)
-        multiply(r, hidden, hidden)
-        add(hidden, x_hidden, hidden)
-        g(hidden, hidden)
-        blend(H, new)
+    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
+        for x, x_hidden, h, H, new in steps:
+            product(h, x)
+            f(zr, zr)
+            if Rbh is not None:
+                add(hidden, Rbh, hidden)
+            scale(hidden, r, hidden)
+            add(hidden, x_hidden, hidden)
+            g(hidden, hidden)
+            subtract(H, hidden, spare)
+            scale(spare, z, spare)
+            add(hidden, spare, new)
 
-    return step
-
-
-def _blend(p: Parts) -> Callable[[Array, Array], None]:
-    """(1 - z) (.) h + z (.) H, with z once: a call less."""
-    (z, _, hidden), spare = p.gates, p.spare
-    subtract, multiply, add = np.subtract, np.multiply, np.add
-
-    def blend(H: Array, new: Array) -> None:
-        subtract(H, hidden, spare)
-        multiply(z, spare, spare)
-        add(hidden, spare, new)
-
-    return blend
+    return walk
 
 
-def _lstm(p: Parts) -> Step:
+def _lstm(p: Parts) -> Walk:
     """All three gates at once."""
     (product,), (f, g, h_of) = p.products, p.functions
-    add, multiply = np.add, np.multiply
-    gates, (i, o, forget, c), C = p.gates, p.gates, p.C
-    iof = p.gates[:3]
+    scale, scale_both, add = p.scale, _scaling_of_both(p), np.add
+    iof, o, c, C = p.gates[:3], p.gates[p.places[1]], p.gates[3], p.C
 
-    def step(x: Array, h: Array, _: Array, new: Array) -> None:
-        product(h)
-        add(gates, x, gates)
-        f(iof, iof)
-        g(c, c)
-        multiply(i, c, c)
-        multiply(forget, C, C)
-        add(C, c, C)
-        h_of(C, c)
-        multiply(o, c, new)
+    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
+        for x, h, _, new in steps:
+            product(h, x)
+            f(iof, iof)
+            g(c, c)
+            scale_both()
+            add(C, c, C)
+            h_of(C, c)
+            scale(c, o, new)
 
-    return step
+    return walk
 
 
-def _lstm_gate_by_gate(p: Parts) -> Step:
+def _scaling_of_both(p: Parts) -> Callable[[], object]:
+    """Return what makes i (.) c of c and forget (.) C of C, at once where they lie together."""
+    scale, (i, _, forget, _), C = p.scale, p.places, p.C
+    if forget == i + 1:
+        both = p.gates[3:]
+        return partial(scale, both, p.gates[i : forget + 1], both)
+    i_gate, forget_gate, c = p.gates[i], p.gates[forget], p.gates[3]
+
+    def scale_both() -> None:
+        scale(c, i_gate, c)
+        scale(C, forget_gate, C)
+
+    return scale_both
+
+
+def _lstm_gate_by_gate(p: Parts) -> Walk:
     """With peepholes, which o needs from the new C, or with a forget gate of 1 - it."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
-    gates, (i, o, forget, c), C = p.gates, p.gates, p.C
-    one = np.ones((), gates.dtype) if p.input_forget else None
+    (i, o, forget, c), C = p.gates[:4], p.C
+    one = np.ones((), p.gates.dtype) if p.input_forget else None
 
-    def step(x: Array, h: Array, _: Array, new: Array) -> None:
-        product(h)
-        add(gates, x, gates)
-        peep(0, i)
-        f(i, i)
-        if one is None:
-            peep(2, forget)
-            f(forget, forget)
-        else:
-            subtract(one, i, forget)
-        g(c, c)
-        multiply(i, c, c)
-        multiply(forget, C, C)
-        add(C, c, C)
-        peep(1, o)
-        f(o, o)
-        h_of(C, c)
-        multiply(o, c, new)
+    def walk(steps: Iterable[tuple[Array, ...]]) -> None:
+        for x, h, _, new in steps:
+            product(h, x)
+            peep(0, i)
+            f(i, i)
+            if one is None:
+                peep(2, forget)
+                f(forget, forget)
+            else:
+                subtract(one, i, forget)
+            g(c, c)
+            multiply(i, c, c)
+            multiply(forget, C, C)
+            add(C, c, C)
+            peep(1, o)
+            f(o, o)
+            h_of(C, c)
+            multiply(o, c, new)
 
-    return step
+    return walk
 
 
 def _peepholes(p: Parts) -> Callable[[int, Array], None]:
@@ -181,30 +196,53 @@ def _peepholes(p: Parts) -> Callable[[int, Array], None]:
     return peep
 
 
+class Stacked(NamedTuple):
+    """One of the gates that a product with [x, 1, h] makes.
+
+    Attributes:
+        gate: whose weights.
+        of_x, of_h: whether it has a part of x with its bias, and one of h.
+    """
+
+    gate: int
+    of_x: bool = True
+    of_h: bool = True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """How a cell is stepped; each is equal to itself alone.
 
     Attributes:
-        make: parts -> step.
+        make: parts -> what walks.
         products: the gates that each product with R makes.
-        inputs: the gates whose projected inputs each argument of the step holds.
+        inputs: the gates whose projected inputs each argument of a step holds.
         arguments: gates of the shape that each activation is called with.
+        stacked: the gates in memory where one product makes all that it can.
+        divisors: how many of these f can make divisors; they are the first.
     """
 
-    make: Callable[[Parts], Step]
+    make: Callable[[Parts], Walk]
     products: tuple[slice, ...]
     inputs: tuple[slice | int, ...]
     arguments: tuple[slice | int, ...]
+    stacked: tuple[Stacked, ...]
+    divisors: int = 0
 
 
 _I, _ZR, _HIDDEN, _ZRH = slice(0, 1), slice(0, 2), slice(2, 3), slice(0, 3)
 _IOF, _IOFC = slice(0, 3), slice(0, 4)
-_RNN = Kernel(_rnn, (_I,), (_I,), (0,))
-_GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2))
-_GRU_LINEAR = Kernel(_gru_linear_before_reset, (_ZRH,), (_ZR, 2), (_ZR, 2))
-_LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3))
-_LSTM_GATE_BY_GATE = Kernel(_lstm_gate_by_gate, (_IOFC,), (_IOFC,), (0, 3, 3))
+_ALL = [Stacked(gate) for gate in range(4)]
+_OF_X, _OF_H = Stacked(2, of_h=False), Stacked(2, of_x=False)
+_RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],))
+_GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
+_GRU_LINEAR = Kernel(
+    _gru_linear_before_reset, (_ZRH,), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_H, _OF_X), divisors=2
+)
+# With o in front, i and forget are neighbours, and so are c and C: see `_scaling_of_both`.
+_OIFC = (_ALL[1], _ALL[0], _ALL[2], _ALL[3])
+_LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3), _OIFC, divisors=3)
+_LSTM_GATE_BY_GATE = Kernel(_lstm_gate_by_gate, (_IOFC,), (_IOFC,), (0, 3, 3), (*_ALL,))
 
 
 def _of_lstm(recurrence: Recurrence) -> Kernel:

@@ -37,25 +37,37 @@ MANY_SEQUENCES = 25
 FEW_NUMBERS = 32
 
 
+def as_they_lie(weights: Array) -> Array:
+    """Return weights [G, H, K] as [G*H, K], aligned: NumPy copies what is not, at every product.
+
+    Tensors of a protobuf lie at any byte.
+    """
+    G, H, K = weights.shape
+    return np.require(weights.reshape(G * H, K), requirements=["C", "ALIGNED"])
+
+
 class Product:
     """Multiplies a state by weights, which are set before time runs, into gates of its own.
 
     Args:
         out: the gates.
+        sums: those of them, as [..., *unit], to which projected inputs are added.
     """
 
-    __slots__ = ("matrix", "out")
+    __slots__ = ("matrix", "out", "sums")
 
-    def __init__(self, out: Array) -> None:
+    def __init__(self, out: Array, sums: Array) -> None:
         self.matrix = self.out = out
+        self.sums = sums
 
     def load(self, weights: Array) -> None:
         """Take weights as a layout's `matrix` returns them."""
         self.matrix = weights.reshape(*self.out.shape[:2], -1)
 
-    def __call__(self, operand: Array, /) -> None:
-        """Multiply slices of weights [n, s, K] by an operand [K, N]."""
+    def __call__(self, operand: Array, x: Array, /) -> None:
+        """Multiply slices of weights [n, s, K] by an operand [K, N]; add x."""
         np.matmul(self.matrix, operand, self.out)
+        np.add(self.sums, x, self.sums)
 
 
 class ProductOfRows(Product):
@@ -67,9 +79,10 @@ class ProductOfRows(Product):
         """Take slices."""
         self.matrix = weights
 
-    def __call__(self, operand: Array, /) -> None:
-        """Multiply."""
+    def __call__(self, operand: Array, x: Array, /) -> None:
+        """Multiply; add x."""
         np.matmul(operand, self.matrix, self.out)
+        np.add(self.sums, x, self.sums)
 
 
 class ProductOfFew(Product):
@@ -81,9 +94,10 @@ class ProductOfFew(Product):
         """Take them as they lie."""
         self.matrix = weights
 
-    def __call__(self, operand: Array, /) -> None:
-        """Multiply."""
+    def __call__(self, operand: Array, x: Array, /) -> None:
+        """Multiply; add x."""
         self.matrix.dot(operand, self.out)
+        np.add(self.sums, x, self.sums)
 
 
 class Layout(Protocol):
@@ -107,8 +121,11 @@ class Layout(Protocol):
         get memory of their own, unless they lie as they should.
         """
 
-    def product(self, gates: Array) -> Product:
-        """Return what multiplies an operand by recurrent weights, into gates [G, *unit]."""
+    def product(self, gates: Array, sums: Array) -> Product:
+        """Return what multiplies an operand by recurrent weights, into gates [G, *unit].
+
+        Projected inputs are added to some of them, the sums.
+        """
 
     def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
         """Return memory for the projected inputs of some steps."""
@@ -161,17 +178,13 @@ class Columns:
         return max(1, BLOCK_NUMBERS // (self.N * width), BLOCK_COLUMNS // self.N)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
-        """Return them as [G*H, K], aligned: NumPy copies what is not, at every product.
-
-        Tensors of a protobuf lie at any byte.
-        """
+        """Return them as [G*H, K]."""
         del name
-        G, H, K = weights.shape
-        return np.require(weights.reshape(G * H, K), requirements=["C", "ALIGNED"])
+        return as_they_lie(weights)
 
-    def product(self, gates: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> Product:
         """Multiply each slice, where OpenBLAS would copy the whole."""
-        return Product(gates.reshape(-1, self._slice(len(gates) * self.H), self.N))
+        return Product(gates.reshape(-1, self._slice(len(gates) * self.H), self.N), sums)
 
     def _slice(self, rows: int) -> int:
         """Return how many rows of weights are multiplied at once."""
@@ -216,9 +229,9 @@ class FewColumns(Columns):
         """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
         return max(1, BLOCK_NUMBERS // (self.N * width))
 
-    def product(self, gates: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> Product:
         """Multiply all at once."""
-        return ProductOfFew(gates.reshape(-1, self.N))
+        return ProductOfFew(gates.reshape(-1, self.N), sums)
 
     def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
         """Lay it out as [S*N, G*H]."""
@@ -266,9 +279,9 @@ class Rows:
         found[...] = slices
         return found
 
-    def product(self, gates: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> Product:
         """Multiply by each slice."""
-        return ProductOfRows(gates.reshape(-1, self.N, self.width))
+        return ProductOfRows(gates.reshape(-1, self.N, self.width), sums)
 
     def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
         """Lay it out as [S, G*H/w, N, w]."""

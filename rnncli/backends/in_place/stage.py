@@ -1,21 +1,19 @@
-"""The memory that steps work in, and the loop over them."""
+"""What a stage is: the memory that steps work in, and what walks through them there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rnncli.backends.in_place.activations import in_place
-from rnncli.backends.in_place.cells import Kernel, Parts
-from rnncli.backends.in_place.layouts import layout_for
-from rnncli.backends.in_place.memory import kept
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
+    from contextvars import Context
 
+    from rnncli.backends.in_place.cells import Kernel
+    from rnncli.backends.in_place.weights import Given, Weights
     from rnncli.numerics import Array
-    from rnncli.recurrence.activations import Activation
 
 
 class Settings(NamedTuple):
@@ -23,7 +21,7 @@ class Settings(NamedTuple):
 
     Attributes:
         kernel: of the cell.
-        N, H, G: live sequences, units, gates.
+        N, I, H, G: live sequences, inputs, units, gates.
         steps: how many a block should have at most.
         dtype: of the arithmetic.
         activations: function, alpha and beta of each.
@@ -34,6 +32,7 @@ class Settings(NamedTuple):
 
     kernel: Kernel
     N: int
+    I: int  # noqa: E741 -- the specification's letter
     H: int
     G: int
     steps: int
@@ -45,104 +44,48 @@ class Settings(NamedTuple):
     input_forget: bool
 
 
-class Weights(NamedTuple):
-    """The weights of one direction, laid out.
-
-    Attributes:
-        W: as the layout's `matrix` returns it.
-        R: of each product, alike.
-        bias: of the projected inputs [G, H], or None.
-        P: peephole weights [3, H] where there are some.
-        Rbh: recurrent bias [H] of the GRU's hidden gate, where it is reset.
-    """
-
-    W: Array
-    R: Sequence[Array]
-    bias: Array | None
-    P: Array | None
-    Rbh: Array | None
-
-
-def stage_for(settings: Settings, activations: Sequence[Activation]) -> Stage:
-    """Return a stage, the one of before where this thread still has it."""
-    return kept(settings, lambda: Stage(settings, activations))
-
-
-class Stage:
-    """Memory for a block of steps, and the step that works in it.
+class Stage(Protocol):
+    """Memory for a block of steps, and what walks through them in it.
 
     Steps are here in the order in which time is walked.
 
-    Args:
-        settings: what it is for.
-        activations: f, g, h, as many as there are.
-
     Attributes:
-        layout: of all its memory.
+        form: stages of the same form want weights laid out alike.
         steps: how many a block has at most.
         nbytes: how much memory that is.
     """
 
-    def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
-        kernel, dtype, G = settings.kernel, settings.dtype, settings.G
-        self.layout = layout = layout_for(settings.N, settings.H, dtype)
-        self.steps = min(settings.steps, layout.steps(G * settings.H))
-        gates, spare, peepholes = (np.empty((g, *layout.unit), dtype) for g in (G, G, 3))
-        self.C, self.Rbh = np.empty((2, *layout.unit), dtype)
-        self.P = peepholes if settings.has_P else None
-        reset = layout.history(1, dtype)[0]
-        self.products = [layout.product(gates[part]) for part in kernel.products]
-        functions = zip(activations, kernel.arguments, settings.clips, strict=False)
-        self.step = kernel.make(
-            Parts(
-                gates=gates,
-                spare=spare[0],
-                products=self.products,
-                functions=[in_place(a, spare[part], clip) for a, part, clip in functions],
-                C=self.C,
-                P=self.P,
-                Rbh=self.Rbh if settings.has_Rbh else None,
-                operand=layout.operands(reset),
-                operand_unit=layout.units(reset),
-                input_forget=settings.input_forget,
-            )
-        )
-        # The history begins with the state before the first step.
-        self.projection = layout.projection(self.steps, G, dtype)
-        self.history = layout.history(self.steps + 1, dtype)
-        inputs, states = layout.inputs(self.projection), layout.units(self.history)
-        parts = [inputs[:, part] for part in kernel.inputs]
-        operands = layout.operands(self.history)
-        self.calls = list(zip(*parts, operands, states, states[1:], strict=False))
-        self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
+    form: Hashable
+    steps: int
+    nbytes: int
+
+    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> Weights:
+        """Lay out weights in memory that has a name of each, or none: see `Layout.matrix`."""
 
     def load(self, weights: Weights) -> None:
         """Take the weights of a direction."""
-        self.W, self.bias = weights.W, weights.bias
-        for product, matrix in zip(self.products, weights.R, strict=True):
-            product.load(matrix)
-        for room, values in ((self.P, weights.P), (self.Rbh, weights.Rbh)):
-            if room is not None and values is not None:
-                room[...] = self.layout.units(values[..., None, :])
 
-    def run(self, X: Array, states: Sequence[Array]) -> Array:
-        """Walk through a block from some states, which are replaced by the last.
+    def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
+        """Walk through a block.
 
         Args:
-            X: inputs [S, N, I], contiguous.
-            states: H and, of an LSTM, C [N, H].
+            X: inputs [S, N, I].
+            states: H and, of an LSTM, C before it [N, H]; None for zero.
 
         Returns:
-            H after each step [S, N, H], in memory that the next block overwrites.
+            H after each step [S, N, H], and the last states [N, H], in memory that the next block
+            overwrites.
+
+        Raises:
+            FloatingPointError: a number is too large, such as e^x, in the context `in_silence`.
         """
-        count, step = len(X), self.step
-        self.layout.project(X, self.W, self.bias, self.projection)
-        self.history[0] = states[0]
-        for cell in states[1:]:
-            self.C[...] = self.layout.units(cell)
-        for arguments in self.calls if count == self.steps else self.calls[:count]:
-            step(*arguments)
-        states[0][...] = self.history[count]
-        for cell in states[1:]:
-            self.layout.units(cell)[...] = self.C
-        return self.history[1 : count + 1]
+
+
+def in_silence() -> Context:
+    """Return a context in which NumPy raises what overflows and passes over all else.
+
+    It looks at the flags of the processor after each call in any case, and to enter a context
+    costs less than `np.errstate`.
+    """
+    with np.errstate(all="ignore", over="raise"):
+        return copy_context()

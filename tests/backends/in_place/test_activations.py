@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rnncli.backends.in_place.activations import in_place
+from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
 from rnncli.numerics import ulp_distance
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.arithmetic import NumPyArithmetic
@@ -99,3 +99,31 @@ def test_sigmoid_is_one_or_nan_where_its_exponential_is_large(dtype):
     wanted = MATH.sigmoid(x)
     assert (np.isnan(found) | (np.abs(found - wanted) <= 2 * np.spacing(wanted))).all()
     assert np.isnan(found[-1])
+
+
+@BOTH
+@pytest.mark.parametrize("clip", [np.inf, 2.0])
+def test_a_divisor_makes_a_sigmoid(dtype, clip):
+    """Of the negative argument, within 3 ulp, in place as well; NaN stays."""
+    x = np.append(arguments(dtype), dtype(np.nan))
+    itself, found = x.copy(), np.empty_like(x)
+    function = sigmoid_divisor(np.empty_like(x), clip)
+
+    function(x, found)
+    function(itself, itself)
+
+    wanted = MATH.sigmoid(np.clip(-x, -clip, clip))
+    assert ulp_distance(dtype(1) / found[:-1], wanted[:-1]).max() <= 3
+    assert np.isnan(found[-1])
+    np.testing.assert_array_equal(found, itself)
+
+
+@BOTH
+def test_a_divisor_that_is_too_large_is_raised(dtype):
+    """By the flags of the processor, which NumPy looks at, wherever it is in an array."""
+    for count in (1, 3, 8, 17, 100):
+        for place in {0, count // 2, count - 1}:
+            x = np.zeros(count, dtype)
+            x[place] = 89 if dtype == np.float32 else 710
+            with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+                sigmoid_divisor(np.empty_like(x))(x, x)

@@ -52,10 +52,10 @@ def test_product_is_that_of_every_gate(sizes, dtype):
     history = layout.history(2, dtype)
     history[1] = h
     gates = np.zeros((G, *layout.unit), dtype)
-    product = layout.product(gates[1:])
+    product = layout.product(gates[1:], gates[1:])
     product.load(layout.matrix("R", R))
 
-    product(layout.operands(history)[1])
+    product(layout.operands(history)[1], np.zeros((1, *layout.unit), dtype))
 
     np.testing.assert_array_equal(gates[1:], layout.units(np.einsum("nk,ghk->gnh", h, R)))
     assert not gates[0].any()

@@ -10,7 +10,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends import scan
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import layouts
+from rnncli.backends.in_place import layouts, memory, stacked
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces
 from rnncli.backends.numpy_backend import NumPyBackend, NumPyEngine
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -35,6 +35,19 @@ FLAGS = {
 EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]
 
 
+@pytest.fixture(params=["stacked", "projected"])
+def stages(request, monkeypatch):
+    """Small recurrences on a stage of their own, or on that of all others."""
+    vars(memory._KEPT).clear()
+    if request.param == "projected":
+        monkeypatch.setattr(stacked, "SMALL", -1)
+    yield request.param
+    vars(memory._KEPT).clear()
+
+
+BOTH_STAGES = pytest.mark.usefixtures("stages")
+
+
 def by_the_book(recurrence, dtype):
     """The scan over the cells' own equations."""
     with np.errstate(all="ignore"):
@@ -51,6 +64,7 @@ def assert_agrees(recurrence, dtype=np.float64, tolerance=None):
     return found
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
@@ -61,6 +75,7 @@ def test_every_layout_agrees(cell, flags, sizes, dtype):
     assert_agrees(recurrence_of(cell, dtype=np.dtype(dtype).name, **given), dtype)
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
 def test_ragged_batches_agree(cell, flags, sizes):
@@ -75,6 +90,7 @@ def test_ragged_batches_agree(cell, flags, sizes):
         assert not found.Y[length:, :, n].any()
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("clip", [np.inf, 0.4])
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("cell", CELLS)
@@ -88,6 +104,7 @@ def test_every_activation_agrees(cell, name, clip):
         assert_agrees(replace(recurrence, clip=clip, clip_hidden=clip_hidden))
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("missing", [("Wb",), ("Rb",), ("Wb", "Rb")])
 @pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
 def test_biases_may_be_missing(cell, flags, missing):
@@ -98,6 +115,7 @@ def test_biases_may_be_missing(cell, flags, missing):
     assert_agrees(replace(recurrence, **dict.fromkeys(missing)))
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("cell", CELLS)
 def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
@@ -107,11 +125,13 @@ def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
         monkeypatch.setattr(layouts, name, 1)
     monkeypatch.setattr(layouts, "BLOCK_COLUMNS", 2 * sizes["N"])
     monkeypatch.setattr(layouts, "LEAST_STEPS", 2)
-    monkeypatch.setattr("rnncli.backends.in_place.memory.MOST_OF_ONE", 0)  # nothing from before
+    monkeypatch.setattr(stacked, "MOST_NUMBERS", 1)
+    monkeypatch.setattr(memory, "MOST_OF_ONE", 0)  # nothing from before
 
     assert_agrees(recurrence)
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("N", [1, 3, 30])
 @pytest.mark.parametrize("cell", CELLS)
 def test_results_are_nobody_elses_memory(cell, N):
@@ -128,19 +148,23 @@ def test_results_are_nobody_elses_memory(cell, N):
         np.testing.assert_array_equal(values, copy)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("cell", ["GRU", "LSTM"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_where_the_exponential_overflows_the_book_is_opened(cell, dtype):
-    """e^x/(1 + e^x) is NaN from 89 or 710 on; what comes out is finite and right all the same."""
+def test_where_an_exponential_overflows_the_book_is_opened(cell, dtype, sign, stages):
+    """That of x where there are factors, of -x where there are divisors."""
     recurrence = recurrence_of(cell, dtype=dtype, N=3, H=8)
-    recurrence = replace(recurrence, Wb=np.full_like(recurrence.Wb, 1000))
+    recurrence = replace(recurrence, Wb=np.full_like(recurrence.Wb, sign * 1000))
+    overflows = sign == (-1 if stages == "stacked" else 1)
 
-    assert evaluate_in_place(recurrence, np.dtype(dtype)) is None
+    direct = evaluate_in_place(recurrence, np.dtype(dtype))
     found = NumPyBackend().run(recurrence, Compute.NATIVE)
-    assert np.isfinite(found.Y).all()
-    np.testing.assert_array_equal(found.Y, by_the_book(recurrence, dtype).Y)
+
+    assert (direct is None) == overflows
+    np.testing.assert_allclose(found.Y, by_the_book(recurrence, dtype).Y, rtol=1e-5)
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 def test_what_is_not_finite_is_the_books(cell, poison):
@@ -188,6 +212,7 @@ def test_pieces_end_where_sequences_do(active, wanted):
     assert list(pieces(active)) == wanted
 
 
+@BOTH_STAGES
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(("cell", "flags"), EVERY_CELL)
 def test_an_early_overflow_is_never_forgotten(cell, flags, sizes):

@@ -1,0 +1,107 @@
+"""The stage of all but small recurrences: inputs are projected before time runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.backends.in_place.activations import in_place
+from rnncli.backends.in_place.cells import Parts
+from rnncli.backends.in_place.layouts import layout_for
+from rnncli.backends.in_place.weights import Given, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from rnncli.backends.in_place.cells import Walk
+    from rnncli.backends.in_place.stage import Settings
+    from rnncli.numerics import Array
+    from rnncli.recurrence.activations import Activation
+
+
+class ProjectedStage:
+    """A stage whose inputs are projected, all steps of a block at once, before time runs.
+
+    Args:
+        settings: what it is for.
+        activations: f, g, h, as many as there are.
+
+    Attributes:
+        layout: of all its memory.
+    """
+
+    def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
+        kernel, dtype, G = settings.kernel, settings.dtype, settings.G
+        self.layout = layout = layout_for(settings.N, settings.H, dtype)
+        self.form: Hashable = type(layout)
+        self.kernel = kernel
+        self.steps = min(settings.steps, layout.steps(G * settings.H))
+        gates, spare, peepholes = (np.empty((g, *layout.unit), dtype) for g in (G, G, 3))
+        self.C, self.Rbh = np.empty((2, *layout.unit), dtype)
+        self.last_C = layout.history(1, dtype)[0]
+        self.P = peepholes if settings.has_P else None
+        reset = layout.history(1, dtype)[0]
+        self.products = [
+            layout.product(gates[part], gates[sums])
+            for part, sums in zip(kernel.products, kernel.inputs, strict=False)
+        ]
+        functions = zip(activations, kernel.arguments, settings.clips, strict=False)
+        self.walk: Walk = kernel.make(
+            Parts(
+                gates=gates,
+                places=range(G),
+                hidden=gates[-1],
+                spare=spare[0],
+                products=self.products,
+                functions=[in_place(a, spare[part], clip) for a, part, clip in functions],
+                scale=np.multiply,
+                C=self.C,
+                P=self.P,
+                Rbh=self.Rbh if settings.has_Rbh else None,
+                operand=layout.operands(reset),
+                operand_unit=layout.units(reset),
+                input_forget=settings.input_forget,
+            )
+        )
+        # The history begins with the state before the first step.
+        self.projection = layout.projection(self.steps, G, dtype)
+        self.history = layout.history(self.steps + 1, dtype)
+        inputs, states = layout.inputs(self.projection), layout.units(self.history)
+        parts = [inputs[:, part] for part in kernel.inputs]
+        operands = layout.operands(self.history)
+        self.calls = list(zip(*parts, operands, states, states[1:], strict=False))
+        self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
+
+    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> Weights:
+        """Lay out W and the part of R of each product."""
+        return Weights(
+            W=self.layout.matrix(named("W"), given.W),
+            R=[
+                self.layout.matrix(named(f"R{k}"), given.R[gates])
+                for k, gates in enumerate(self.kernel.products)
+            ],
+            bias=given.bias,
+            P=given.P,
+            Rbh=given.Rbh,
+        )
+
+    def load(self, weights: Weights) -> None:
+        """Take references, but for what steps use as it lies."""
+        self.W, self.bias = weights.W, weights.bias
+        for product, matrix in zip(self.products, weights.R, strict=True):
+            product.load(matrix)
+        for room, values in ((self.P, weights.P), (self.Rbh, weights.Rbh)):
+            if room is not None and values is not None:
+                room[...] = self.layout.units(values[..., None, :])
+
+    def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
+        """Project the inputs, and walk."""
+        count, units = len(X), self.layout.units
+        X = X.astype(self.C.dtype, order="C", copy=False)
+        self.layout.project(X, self.W, self.bias, self.projection)
+        for room, state in zip((units(self.history[0]), self.C), states, strict=False):
+            room[...] = 0 if state is None else units(state)
+        self.walk(self.calls if count == self.steps else self.calls[:count])
+        units(self.last_C)[...] = self.C
+        return self.history[1 : count + 1], (self.history[count], self.last_C)[: len(states)]

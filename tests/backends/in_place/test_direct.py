@@ -1,0 +1,130 @@
+"""What is prepared once for small calls: the same numbers, for the calls that it was made for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends.in_place.direct import MOST_FORMS, direct_for
+from rnncli.backends.in_place.walk import evaluate_in_place
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.constants import Constants
+
+F32 = np.dtype(np.float32)
+
+
+def constant(recurrence):
+    """The same of weights that are constants."""
+    weights = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
+    return replace(recurrence, constants=Constants(*weights))
+
+
+def prepared(recurrence, dtype=F32):
+    """What is found for a recurrence, free again."""
+    direct = direct_for(recurrence, dtype)
+    if direct is not None:
+        direct.lock.release()
+    return direct
+
+
+def bits(result):
+    """Of all outputs."""
+    return [values.tobytes() for values in (result.Y, *result.last)]
+
+
+def test_calls_that_differ_in_numbers_alone_share_it():
+    """And those that are a little shorter."""
+    one = constant(recurrence_of("LSTM", T=8))
+    other = replace(one, X=one.X[:5] * 2, initial=(None, None), wants_Y=False)
+
+    assert prepared(one) is not None
+    assert prepared(other) is prepared(one)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clip": 0.5},
+        {"clip": 0.5, "clip_hidden": False},
+        {"linear_before_reset": False},
+        {"activations": ((ACTIVATIONS["HardSigmoid"], ACTIVATIONS["Tanh"]),)},
+        {"X": np.ones((4, 2, 2), np.float32), "initial": (None,)},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_calls_that_differ_in_more_do_not(change):
+    """Each gives what it gives when nothing is kept."""
+    one = constant(recurrence_of("GRU", linear_before_reset=1))
+    other = replace(one, **change)
+    wanted = [bits(evaluate_in_place(replace(r, constants=None), F32)) for r in (one, other)]
+
+    for _ in range(2):
+        assert [bits(evaluate_in_place(r, F32)) for r in (one, other)] == wanted
+    assert prepared(one) is not prepared(other)
+
+
+def test_equal_activations_need_not_be_the_same():
+    """Every node that is bound anew has its own."""
+    one = constant(recurrence_of("LSTM"))
+    copies = tuple(tuple(replace(each) for each in row) for row in one.activations)
+
+    assert prepared(replace(one, activations=copies)) is prepared(one)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 400}],
+    ids=str,
+)
+def test_ragged_long_and_large_calls_are_walked(given):
+    """Nothing is prepared for them."""
+    recurrence = constant(recurrence_of("RNN", **given))
+
+    assert direct_for(recurrence, F32) is None
+    assert recurrence.constants.get("in place") is None
+
+
+def test_weights_that_may_change_are_not_prepared():
+    """Nor is anything without steps or sequences."""
+    recurrence = constant(recurrence_of("RNN"))
+
+    assert direct_for(replace(recurrence, constants=None), F32) is None
+    assert direct_for(replace(recurrence, X=recurrence.X[:0]), F32) is None
+    assert direct_for(replace(recurrence, X=recurrence.X[:, :0]), F32) is None
+
+
+def test_what_is_in_use_is_not_taken():
+    """A second call at the same time has its own."""
+    recurrence = constant(recurrence_of("GRU"))
+    first = direct_for(recurrence, F32)
+    second = direct_for(recurrence, F32)
+
+    assert first is not second
+    first.lock.release()
+    assert direct_for(recurrence, F32) is first
+
+
+def test_forms_are_bounded():
+    """Those of before are forgotten."""
+    recurrence = constant(recurrence_of("GRU"))
+    for clip in range(1, 20):
+        prepared(replace(recurrence, clip=float(clip)))
+
+    assert len(recurrence.constants.get("in place")) == MOST_FORMS
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, 3e38])
+def test_it_is_free_again_after_numbers_that_are_too_large(poison):
+    """None is returned, and the next call is none the worse."""
+    recurrence = constant(recurrence_of("LSTM", scale=3.0))
+    X = recurrence.X.copy()
+    X[1, 0] = poison
+    wanted = bits(evaluate_in_place(recurrence, F32))
+    direct = prepared(recurrence)
+
+    assert evaluate_in_place(replace(recurrence, X=X), F32) is None
+    assert prepared(recurrence) is direct
+    assert bits(evaluate_in_place(recurrence, F32)) == wanted
