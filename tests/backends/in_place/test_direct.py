@@ -53,7 +53,7 @@ def test_calls_that_differ_in_numbers_alone_share_it():
         {"activations": ((ACTIVATIONS["HardSigmoid"], ACTIVATIONS["Tanh"]),)},
         {"X": np.ones((4, 2, 2), np.float32), "initial": (None,)},
     ],
-    ids=lambda change: " ".join(change),
+    ids=" ".join,
 )
 def test_calls_that_differ_in_more_do_not(change):
     """Each gives what it gives when nothing is kept."""
