@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from rnncli.errors import InvalidRequest, did_you_mean
 
-Array: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class DType:
         return self.numpy.kind != "V" and self.numpy.type.__module__ == "numpy"
 
 
-_ROWS = (
+_NATIVE = (
     DType("float32", np.dtype(np.float32), 1, 24),
     DType("uint8", np.dtype(np.uint8), 2),
     DType("int8", np.dtype(np.int8), 3),
@@ -62,25 +66,63 @@ _ROWS = (
     DType("uint64", np.dtype(np.uint64), 13),
     DType("complex64", np.dtype(np.complex64), 14),
     DType("complex128", np.dtype(np.complex128), 15),
-    DType("bfloat16", np.dtype(ml_dtypes.bfloat16), 16, 8),
-    DType("float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 17, 4),
-    DType("float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), 18, 4),
-    DType("float8e5m2", np.dtype(ml_dtypes.float8_e5m2), 19, 3),
-    DType("float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), 20, 3),
-    DType("uint4", np.dtype(ml_dtypes.uint4), 21),
-    DType("int4", np.dtype(ml_dtypes.int4), 22),
-    DType("float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), 23, 2),
-    DType("float8e8m0", np.dtype(ml_dtypes.float8_e8m0fnu), 24, 1),
-    DType("uint2", np.dtype(ml_dtypes.uint2), 25),
-    DType("int2", np.dtype(ml_dtypes.int2), 26),
-    DType("float6e2m3", np.dtype(ml_dtypes.float6_e2m3fn), 27, 4),
-    DType("float6e3m2", np.dtype(ml_dtypes.float6_e3m2fn), 28, 3),
 )
-DTYPES = {row.name: row for row in _ROWS}
-_BY_NUMPY = {row.numpy: row for row in _ROWS}
-_BY_ONNX = {row.onnx: row for row in _ROWS}
+_BY_NAME = {row.name: row for row in _NATIVE}
+_BY_NUMPY = {row.numpy: row for row in _NATIVE}
+_BY_ONNX = {row.onnx: row for row in _NATIVE}
 
-INTEGERS = tuple(name for name, row in DTYPES.items() if row.numpy.kind in "iu")
+INTEGERS = tuple(row.name for row in _NATIVE if row.numpy.kind in "iu")
+
+
+@cache
+def _add_others() -> None:
+    """Add the types of ml_dtypes, whose import takes a thirtieth of running a small model."""
+    import ml_dtypes
+
+    for row in (
+        DType("bfloat16", np.dtype(ml_dtypes.bfloat16), 16, 8),
+        DType("float8e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), 17, 4),
+        DType("float8e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), 18, 4),
+        DType("float8e5m2", np.dtype(ml_dtypes.float8_e5m2), 19, 3),
+        DType("float8e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), 20, 3),
+        DType("uint4", np.dtype(ml_dtypes.uint4), 21),
+        DType("int4", np.dtype(ml_dtypes.int4), 22),
+        DType("float4e2m1", np.dtype(ml_dtypes.float4_e2m1fn), 23, 2),
+        DType("float8e8m0", np.dtype(ml_dtypes.float8_e8m0fnu), 24, 1),
+        DType("uint2", np.dtype(ml_dtypes.uint2), 25),
+        DType("int2", np.dtype(ml_dtypes.int2), 26),
+        DType("float6e2m3", np.dtype(ml_dtypes.float6_e2m3fn), 27, 4),
+        DType("float6e3m2", np.dtype(ml_dtypes.float6_e3m2fn), 28, 3),
+    ):
+        _BY_NAME[row.name] = _BY_NUMPY[row.numpy] = _BY_ONNX[row.onnx] = row
+
+
+def _found(table: Mapping[Any, DType], key: Any) -> DType | None:
+    """Look among NumPy's own types, then among all."""
+    if key not in table:
+        _add_others()
+    return table.get(key)
+
+
+class _DTypes(Mapping[str, DType]):
+    """The rows by name, in the order of ONNX's numbers."""
+
+    def __getitem__(self, name: str) -> DType:
+        row = _found(_BY_NAME, name)
+        if row is None:
+            raise KeyError(name)
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        _add_others()
+        return iter(_BY_NAME)
+
+    def __len__(self) -> int:
+        _add_others()
+        return len(_BY_NAME)
+
+
+DTYPES: Mapping[str, DType] = _DTypes()
 
 
 def dtype_named(name: str) -> DType:
@@ -104,7 +146,7 @@ def dtype_of(values: Array | np.dtype[Any]) -> DType:
     dtype = values if isinstance(values, np.dtype) else values.dtype
     if dtype.kind in "UST":
         return DTYPES["string"]
-    row = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
+    row = _BY_NUMPY.get(dtype) or _found(_BY_NUMPY, dtype.newbyteorder("="))
     if row is None:
         raise InvalidRequest(f"no tensor can hold elements of type {dtype}")
     return row
@@ -116,10 +158,10 @@ def dtype_numbered(onnx_number: int) -> DType:
     Raises:
         InvalidRequest: there is none.
     """
-    try:
-        return _BY_ONNX[onnx_number]
-    except KeyError:
-        raise InvalidRequest(f"unknown tensor element type number {onnx_number}") from None
+    row = _found(_BY_ONNX, onnx_number)
+    if row is None:
+        raise InvalidRequest(f"unknown tensor element type number {onnx_number}")
+    return row
 
 
 def round_to(values: Array, dtype: DType) -> Array:
@@ -138,6 +180,8 @@ def round_to(values: Array, dtype: DType) -> Array:
 
 def _smallest_exponent(dtype: DType) -> int:
     """Return the exponent of the smallest subnormal number, a power of two."""
+    import ml_dtypes
+
     info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     return math.frexp(float(info.smallest_subnormal))[1] - 1
 

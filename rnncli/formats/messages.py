@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.formats.stored import NARROW, encode, text_bytes, texts_of
-from rnncli.numerics import DTYPES, dtype_of
+from rnncli.numerics import dtype_numbered, dtype_of
 from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
 
 RAW = "raw_data"
 
-# Types whose values are the message's last bytes, as they lie in memory.
-_ROWS = [
-    row
-    for row in DTYPES.values()
-    if sys.byteorder == "little" and row.name not in ("string", *NARROW)
-]
-PLAIN = {row.numpy: row for row in _ROWS}
-_NUMBERED = {row.onnx: row for row in _ROWS}
+
+def is_plain(row: DType) -> bool:
+    """Whether the values of a type are the last bytes of a message, as they lie in memory."""
+    return sys.byteorder == "little" and row.name not in ("string", *NARROW)
 
 
 def tensor_of(name: str, values: Array) -> TensorProto:
@@ -49,12 +45,17 @@ def array_of(tensor: TensorProto) -> Array:
     """Return the values in a message, read-only where they lie there as they do in memory.
 
     Args:
-        tensor: of any type; what is wrong with it numpy_helper says, in exceptions of many kinds.
+        tensor: of any type.
+
+    Raises:
+        InvalidRequest: the type is unknown.
+        Exception: of many kinds, those of numpy_helper: it is malformed.
     """
-    row = _NUMBERED.get(tensor.data_type)
     elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
-    if row and tensor.HasField(RAW) and not elsewhere:
-        return np.frombuffer(tensor.raw_data, row.numpy).reshape(tensor.dims)
+    if tensor.HasField(RAW) and tensor.data_type and not elsewhere:
+        row = dtype_numbered(tensor.data_type)
+        if is_plain(row):
+            return np.frombuffer(tensor.raw_data, row.numpy).reshape(tensor.dims)
     from onnx import numpy_helper
 
     return np.asarray(numpy_helper.to_array(tensor))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.formats import format_of, write_tensors
+from rnncli.formats import FOLDER, format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
-from rnncli.formats.onnx_folder import MODEL, ONNX_FOLDER, write_test_case
 from rnncli.graph.model import Model
 from rnncli.graph.tensors import external_files
 
@@ -25,7 +24,7 @@ def write_inputs(path: str, runs: Sequence[Run]) -> None:
         InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
     """
     sets = [DataSet(inputs=run.inputs) for run in runs]
-    if len(sets) == 1 and format_of(path) is not ONNX_FOLDER:
+    if len(sets) == 1 and not _is_folder(path):
         write_tensors(path, sets[0].inputs)
     else:
         write_tensors(path, flatten(sets))
@@ -37,15 +36,23 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
     Raises:
         InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
     """
-    if format_of(path) is not ONNX_FOLDER:
+    if not _is_folder(path):
         write_tensors(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
         return
+    from rnncli.formats.onnx_folder import write_test_case
+
     sets = [DataSet(inputs=run.inputs, outputs=run.outputs) for run in runs]
     write_test_case(Path(path), sets, _model_files(loaded, runs[0]))
 
 
+def _is_folder(path: str) -> bool:
+    return FOLDER in format_of(path).extensions
+
+
 def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     """Return what stands beside the data sets: the model, and its external data."""
+    from rnncli.formats.onnx_folder import MODEL
+
     if not isinstance(loaded, Model):
         from rnncli.graph.single_node import single_node_model  # takes all of onnx
 
