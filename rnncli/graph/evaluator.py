@@ -27,7 +27,7 @@ from rnncli.graph.model import (
 from rnncli.graph.own_node import OwnNode
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import placed
-from rnncli.graph.steps import Step, constants, forget_early, may_fold
+from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fold
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.protos import FunctionProto
@@ -161,8 +161,11 @@ class Evaluator:
         self._initial = dict(self._initial_values(body))
         steps = [self._step(node, index) for index, node in enumerate(body.node)]
         self._constants = dict(constants(steps, defined_names(body)))
+        steps = [step for step in steps if self._constants.keys().isdisjoint(step.outputs)]
+        # A body or function may be given constants, the model's graph is not.
+        fed = set() if path or isinstance(body, FunctionProto) else {*self.input_names}
         self._steps = forget_early(
-            [step for step in steps if self._constants.keys().isdisjoint(step.outputs)],
+            fold_late(steps, fed - self._initial.keys()),
             {*self.output_names, *self._initial, *self._constants},
         )
         held = [*self._initial.values(), *self._constants.values()]

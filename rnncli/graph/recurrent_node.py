@@ -77,7 +77,9 @@ class RecurrentNode(OwnNode):
         named = zip(row.outputs, onnx_node.output, strict=False)
         self._wanted = [output.name for output, name in named if name]
         self._lengths = {given.name for given in row.inputs if given.role == "lengths"}
-        self._sound: list[tuple[Any, ...]] | None = None
+        self._names = [given.name for given in row.inputs]
+        self._makes = [output.name for output in row.outputs]
+        self._sound: list[Any] | None = None
         if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
             raise InvalidOperator(row.name, found)
 
@@ -103,25 +105,27 @@ class RecurrentNode(OwnNode):
 
     def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
         """Name the inputs that are there as the operator does."""
-        rows = zip(self._row.inputs, inputs, strict=False)
-        return {row.name: values for row, values in rows if values is not None}
+        named = zip(self._names, inputs, strict=False)
+        return {name: values for name, values in named if values is not None}
 
     def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
-        """Evaluate the node; an output it does not name is None."""
-        given = self.by_name(inputs)
-        outputs = self._evaluated(given)
-        return tuple(outputs.get(row.name) for row in self._row.outputs)
+        """Evaluate the node; an output it does not name is None.
 
-    def _evaluated(self, given: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Check the inputs, unless the last ones were sound and these are like them.
-
-        Only of lengths do the values matter.
+        Inputs are checked, unless the last ones were sound and these are like them.
         """
-        kind = [(name, values.dtype, values.shape) for name, values in given.items()]
-        if kind == self._sound and self._lengths.isdisjoint(given):
+        given = self.by_name(inputs)
+        kinds = [None if values is None else (values.dtype, values.shape) for values in inputs]
+        if kinds == self._sound:
             binding, engine, compute = self._bound
-            return binding.outputs(engine.run(binding.recurrence(given), compute))
-        outputs = evaluate(
+            outputs = binding.outputs(engine.run(binding.recurrence(given), compute))
+        else:
+            outputs = self._checked(given)
+            # Of lengths the values matter, too.
+            self._sound = kinds if self._lengths.isdisjoint(given) else None
+        return tuple([outputs.get(name) for name in self._makes])
+
+    def _checked(self, given: Mapping[str, Array]) -> dict[str, Array]:
+        return evaluate(
             self._row,
             given,
             attributes=self._attributes,
@@ -130,8 +134,6 @@ class RecurrentNode(OwnNode):
             backend=self._arithmetic.backend,
             compute=self._arithmetic.compute,
         )
-        self._sound = kind
-        return outputs
 
     @cached_property
     def _bound(self) -> tuple[Binding, Backend, Compute]:

@@ -66,6 +66,17 @@ def may_fold(operator: OpRun | OwnNode) -> bool:
     return bool(node.input) and not any(subgraphs(node)) and node.op_type not in RANDOM
 
 
+def fold_late(steps: list[Step], fed: set[str]) -> list[Step]:
+    """Let no step fold that reads what is fed, or what was made of it: it would never."""
+    varying: set[str | None] = {*fed}
+    planned = []
+    for step in steps:
+        folds = step.may_fold and varying.isdisjoint(step.inputs)
+        varying.update(() if folds else step.outputs)
+        planned.append(step._replace(may_fold=folds))
+    return planned
+
+
 def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
     """Yield the tensors that need no node to run, by name.
 

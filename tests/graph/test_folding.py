@@ -31,6 +31,14 @@ def test_weights_are_cut_once(parse, ran):
     assert ran == ["Gather", "Reshape", "Add", "Add", "Add"]
 
 
+def test_what_reads_an_input_is_never_compared(parse):
+    """It is known beforehand to vary, and so is all that is made of it."""
+    evaluator = prepare(parse(CUT.replace("y = Add (x, flat)", "z = Add (x, flat)  y = Neg (z)")))
+    run(evaluator, {"x": np.zeros(2, np.float32)})
+
+    assert len(evaluator._library.folding._made) == 2
+
+
 def test_initializers_that_are_replaced_are_no_constants(parse):
     """They are told by identity: a run with others is between two runs without."""
     evaluator = prepare(parse(CUT))
