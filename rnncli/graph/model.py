@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rnncli.protos import (
     AttributeProto,
@@ -57,8 +57,7 @@ class Model:
         return opsets(self.proto)
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """A node and where it sits.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
 
 
-@dataclass(frozen=True)
-class Arithmetic:
+class Arithmetic(NamedTuple):
     """How recurrent operators are evaluated.
 
     Attributes:
@@ -37,7 +35,7 @@ class Arithmetic:
 
     backend: str = "numpy"
     compute: str = "float64"
-    readings: Mapping[str, str] = field(default_factory=dict)
+    readings: Mapping[str, str] = {}
 
 
 class Description(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
@@ -12,12 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """One kind of tolerance: a number for every output, and others for some."""
 
     default: float = 0.0
-    by_output: Mapping[str, float] = field(default_factory=dict)
+    by_output: Mapping[str, float] = {}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Bound:
@@ -53,8 +51,7 @@ def _parse_number(text: str, number: str) -> float:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """What is tolerated, output by output; see the module for how the three combine."""
 
     atol: Bound = Bound()

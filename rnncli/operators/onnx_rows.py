@@ -140,8 +140,7 @@ _GRU_1 = replace(
         _activations("two activations, f (update and reset gate) and g (hidden gate),"),
         _CLIP,
         # The specification of GRU-1 spells the default `foward`.
-        replace(
-            _DIRECTION,
+        _DIRECTION._replace(
             summary=f"{_DIRECTION.summary}; the specification's `foward` is read as forward",
             aliases={"foward": "forward"},
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def shape(text: str) -> tuple[Dim, ...]:
     return tuple(Dim(SYMBOLS[letter], int(multiple or 1)) for multiple, _, letter in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """An input or output.
 
     Attributes:
@@ -64,13 +63,16 @@ class Tensor:
 class Input(Tensor):
     """An input."""
 
+    __slots__ = ()
+
 
 class Output(Tensor):
     """An output."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+
+class Attribute(NamedTuple):
     """An attribute of an operator.
 
     Attributes:
@@ -91,7 +93,7 @@ class Attribute:
     required: bool = False
     choices: tuple[Any, ...] = ()
     role: str = ""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import RnncliWarning, explain
@@ -58,7 +57,7 @@ def run_task(task: Task) -> TargetReport:
             agrees = all(output.agrees for run in runs for output in run.comparison)
             report = TargetReport(task.target, runs, exit_code=0 if agrees else 1)
     messages = dict.fromkeys(str(warning.message) for warning in caught)
-    return replace(report, warnings=tuple(messages))
+    return report._replace(warnings=tuple(messages))
 
 
 def _run(task: Task) -> tuple[RunReport, ...]:

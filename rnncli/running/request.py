@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +47,7 @@ class Request:
         return any(asked) or self.seed is not None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """One evaluation of a target.
 
     Attributes:
@@ -66,8 +65,7 @@ class Run:
     expected: dict[str, Array] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(NamedTuple):
     """What is shown of one evaluation.
 
     Attributes:
@@ -83,8 +81,7 @@ class RunReport:
     comparison: tuple[OutputComparison, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TargetReport:
+class TargetReport(NamedTuple):
     """What came of one target.
 
     Attributes:
@@ -109,7 +106,7 @@ class TargetReport:
             {
                 "data_set": run.name,
                 "seconds": run.seconds,
-                "outputs": [asdict(output) for output in run.outputs],
+                "outputs": [output._asdict() for output in run.outputs],
                 "comparison": [output.record() for output in run.comparison],
             }
             for run in self.runs

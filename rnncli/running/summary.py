@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSummary:
+class TensorSummary(NamedTuple):
     """Statistics of a tensor.
 
     Attributes:
