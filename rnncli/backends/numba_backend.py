@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.driver import CODES, run
-from rnncli.backends.numpy_backend import working_dtype
+from rnncli.backends.compiled.driver import run
+from rnncli.backends.compiled.routines import CODES
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
@@ -37,4 +37,4 @@ class NumbaBackend:
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Walk through time in compiled code; NaN and infinity propagate as IEEE says."""
-        return run(recurrence, working_dtype(recurrence, compute))
+        return run(recurrence, compute)

@@ -7,7 +7,6 @@ at its word, like a string.
 
 from __future__ import annotations
 
-from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,8 +61,8 @@ class Constants:
         found, r = recurrence.constants, recurrence
         if found is None:
             return None
-        own = (r.W, r.R, r.Wb, r.Rb, r.P)
-        same = all(map(is_, own, found.weights))
+        W, R, Wb, Rb, P = found.weights
+        same = r.W is W and r.R is R and r.Wb is Wb and r.Rb is Rb and r.P is P
         return found if same else None
 
     def get(self, key: Hashable) -> Any:

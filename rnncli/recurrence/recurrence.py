@@ -21,7 +21,11 @@ class Direction(StrEnum):
     REVERSE = "reverse"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+# Nobody changes either record. They are not frozen because making one would take five times as
+# long, 2 us: more than an evaluation may.
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class Recurrence:
     """One evaluation, in canonical form: time-major, gates in the cell's order.
 
@@ -72,7 +76,7 @@ class Recurrence:
     constants: Constants | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Result:
     """What a backend returns, in the recurrence's dtype.
 

@@ -25,6 +25,7 @@ from valid_nodes import valid_node
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import driver
+from rnncli.backends.compiled.routines import ROUTINES
 from rnncli.backends.crew import CREW
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.operators import OPERATORS, evaluate
@@ -208,6 +209,46 @@ def test_inputs_are_left_alone(kind):
     assert not any(np.shares_memory(found.Y, s) for s in (*odd.initial, *found.last))
 
 
+def misaligned(values):
+    """The same values at an odd address, as a protobuf may have them."""
+    if values is None:
+        return None
+    found = np.empty(values.nbytes + 1, np.uint8)[1:].view(values.dtype).reshape(values.shape)
+    found[...] = values
+    assert not found.flags.aligned
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_may_lie_at_odd_addresses(kind):
+    """They are copied."""
+    recurrence = recurrence_of(kind, N=3, D=2)
+    names = ("X", "W", "R", "Wb", "Rb", "P")
+    odd = replace(
+        recurrence,
+        **{name: misaligned(getattr(recurrence, name)) for name in names},
+        initial=tuple(map(misaligned, recurrence.initial)),
+    )
+
+    found, wanted = NUMBA.run(odd, Compute.NATIVE), NUMBA.run(recurrence, Compute.NATIVE)
+
+    assert found.Y.tobytes() == wanted.Y.tobytes()
+
+
+@pytest.mark.parametrize("compute", Compute)
+@pytest.mark.parametrize("kind", KINDS)
+def test_later_calls_leave_results_alone(kind, compute):
+    """No output lies in memory that calls use by turns."""
+    recurrence = recurrence_of(kind, D=2)
+    first = NUMBA.run(recurrence, compute)
+    kept = [values.copy() for values in (first.Y, *first.last)]
+    for factor in (2, 3):
+        NUMBA.run(replace(recurrence, X=recurrence.X * np.float32(factor)), compute)
+
+    for values, before in zip((first.Y, *first.last), kept, strict=True):
+        assert values.tobytes() == before.tobytes()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_is_bounded(kind):
     """At most inputs, outputs, projected gates and some weights, however long the sequence."""
@@ -247,19 +288,19 @@ def test_an_interrupted_gang_ends(monkeypatch):
     """Members whose caller never comes wait no more, and the next call is like any other."""
     recurrence = recurrence_of("LSTM", T=40, N=3, H=140)
     wanted = NUMBA.run(recurrence, Compute.NATIVE).Y.tobytes()
-    kernel = driver.compiled("LSTM", True, recurrence.X.dtype)
-    scan = kernel.scan
+    routine = ROUTINES.of(recurrence, Compute.NATIVE, is_kept=False)
+    (scan,) = routine.scans
     monkeypatch.setenv("RNNCLI_THREADS", "3")
     monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
     monkeypatch.setattr(driver, "WORTHWHILE", 0)
 
-    def interrupted(address, member):
-        if member == 0:
+    def interrupted(*numbers_and_tensors):
+        if numbers_and_tensors[5] == 0:  # which member it is
             raise KeyboardInterrupt
-        scan(address, member)
+        scan(*numbers_and_tensors)
 
     with monkeypatch.context() as patch:
-        patch.setattr(kernel, "scan", interrupted)
+        patch.setattr(routine, "scans", [interrupted])
         with pytest.raises(KeyboardInterrupt):
             NUMBA.run(recurrence, Compute.NATIVE)
 

@@ -2,272 +2,177 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache, partial
-from struct import Struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.gang import DISSOLVED
-from rnncli.backends.compiled.kernels import locator, scan_kernel
-from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
-from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.rooms import Packed, Rooms, Size, Store
-from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.rooms import Packed, rows_of
+from rnncli.backends.compiled.routines import ROUTINES
 from rnncli.backends.crew import CREW
 from rnncli.backends.order import Batch
 from rnncli.backends.scan import block_steps
 from rnncli.backends.threads import threads
 from rnncli.numerics import round_to
-from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.constants import Constants
-from rnncli.recurrence.recurrence import Direction, Result
+from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from rnncli.backends.backend import Compute
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-# Rows of a block of time: enough to use a panel of weights often, few enough for its sums to stay
-# in cache.
-BLOCK_ROWS = 96
-# Bytes of weights for which a block has another row. W is read once a block, R at every step: where
-# both come from memory long blocks are 5 to 14 % faster.
-WEIGHTS_PER_ROW = 1 << 16
 # Multiplications from which on threads are worth waking: about a millisecond of them.
 WORTHWHILE = 1e8
 
-STORE = Store()
-CODES = {function: code for code, function in enumerate(FUNCTIONS)}
-# What kernels of plain shapes compute with.
-PLAIN = {
-    cell: tuple(CODES[ACTIVATIONS[name].function] for name in names)
-    for cell, names in {
-        "RNN": ("Tanh",),
-        "GRU": ("Sigmoid", "Tanh"),
-        "LSTM": ("Sigmoid", "Tanh", "Tanh"),
-    }.items()
-}
-# A plan's fields after those that its arrays and its rooms set.
-NUMBERS = Struct(f"{len(Plan._fields) - ARRAYS - ROOMS}q")
-NUMBERS_AT = 8 * (ARRAYS + ROOMS)
-# Tensors that are not there.
-ABSENT = {np.dtype(name): np.empty((0, 0), name) for name in ("float32", "float64")}
-NO_Y = {dtype: values.reshape(0, 0, 0) for dtype, values in ABSENT.items()}
-NO_ORDER = np.empty(0, np.int64)
 
+def run(recurrence: Recurrence, compute: Compute) -> Result:
+    """Evaluate a recurrence, and round each output once.
 
-class Compiled:
-    """A kernel and what belongs to it.
-
-    Attributes:
-        shape: its shape.
-        scan: the kernel.
-        locate: what puts the addresses of arrays into its plans.
+    A tiny one takes 1 us to compute: hence much here is written out.
     """
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.scan: Callable[[int, int], None] = scan_kernel(shape.code)
-        self.locate: Callable[..., None] = locator(shape.dtype)
-
-
-@cache
-def compiled(cell: str, plain: bool, dtype: np.dtype[Any]) -> Compiled:
-    """Return the kernel for a cell."""
-    return Compiled(Shape(cell, plain, dtype.name, *registers()))
-
-
-def run(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Evaluate a recurrence in float32 or float64, and round each output once."""
-    T, N, _ = recurrence.X.shape
-    D, _, H, _ = recurrence.W.shape
-    own = recurrence.dtype.numpy
-    fresh = np.empty if recurrence.lengths is None else np.zeros
-    Y = fresh((T, D, N, H), own) if recurrence.wants_Y else None
-    last = tuple([np.empty((D, N, H), dtype) for _ in range(recurrence.cell.states)])
-    gang = gang_size(recurrence)
+    call = Call(recurrence, compute)
+    gang = gang_size(call.T * call.routine.multiplications)
     try:
-        walk(recurrence, dtype, Y, last, gang)
+        call.walk(gang)
     finally:
         if gang > 1:
             CREW.release()
-    if dtype != own:
-        last = tuple([round_to(state, recurrence.dtype) for state in last])
-    return Result(Y, last)
+    return call.result()
 
 
-def gang_size(recurrence: Recurrence) -> int:
+def gang_size(multiplications: int) -> int:
     """Return with how many threads to compute; where there are several, the crew is reserved."""
-    steps = recurrence.X.shape[0] * recurrence.X.shape[1]
-    if steps * (recurrence.W.size + recurrence.R.size) <= WORTHWHILE:
+    if multiplications <= WORTHWHILE:
         return 1
     wanted = threads()
     return wanted if wanted > 1 and CREW.reserve() else 1
 
 
-def walk(
-    recurrence: Recurrence,
-    dtype: np.dtype[Any],
-    Y: Array | None,
-    last: tuple[Array, ...],
-    gang: int,
-) -> None:
-    """Walk all directions, each with its share of the gang, a block of time after the other.
+def contiguous(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return values as kernels take them; a copy where they lie otherwise."""
+    values = np.ascontiguousarray(values, dtype)
+    return values if values.flags.aligned else values.copy()
 
-    There is one block only, unless tensors must be converted: then blocks bound the memory.
+
+class Call:
+    """One evaluation: its tensors as kernels take them, and memory that no other call is using.
+
+    Args:
+        recurrence: what to evaluate.
+        compute: the arithmetic.
     """
-    T, N, _ = recurrence.X.shape
-    D, _, H, width = recurrence.W.shape
-    is_native = dtype == recurrence.dtype.numpy
-    steps = T if is_native else block_steps(T, N, max(H, width))
-    members = max(1, gang // D)
-    scans = [Scan(recurrence, d, dtype, last, members) for d in range(D)]
-    for done in range(0, T or 1, steps or 1):
-        for scan in scans:
-            scan.prepare(done, steps, None if Y is None else Y[:, scan.d])
-        if gang == 1:
-            for scan in scans:
-                scan.compiled.scan(scan.rooms.address, 0)
-        else:
-            CREW.run(
-                [
-                    partial(scan.compiled.scan, scan.rooms.address, member)
-                    for scan in scans
-                    for member in range(members)
-                ],
-                partial(dissolve, [scan.rooms.meeting for scan in scans]),
-            )
-        if Y is not None and not is_native:
-            for scan in scans:
-                Y[scan.block, scan.d] = round_to(scan.Y, recurrence.dtype)
-    for scan in scans:
-        scan.finish()
 
-
-def dissolve(meetings: Sequence[Array]) -> None:
-    """Let the members of gangs wait for nobody any more."""
-    for meeting in meetings:
-        meeting[0] = DISSOLVED
-
-
-class Scan:
-    """One direction of a recurrence: its kernel, its memory, its tensors as kernels take them."""
-
-    def __init__(
-        self,
-        recurrence: Recurrence,
-        d: int,
-        dtype: np.dtype[Any],
-        last: tuple[Array, ...],
-        members: int,
-    ) -> None:
+    def __init__(self, recurrence: Recurrence, compute: Compute) -> None:
         self.recurrence = r = recurrence
-        self.d = d
-        self.dtype = dtype
-        self.members = members
-        self.T, self.N, self.I = r.X.shape
-        self.H = r.W.shape[2]
-        self.codes = tuple([CODES[row.function] for row in r.activations[d]])
-        simple = r.P is None and r.clip == math.inf and not r.input_forget
-        is_plain = simple and self.codes == PLAIN[r.cell.name]
-        cell = r.cell.name + " after" * r.linear_before_reset
-        self.compiled = compiled(cell, is_plain, dtype)
-        self.order, self.lengths, self.active = self._order()
-        self.steps = min(self.T, self._block_rows() // (self.N or 1)) or 1
-        size = Size(self.N, self.I, self.H, self.steps * self.N, r.lengths is not None)
-        self.key = (self.compiled, size)
-        self.rooms = STORE.take(self.key) or Rooms(self.compiled.shape, size)
-        if not is_plain:
-            self._set_numbers()
-        self.constants = Constants.of(r)
-        kept: tuple[Packed, list[Array]] | None = None
-        if self.constants is not None:
-            kept = self.constants.get((self.compiled, d))
-        self.is_packed = kept is not None
-        self.packed, weights = kept or self._unpacked()
-        states = (*r.initial, None)[:2]
-        self.tensors = [*weights, *[self._tensor(state) for state in states]]
-        self.last = [state[d] for state in last]
-        if len(last) == 1:
-            self.last.append(ABSENT[dtype])
+        self.constants = constants = Constants.of(r)
+        self.routine = routine = ROUTINES.of(r, compute, is_kept=constants is not None)
+        self.rooms = routine.take()
+        self.kept: Packed | None = None if constants is None else constants.get(routine.layout)
+        self.packed = self.kept or self._unpacked()
+        shape, dtype = routine.states, routine.dtype
+        self.T = T = len(r.X)
+        fresh = np.empty if r.lengths is None else np.zeros
+        self.Y = fresh((T, *shape), r.dtype.numpy) if r.wants_Y else None
+        self.h0, self.Y_h = self._tensor(r.initial[0]), np.empty(shape, dtype)
+        self.c0 = self.Y_c = routine.absent
+        if len(r.initial) == 2:
+            self.c0, self.Y_c = self._tensor(r.initial[1]), np.empty(shape, dtype)
+        if r.lengths is not None:
+            self._sort(r.lengths)
 
     def _tensor(self, values: Array | None) -> Array:
-        """Return this direction's part as kernels take it."""
-        if values is None:
-            return ABSENT[self.dtype]
-        return np.ascontiguousarray(values[self.d], self.dtype)
+        """Return a tensor of three dimensions as kernels take it."""
+        return self.routine.absent if values is None else contiguous(values, self.routine.dtype)
 
-    def _unpacked(self) -> tuple[Packed, list[Array]]:
-        """Return room for packed weights, and W, R, Wb, Rb and P."""
-        r, rooms = self.recurrence, self.rooms
-        if rooms.packed is None:
-            rooms.packed = Packed(self.compiled.shape, self.I, self.H)
-        return rooms.packed, [self._tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
+    def _unpacked(self) -> Packed:
+        """Return room for packed weights, after saying where the weights lie."""
+        r, dtype = self.recurrence, self.routine.dtype
+        self.weights = (
+            *(contiguous(r.W, dtype), contiguous(r.R, dtype)),
+            *(self._tensor(r.Wb), self._tensor(r.Rb), self._tensor(r.P)),
+        )
+        self.routine.locate(self.rooms.addresses[0], *self.weights)
+        return self.rooms.packed or Packed(self.routine.shape, self.routine.size)
 
-    def finish(self) -> None:
-        """Keep what was packed of constants, with P, whose presence matters; give back the rooms.
+    def _sort(self, lengths: Array) -> None:
+        """Say where the order, lengths and live rows of a ragged batch lie."""
+        T, N, _ = self.recurrence.X.shape
+        batch = Batch.of(lengths, T, N)
+        order = np.arange(N) if batch.order is None else batch.order
+        self.active = np.array(batch.active, np.int64)
+        self.sorted = order, lengths[order], self.active
+        for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
+            self.rooms.plans[name] = values.ctypes.data
 
-        Kept weights belong to no rooms any more, and nobody writes there again.
+    def walk(self, gang: int) -> None:
+        """Walk all steps: at once, unless tensors must be converted."""
+        if not self.routine.is_native:
+            self._walk_in_blocks(gang)
+            return
+        X = contiguous(self.recurrence.X, self.routine.dtype)
+        self._scan([X] * self.routine.size.D, self.Y, 0, gang)
+
+    def _walk_in_blocks(self, gang: int) -> None:
+        """Walk a block of time after the other, which bounds the memory of what is converted."""
+        r = self.recurrence
+        T, N, I = r.X.shape  # noqa: E741
+        steps = block_steps(T, N, max(r.W.shape[2], I))
+        for done in range(0, T or 1, steps):
+            count = min(steps, T - done)
+            starts = [T - done - count if back else done for back in self.routine.is_reverse]
+            blocks = [slice(start, start + count) for start in starts]
+            if r.lengths is not None:
+                first, number = self.active.ctypes.data, self.active.itemsize
+                self.rooms.plans["active"] = [first + start * number for start in starts]
+            inputs = [contiguous(r.X[block], self.routine.dtype) for block in blocks]
+            Y = None
+            if self.Y is not None:
+                Y = np.zeros((count, *self.Y_h.shape), self.routine.dtype)
+            self._scan(inputs, Y, done, gang)
+            if self.Y is not None and Y is not None:
+                for d, block in enumerate(blocks):
+                    self.Y[block, d] = round_to(Y[:, d], r.dtype)
+
+    def _scan(self, inputs: Sequence[Array], Y: Array | None, done: int, gang: int) -> None:
+        """Walk the steps of each direction's inputs, each with its share of the gang."""
+        routine, plans, packed = self.routine, self.rooms.addresses, self.packed.addresses
+        T, h0, c0, Y_h, Y_c = self.T, self.h0, self.c0, self.Y_h, self.Y_c
+        out = routine.no_Y if Y is None else Y
+        if gang > 1:
+            self._scan_together(inputs, (h0, c0, out, Y_h, Y_c), done, gang)
+            return
+        for d, scan in enumerate(routine.scans):
+            scan(plans[d], packed[d], done, T, 1, 0, inputs[d], h0, c0, out, Y_h, Y_c)
+
+    def _scan_together(
+        self, inputs: Sequence[Array], others: tuple[Array, ...], done: int, gang: int
+    ) -> None:
+        """Let each member of the gang walk, by a plan of its own."""
+        scans, packed, meetings = self.routine.scans, self.packed.addresses, self.rooms.meetings
+        members = max(1, gang // len(scans))
+        plans = np.repeat(self.rooms.plans, members)
+        meetings.fill(0)
+        tasks = []
+        for k, plan in enumerate(rows_of(plans)):
+            d, member = divmod(k, members)
+            numbers = (plan, packed[d], done, self.T, members, member)
+            tasks.append(partial(scans[d], *numbers, inputs[d], *others))
+        CREW.run(tasks, partial(meetings.fill, DISSOLVED))
+
+    def result(self) -> Result:
+        """Round the last states; keep what was packed of constants; give back the memory.
+
+        Kept weights belong to no call's memory, and nobody writes there again.
         """
-        if self.constants is not None and not self.is_packed:
-            W, b = NO_Y[self.dtype], ABSENT[self.dtype]
-            self.constants.keep(
-                (self.compiled, self.d), (self.packed, [W, W, b, b, self.tensors[4]])
-            )
-            self.rooms.packed = None
-        STORE.give(self.key, self.rooms)
-
-    def _order(self) -> tuple[Array, Array, Array]:
-        """Return the order, lengths and live rows of a ragged batch."""
-        lengths = self.recurrence.lengths
-        if lengths is None:
-            return NO_ORDER, NO_ORDER, NO_ORDER
-        batch = Batch.of(lengths, self.T, self.N)
-        order = np.arange(self.N) if batch.order is None else batch.order
-        return order, lengths[order], np.array(batch.active, np.int64)
-
-    def _block_rows(self) -> int:
-        """Return how many rows a block of time has, unless a single step has more."""
-        weights: int = self.recurrence.W[0].size + self.recurrence.R[0].size
-        return max(BLOCK_ROWS, weights * self.dtype.itemsize // WEIGHTS_PER_ROW)
-
-    def _set_numbers(self) -> None:
-        """Write alpha and beta of each activation and the bounds of clipping."""
-        r, numbers = self.recurrence, self.rooms.numbers
-        numbers[:6] = 0
-        for k, row in enumerate(r.activations[self.d]):
-            numbers[2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
-        numbers[6:] = r.clip, r.clip if r.clip_hidden else math.inf
-
-    def prepare(self, done: int, steps: int, Y: Array | None) -> None:
-        """Plan the next block, of some steps, after those that are done."""
-        r, rooms, dtype = self.recurrence, self.rooms, self.dtype
-        T = min(steps, self.T - done)
-        reverse = r.directions[self.d] is Direction.REVERSE
-        begin = self.T - done - T if reverse else done
-        self.block = slice(begin, begin + T)
-        self.X = np.ascontiguousarray(r.X[self.block], dtype)
-        if Y is None:
-            Y = NO_Y[dtype]
-        elif Y.dtype != dtype:
-            Y = np.zeros((T, self.N, self.H), dtype)
-        self.Y = Y
-        self.live = self.active[self.block]
-        rooms.meeting[0] = 0
-        self.compiled.locate(
-            rooms.plan,
-            *(self.X, *self.tensors, Y, *self.last, self.order, self.lengths, self.live),
-        )
-        NUMBERS.pack_into(
-            rooms.plan,  # type: ignore[arg-type]
-            NUMBERS_AT,
-            *(*self.packed.places, self.is_packed),
-            *(T, self.N, self.I, self.H, self.steps, Y.strides[0], Y.strides[1]),
-            *(done, self.T, reverse, r.keep_initial, r.input_forget),
-            *(*self.codes, 0, 0)[:3],
-            self.members,
-        )
+        if self.constants is not None and self.kept is None:
+            self.packed.seal()
+            self.constants.keep(self.routine.layout, self.packed)
+        self.routine.give(self.rooms)
+        last: tuple[Array, ...] = (self.Y_h, self.Y_c)[: len(self.recurrence.initial)]
+        if not self.routine.is_native:
+            last = tuple([round_to(state, self.recurrence.dtype) for state in last])
+        return Result(self.Y, last)

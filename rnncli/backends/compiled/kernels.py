@@ -18,8 +18,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from numba import literal_unroll, types
+from numba import types
 
+from rnncli.backends.compiled.addresses import attach, tensors
 from rnncli.backends.compiled.compiling import compiled, inlined, kernel, plan_at, sources
 from rnncli.backends.compiled.equations import Unit, advance
 from rnncli.backends.compiled.gang import wait
@@ -223,67 +224,35 @@ def walk(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member
 
 
 @cache
-def scan_kernel(code: str) -> Callable[[int, int], None]:
+def scan_kernel(code: str) -> Callable[..., None]:
     """Compile, or load from where Numba keeps it, the kernel of the shape with this code.
 
-    It takes the address of a Plan, and which member of the gang this is.
+    It takes the addresses of a Plan and of a record of packed weights; `done`, `total` and
+    `members` of the Plan; which member of the gang this is, each with a Plan to itself; and the
+    tensors that `attach` wants.
     """
     shape = Shape.of(code)
     layout, phases, stamp = shape.layout, shape.phases, sources()
 
-    @kernel(f"scan {code}", types.int64, types.int64)
-    def scan(address: int, member: int) -> None:
-        stamp  # noqa: B018 -- a part of the key that compiled code is kept under
-        walk(code, layout, phases, plan_at(address), member)
-
-    return scan
-
-
-@cache
-def locator(dtype: str) -> Callable[..., None]:
-    """Return what writes the addresses of a call's arrays into the first fields of a Plan.
-
-    It takes the Plan as int64s and then the arrays, all contiguous but Y: in NumPy alone an address
-    costs a microsecond.
-    """
-    real = getattr(types, dtype)
-
-    def tensors(count: int, dimensions: int, kind: Any = real) -> list[Any]:
-        return [types.Array(kind, dimensions, "C", readonly=True)] * count
-
-    plans = types.Array(types.int64, 1, "C")
-    Ys = types.Array(real, 3, "A")
-
-    @kernel(
-        f"locate {dtype}",
-        plans,
-        *tensors(3, 3),
-        *tensors(5, 2),
-        Ys,
-        *tensors(2, 2),
-        *tensors(3, 1, types.int64),
-    )
-    def locate(
-        plan: Any,
+    @kernel(f"scan {code}", *[types.int64] * 6, *tensors(shape.dtype, 3, 3, 3, 4, 3, 3))
+    def scan(
+        address: int,
+        packed: int,
+        done: int,
+        total: int,
+        members: int,
+        member: int,
         X: Any,
-        W: Any,
-        R: Any,
-        Wb: Any,
-        Rb: Any,
-        P: Any,
         h0: Any,
         c0: Any,
         Y: Any,
         Y_h: Any,
         Y_c: Any,
-        order: Any,
-        lengths: Any,
-        active: Any,
     ) -> None:
-        arrays = (X, W, R, Wb, Rb, P, h0, c0, Y, Y_h, Y_c, order, lengths, active)
-        k = 0
-        for array in literal_unroll(arrays):
-            plan[k] = types.int64(array.ctypes.data) if array.size else 0
-            k += 1  # noqa: SIM113 -- Numba unrolls tuples of several types, but not enumerated
+        stamp  # noqa: B018 -- a part of the key that compiled code is kept under
+        plan = plan_at(address)
+        plan.done, plan.total, plan.members = done, total, members
+        attach(plan, packed, X, h0, c0, Y, Y_h, Y_c)
+        walk(code, layout, phases, plan, member)
 
-    return locate
+    return scan

@@ -55,6 +55,7 @@ class Plan(NamedTuple):
         g: code of the activation g.
         h: code of the activation h.
         members: how many they are.
+        d: which direction it is.
     """
 
     X: int
@@ -98,9 +99,7 @@ class Plan(NamedTuple):
     g: int
     h: int
     members: int
+    d: int
 
 
 RECORD = np.dtype([(name, np.int64) for name in Plan._fields])
-# The fields that are a call's own arrays; then those of its rooms; the rest are set with numbers.
-ARRAYS = Plan._fields.index("numbers")
-ROOMS = Plan._fields.index("bias") - ARRAYS

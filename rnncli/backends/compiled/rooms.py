@@ -1,32 +1,29 @@
-"""What a scan keeps between its steps: one piece of memory, used again by calls like it."""
+"""What a call keeps between its steps: one piece of memory, used again by calls like it."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from itertools import accumulate
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
 from rnncli.backends.compiled.shapes import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rnncli.backends.compiled.shapes import Shape
+    from rnncli.numerics import Array
 
 # Bytes of a cache line and of the widest vector: nothing shares a line with its neighbour.
 LINE = 64
-# Bytes kept for later calls; fresh memory costs up to a microsecond a page at its first touch.
-KEPT = 1 << 26
 
 
 class Size(NamedTuple):
-    """What the memory depends on besides the kernel's shape.
+    """What the memory depends on besides the kernels' shape.
 
     Attributes:
+        D: directions.
         N: sequences.
         I: inputs.
         H: units.
@@ -34,6 +31,7 @@ class Size(NamedTuple):
         ragged: whether a block's live inputs are gathered.
     """
 
+    D: int
     N: int
     I: int  # noqa: E741 -- the specification's letter
     H: int
@@ -69,44 +67,68 @@ def panels_and_units(shape: Shape, H: int) -> tuple[int, int]:
 
 
 class Packed(Memory):
-    """Room for the weights and biases of a direction as kernels want them.
+    """Room for the weights and biases of all directions as kernels want them.
 
     Args:
-        shape: the kernel's.
-        I: inputs.
-        H: units.
+        shape: the kernels'.
+        size: what the memory depends on besides: D, I and H.
+
+    Attributes:
+        records: of each direction, what a Plan has from `bias` to `packed` [D, 5].
+        addresses: of the records.
     """
 
-    def __init__(self, shape: Shape, I: int, H: int) -> None:  # noqa: E741
-        panels, units = panels_and_units(shape, H)
+    def __init__(self, shape: Shape, size: Size) -> None:
+        panels, units = panels_and_units(shape, size.H)
         weights = panels * shape.width * shape.lanes
         row = COLUMNS * shape.lanes
-        super().__init__(shape, (panels * row, weights * I, weights * H, 3 * units))
+        counts = (panels * row, weights * size.I, weights * size.H, 3 * units)
+        super().__init__(shape, counts * size.D)
+        self.records = np.zeros((size.D, len(counts) + 1), np.int64)
+        self.records[:, :-1] = np.reshape(self.places, (size.D, -1))
+        self.addresses = rows_of(self.records)
+
+    def seal(self) -> None:
+        """Say that the weights are packed: kernels read them, and write no more."""
+        self.records[:, -1] = True
 
 
 class Rooms(Memory):
     """The memory of one call.
 
+    Args:
+        shape: the kernels'.
+        size: what the memory depends on besides.
+        plans: of each direction, what calls have in common [D].
+        numbers: of each direction, alpha and beta of its activations, the bounds of clipping
+            [D, 8].
+
     Attributes:
-        plan: the Plan, as int64s; its fields from `numbers` to `meeting` say what lies where.
-        address: of the plan.
-        numbers: alpha and beta of f, g and h, the bounds of clipping [8].
-        meeting: where the gang's members wait for each other [1].
+        plans: the Plans, whose fields from `numbers` to `meeting` say what lies where [D].
+        addresses: of the plans.
+        meetings: where the members of each direction's gang wait for each other [D, 8].
         packed: room for weights that may be others at the next call, once there were some.
     """
 
-    def __init__(self, shape: Shape, size: Size) -> None:
+    def __init__(self, shape: Shape, size: Size, plans: Array, numbers: Array) -> None:
         panels, units = panels_and_units(shape, size.H)
         sums = panels * size.rows * COLUMNS * shape.lanes
         gathered = size.rows * size.I if size.ragged else 0
-        super().__init__(shape, (8, sums, 5 * size.N * units, gathered))
-        first = self.places[0] - self.memory.ctypes.data
-        self.numbers = self.memory[first : first + 8 * shape.size].view(shape.dtype)
-        self.meeting = np.zeros(1, np.int64)
-        self.plan = np.zeros(len(Plan._fields), np.int64)
-        self.address = self.plan.ctypes.data
-        self.plan[ARRAYS : ARRAYS + ROOMS] = [*self.places, units, self.meeting.ctypes.data]
+        super().__init__(shape, (sums, 5 * size.N * units, gathered) * size.D)
+        self.numbers = numbers
+        self.meetings = np.zeros((size.D, LINE // 8), np.int64)
+        self.plans = plans.copy()
+        self.addresses = rows_of(self.plans)
         self.packed: Packed | None = None
+        self._set(units)
+
+    def _set(self, units: int) -> None:
+        """Say in the plans what lies where."""
+        for k, name in enumerate(("sums", "states", "gathered")):
+            self.plans[name] = self.places[k::3]
+        self.plans["units"] = units
+        self.plans["numbers"] = rows_of(self.numbers)
+        self.plans["meeting"] = rows_of(self.meetings)
 
     @property
     def nbytes(self) -> int:
@@ -114,32 +136,7 @@ class Rooms(Memory):
         return self.memory.nbytes + (self.packed.memory.nbytes if self.packed else 0)
 
 
-class Store:
-    """Rooms that no call is using; those used last are kept longest.
-
-    Nobody can tell: whoever takes rooms writes before reading.
-    """
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.free: OrderedDict[Any, list[Rooms]] = OrderedDict()
-        self.nbytes = 0
-
-    def take(self, key: Any) -> Rooms | None:
-        """Return rooms that were given under a key, if there are any."""
-        with self.lock:
-            if not self.free.get(key):
-                return None
-            rooms = self.free[key].pop()
-            self.nbytes -= rooms.nbytes
-            return rooms
-
-    def give(self, key: Any, rooms: Rooms) -> None:
-        """Keep rooms for the next who asks for that key."""
-        with self.lock:
-            self.free.setdefault(key, []).append(rooms)
-            self.free.move_to_end(key)
-            self.nbytes += rooms.nbytes
-            while self.nbytes > KEPT:
-                _, dropped = self.free.popitem(last=False)
-                self.nbytes -= sum(old.nbytes for old in dropped)
+def rows_of(values: np.ndarray[Any, Any]) -> list[int]:
+    """Return the addresses of an array's rows."""
+    first, stride = values.ctypes.data, values.strides[0]
+    return [first + stride * k for k in range(len(values))]

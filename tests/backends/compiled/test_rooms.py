@@ -1,60 +1,77 @@
-"""The memory that calls share one after the other."""
+"""The memory of a call, and of packed weights."""
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
-from rnncli.backends.compiled import rooms
-from rnncli.backends.compiled.plan import ARRAYS, ROOMS, Plan
-from rnncli.backends.compiled.rooms import LINE, Rooms, Size, Store
+import numpy as np
+import pytest
+
+from rnncli.backends.compiled.plan import RECORD, Plan
+from rnncli.backends.compiled.rooms import LINE, Packed, Rooms, Size, rows_of
 from rnncli.backends.compiled.shapes import Shape
 
 SHAPE = Shape("GRU", True, "float32", 512, 32)
-SIZE = Size(N=3, I=5, H=70, rows=12, ragged=True)
+SIZE = Size(D=2, N=3, I=5, H=70, rows=12, ragged=True)
+NOTHING = Size(D=1, N=0, I=0, H=1, rows=0, ragged=False)
+
+
+def rooms_of(size):
+    """Rooms for plans that say nothing yet."""
+    return Rooms(SHAPE, size, np.zeros(size.D, RECORD), np.zeros((size.D, 8), np.float32))
+
+
+def lie_apart(memory, places):
+    """Whether each place starts on a cache line of its own, in order, within the memory."""
+    begin = memory.ctypes.data
+    assert all(place % LINE == 0 for place in places)
+    assert all(b > a for a, b in pairwise(places))
+    assert begin <= places[0]
+    assert places[-1] < begin + memory.nbytes
+    return True
 
 
 def test_rooms_lie_apart_within_their_memory():
-    """Each starts on a cache line, in order, before the end of the memory."""
-    found = Rooms(SHAPE, SIZE)
-    places = dict(zip(Plan._fields, found.plan.tolist(), strict=True))
-    names = Plan._fields[ARRAYS : ARRAYS + ROOMS][:-2]
+    """Those of one direction after those of the other."""
+    found = rooms_of(SIZE)
 
-    starts = [places[name] for name in names]
-    begin = found.memory.ctypes.data
-    assert starts == sorted(starts)
-    assert all(start % LINE == 0 for start in starts)
-    assert begin <= starts[0] == found.numbers.ctypes.data
-    assert starts[-1] + SIZE.rows * SIZE.I * 4 <= begin + found.nbytes
-    assert places["units"] == 128  # two panels of 64 units in the second phase
-    assert places["meeting"] == found.meeting.ctypes.data
+    names = ["sums", "states", "gathered"]
+    assert lie_apart(found.memory, [int(plan[name]) for plan in found.plans for name in names])
+    end = found.memory.ctypes.data + found.nbytes
+    assert found.plans["gathered"][-1] + SIZE.rows * SIZE.I * 4 <= end
+    assert found.plans["units"].tolist() == [128, 128]  # two panels of 64 units in the second phase
 
 
-def test_rooms_are_used_again_by_calls_alike_only():
-    """What is out is not given to another."""
-    store, given = Store(), Rooms(SHAPE, SIZE)
-    store.give("alike", given)
+def test_plans_are_records_at_their_addresses():
+    """Of fields in the order of Plan, eight bytes each."""
+    found = rooms_of(SIZE)
 
-    assert store.take("other") is None
-    assert store.take("alike") is given
-    assert store.take("alike") is None
-
-
-def test_only_so_much_is_kept(monkeypatch):
-    """What was used longest ago goes first; what alone is too large is not kept."""
-    monkeypatch.setattr(rooms, "KEPT", 2 * Rooms(SHAPE, SIZE).nbytes)
-    store = Store()
-    for key in "abc":
-        store.give(key, Rooms(SHAPE, SIZE))
-
-    assert [store.take(key) is not None for key in "abc"] == [False, True, True]
-    store.give("huge", Rooms(SHAPE, SIZE._replace(H=1000)))
-    assert store.take("huge") is None
-    assert store.nbytes == 0
+    assert RECORD.names == Plan._fields
+    assert RECORD.itemsize == 8 * len(Plan._fields)
+    assert found.addresses == rows_of(found.plans)
+    assert found.plans["meeting"].tolist() == rows_of(found.meetings)
+    assert found.plans["numbers"].tolist() == rows_of(found.numbers)
 
 
-def test_no_memory_is_needed_for_nothing():
+def test_gangs_do_not_share_a_cache_line():
+    """The counters that members of different directions' gangs look at all the time."""
+    first, second = rooms_of(SIZE).plans["meeting"]
+
+    assert second - first >= LINE
+
+
+def test_packed_weights_are_unpacked_until_sealed():
+    """A record per direction: four places, then whether they hold anything."""
+    found = Packed(SHAPE, SIZE)
+
+    assert lie_apart(found.memory, found.records[:, :-1].ravel().tolist())
+    assert found.records[:, -1].tolist() == [0, 0]
+    found.seal()
+    assert found.records[:, -1].tolist() == [1, 1]
+    assert rows_of(found.records) == found.addresses
+
+
+@pytest.mark.parametrize("make", [rooms_of, lambda size: Packed(SHAPE, size)])
+def test_little_memory_is_needed_for_nothing(make):
     """Sizes of zero are sizes."""
-    found = Rooms(SHAPE, Size(0, 0, 0, 0, ragged=False))
-
-    assert found.nbytes < 1000
-    assert np.all(found.plan[ARRAYS : ARRAYS + ROOMS - 2] > 0)
+    assert make(NOTHING).memory.nbytes < 10_000

@@ -1,0 +1,72 @@
+"""Where a call's tensors lie, written into its plans by compiled code.
+
+In NumPy alone, an address costs 0.8 us.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from numba import types
+
+from rnncli.backends.compiled.compiling import inlined, kernel, plan_at, pointer
+from rnncli.backends.compiled.plan import RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STRIDE = RECORD.itemsize
+
+
+@inlined
+def place(tensor: Any, d: int) -> Any:
+    """Return the address of a direction's part of a tensor [D, ...]; 0 where that is absent."""
+    return types.int64(tensor.ctypes.data) + d * tensor.strides[0] if tensor.size else 0
+
+
+def tensors(dtype: str, *dimensions: int) -> list[Any]:
+    """Return the types of contiguous arrays that have these numbers of dimensions."""
+    return [types.Array(getattr(types, dtype), n, "C", readonly=True) for n in dimensions]
+
+
+@inlined
+def attach(plan: Any, packed: int, X: Any, h0: Any, c0: Any, Y: Any, Y_h: Any, Y_c: Any) -> None:
+    """Write into a Plan what is another's at each call.
+
+    Args:
+        plan: it.
+        packed: the address of a record of packed weights.
+        X: inputs [T, N, I].
+        h0: initial H [D, N, H].
+        c0: initial C [D, N, H].
+        Y: H after each step [T, D, N, H].
+        Y_h: last H [D, N, H].
+        Y_c: last C [D, N, H].
+    """
+    weights = pointer("int64", packed)
+    plan.bias, plan.packed_W, plan.packed_R = weights[0], weights[1], weights[2]
+    plan.packed_P, plan.packed = weights[3], weights[4]
+    plan.T = X.shape[0]
+    plan.X = place(X, 0)
+    plan.h0, plan.c0 = place(h0, plan.d), place(c0, plan.d)
+    plan.Y = types.int64(Y.ctypes.data) + plan.d * Y.strides[1] if Y.size else 0
+    plan.Y_t, plan.Y_n = Y.strides[0], Y.strides[2]
+    plan.Y_h, plan.Y_c = place(Y_h, plan.d), place(Y_c, plan.d)
+
+
+@cache
+def weights_locator(dtype: str) -> Callable[..., None]:
+    """Return what writes into Plans where the weights lie that are to be packed.
+
+    It takes the address of the first Plan, W, R [D, G, H, K], Wb, Rb [D, G, H] and P [D, 3, H].
+    """
+
+    @kernel(f"locate weights {dtype}", types.int64, *tensors(dtype, 4, 4, 3, 3, 3))
+    def locate(address: int, W: Any, R: Any, Wb: Any, Rb: Any, P: Any) -> None:
+        for d in range(R.shape[0]):
+            plan = plan_at(address + d * STRIDE)
+            plan.W, plan.R = place(W, d), place(R, d)
+            plan.Wb, plan.Rb, plan.P = place(Wb, d), place(Rb, d), place(P, d)
+
+    return locate

@@ -1,0 +1,196 @@
+"""What recurrences that differ in their numbers alone have in common, found out once."""
+
+from __future__ import annotations
+
+import math
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.backends.compiled.addresses import weights_locator
+from rnncli.backends.compiled.equations import FUNCTIONS
+from rnncli.backends.compiled.kernels import scan_kernel
+from rnncli.backends.compiled.plan import RECORD
+from rnncli.backends.compiled.processor import registers
+from rnncli.backends.compiled.rooms import Packed, Rooms, Size
+from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.numpy_backend import working_dtype
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from rnncli.backends.backend import Compute
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+# Rows of a block of time: enough to use a panel of weights often, few enough for its sums to stay
+# in cache.
+BLOCK_ROWS = 96
+# Bytes of weights for which a block has another row. W is read once a block, R at every step: where
+# both come from memory long blocks are 5 to 14 % faster.
+WEIGHTS_PER_ROW = 1 << 16
+# Routines that are remembered, and bytes of their rooms; fresh memory costs up to a microsecond a
+# page at its first touch.
+MOST_ROUTINES, MOST_BYTES = 256, 1 << 26
+
+CODES = {function: code for code, function in enumerate(FUNCTIONS)}
+# What kernels of plain shapes compute with.
+PLAIN = {
+    cell: [CODES[ACTIVATIONS[name].function] for name in names]
+    for cell, names in {
+        "RNN": ("Tanh",),
+        "GRU": ("Sigmoid", "Tanh"),
+        "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+    }.items()
+}
+
+
+class Routine:
+    """What walks all recurrences that have the settings, the sizes and the dtype of one.
+
+    Their T may be others, up to the same power of two.
+
+    Args:
+        recurrence: any of them.
+        compute: the arithmetic.
+        is_kept: whether their packed weights are kept elsewhere.
+
+    Attributes:
+        dtype: of the arithmetic, float32 or float64.
+        is_native: whether the tensors have it, too.
+        layout: what packed weights that it can use are kept under.
+        scans: the kernel of each direction.
+        locate: what writes into Plans where weights lie.
+        states: their shape.
+        multiplications: of one step.
+        is_reverse: for each direction.
+        absent, no_Y: tensors that are not there.
+    """
+
+    def __init__(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> None:
+        r = recurrence
+        self.dtype = dtype = working_dtype(r, compute)
+        self.is_native = dtype == r.dtype.numpy
+        self.activations = r.activations  # alive, so that no other has their id
+        self.is_kept = is_kept
+        shapes = self._shapes(r, dtype.name)
+        self.shape = shapes[0]
+        self.layout = f"{self.shape.cell} {dtype.name}"
+        self.scans = [scan_kernel(shape.code) for shape in shapes]
+        self.locate = weights_locator(dtype.name)
+        self.is_reverse = [direction is Direction.REVERSE for direction in r.directions]
+        T, N, I = r.X.shape  # noqa: E741
+        D, _, H, _ = r.W.shape
+        steps = min(1 << doublings(T), self._block_rows(r) // (N or 1)) or 1
+        self.size = Size(D, N, I, H, steps * N, r.lengths is not None)
+        self.states = D, N, H
+        self.multiplications = N * (r.W.size + r.R.size)
+        self.plans, self.numbers = self._plans(r, steps), self._numbers(r, dtype)
+        self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
+        self.free: list[Rooms] = []
+
+    @staticmethod
+    def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
+        """Return the shape of each direction's kernel: of the same panels, plain or not."""
+        cell = r.cell.name + " after" * r.linear_before_reset
+        simple = r.P is None and r.clip == math.inf and not r.input_forget
+        plain = [simple and codes == PLAIN[r.cell.name] for codes in codes_of(r)]
+        return [Shape(cell, is_plain, dtype, *registers()) for is_plain in plain]
+
+    def _block_rows(self, r: Recurrence) -> int:
+        """Return how many rows a block of time has, unless a single step has more."""
+        weights = r.W[0].nbytes + r.R[0].nbytes
+        return max(BLOCK_ROWS, weights * self.dtype.itemsize // r.W.itemsize // WEIGHTS_PER_ROW)
+
+    def _plans(self, r: Recurrence, steps: int) -> Array:
+        """Return what the Plans of all calls have in common [D]."""
+        size = self.size
+        plans = np.zeros(size.D, RECORD)
+        same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps, "P": r.P is not None}
+        flags = {"keep_initial": r.keep_initial, "input_forget": r.input_forget}
+        codes = dict(zip("fgh", zip(*codes_of(r), strict=True), strict=False))
+        own = {"d": range(size.D), "reverse": self.is_reverse, **codes}
+        for name, value in {**same, **flags, **own}.items():
+            plans[name] = value
+        return plans
+
+    @staticmethod
+    def _numbers(r: Recurrence, dtype: np.dtype[Any]) -> Array:
+        """Return alpha and beta of each direction's activations, and the bounds of clipping."""
+        numbers = np.zeros((len(r.activations), 8), dtype)
+        for d, rows in enumerate(r.activations):
+            for k, row in enumerate(rows):
+                numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
+        numbers[:, 6:] = r.clip, r.clip if r.clip_hidden else math.inf
+        return numbers
+
+    def take(self) -> Rooms:
+        """Return rooms that no call is using; nobody knows what stands there."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            rooms = Rooms(self.shape, self.size, self.plans, self.numbers)
+            if not self.is_kept:
+                rooms.packed = Packed(self.shape, self.size)
+            ROUTINES.count(rooms.nbytes)
+            return rooms
+
+    def give(self, rooms: Rooms) -> None:
+        """Keep rooms for the next call."""
+        self.free.append(rooms)
+
+
+def doublings(T: int) -> int:
+    """Return how often 1 is doubled until it is T or more."""
+    return max(0, T - 1).bit_length()
+
+
+def codes_of(recurrence: Recurrence) -> list[list[int]]:
+    """Return the codes of each direction's activations."""
+    return [[CODES[row.function] for row in rows] for rows in recurrence.activations]
+
+
+class Routines:
+    """Those in use; all are forgotten where they are too many, or their rooms too large."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, Routine] = {}
+        self.nbytes = 0
+        self.lock = Lock()
+
+    def of(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> Routine:
+        """Return the routine of a recurrence; `Routine` says of what."""
+        r = recurrence
+        T, N, I = r.X.shape  # noqa: E741
+        D, _, H, _ = r.W.shape
+        key = (
+            *(compute, r.dtype.name, r.cell.name, is_kept, doublings(T), N, I, D, H),
+            *(r.P is None, r.lengths is None),
+            *(id(r.activations), r.directions, r.clip, r.clip_hidden),
+            *(r.keep_initial, r.input_forget, r.linear_before_reset),
+        )
+        return self.known.get(key) or self._made(key, Routine(r, compute, is_kept=is_kept))
+
+    def _made(self, key: Hashable, routine: Routine) -> Routine:
+        with self.lock:
+            if len(self.known) >= MOST_ROUTINES:
+                self._forget()
+            self.known[key] = routine
+        return routine
+
+    def count(self, nbytes: int) -> None:
+        """Take note of memory that a routine has got for its rooms."""
+        with self.lock:
+            self.nbytes += nbytes
+            if self.nbytes > MOST_BYTES:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Start afresh; what calls are using goes when they end."""
+        self.known, self.nbytes = {}, 0
+
+
+ROUTINES = Routines()

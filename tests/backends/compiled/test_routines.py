@@ -1,0 +1,115 @@
+"""What calls have in common is found once, and told apart by all that matters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends.backend import Compute
+from rnncli.backends.compiled import routines
+from rnncli.backends.compiled.routines import Routines
+from rnncli.numerics import DTYPES
+from rnncli.recurrence.recurrence import Direction
+
+LSTM = recurrence_of("LSTM", peepholes=True, clip=2.0)
+# What another routine walks; None where the same one does.
+OTHERS = {
+    "X": LSTM.X[:, :2],
+    "dtype": DTYPES["float64"],
+    "P": None,
+    "lengths": np.array([1, 2, 3]),
+    "directions": (Direction.REVERSE,),
+    "activations": (LSTM.activations[0][::-1],),
+    "clip": math.inf,
+    "clip_hidden": False,
+    "keep_initial": True,
+    "input_forget": True,
+}
+SAME = {
+    "X": LSTM.X[:3],
+    "W": LSTM.W * 2,
+    "Wb": None,
+    "initial": (None, None),
+    "wants_Y": False,
+    "directions": (Direction("forward"),),
+}
+
+
+def same(one, other, known=None):
+    """Whether one routine walks two recurrences."""
+    known = known or Routines()
+    one, other = (known.of(each, Compute.NATIVE, is_kept=True) for each in (one, other))
+    return one is other
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_setting_is_another_routine(name):
+    """Whatever kernels or plans depend on."""
+    assert not same(LSTM, replace(LSTM, **{name: OTHERS[name]}))
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_other_numbers_are_not(name):
+    """Nor another T, nor what a call says by an address."""
+    assert same(LSTM, replace(LSTM, **{name: SAME[name]}))
+
+
+def test_arithmetic_and_weights_to_be_packed_are_told_apart():
+    """A routine has memory for both, or for neither."""
+    known = Routines()
+    found = [
+        known.of(LSTM, compute, is_kept=is_kept)
+        for compute in Compute
+        for is_kept in (True, False)
+        for _ in range(2)
+    ]
+
+    assert len(set(map(id, found))) == 4
+    assert {str(each.dtype) for each in found} == {"float32", "float64"}
+    assert [each.take().packed is None for each in found] == [True, True, False, False] * 2
+
+
+def test_activations_that_come_and_go_are_told_apart():
+    """Those of a routine stay, so that no others have their id."""
+    known = Routines()
+    for alpha in range(40):
+        rows = tuple(row.with_values(alpha, None) for row in LSTM.activations[0])
+        found = known.of(replace(LSTM, activations=(rows,)), Compute.NATIVE, is_kept=True)
+        assert found.numbers[0, 0] == alpha
+        del rows
+
+
+def test_rooms_are_used_again():
+    """What is out is not given to another."""
+    routine = Routines().of(LSTM, Compute.NATIVE, is_kept=True)
+    first = routine.take()
+
+    assert routine.take() is not first
+    routine.give(first)
+    assert routine.take() is first
+
+
+def test_only_so_much_is_remembered(monkeypatch):
+    """Too many routines, or too large rooms, and all are forgotten; those in use go on."""
+    monkeypatch.setattr(routines, "MOST_ROUTINES", 3)
+    monkeypatch.setattr(routines, "ROUTINES", known := Routines())
+    each = [replace(LSTM, X=LSTM.X[:, :n]) for n in range(4)]
+
+    assert same(each[0], each[0], known)
+    for other in each[1:3]:
+        known.of(other, Compute.NATIVE, is_kept=True)
+    assert len(known.known) == 3
+    routine = known.of(each[3], Compute.NATIVE, is_kept=True)
+    assert list(known.known.values()) == [routine]
+
+    monkeypatch.setattr(routines, "MOST_BYTES", routine.take().nbytes)
+    assert known.known
+    rooms = routine.take()
+    assert not known.known
+    assert known.nbytes == 0
+    routine.give(rooms)
+    assert routine.take() is rooms
