@@ -40,6 +40,10 @@ class Key(str):
         key.place = place
         return key
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Place]]:
+        """Travel between processes with it."""
+        return type(self), (str(self), self.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, json_option, layout_option, selection_option, worker_options
+from rnncli.cli.options import (
+    SUITE,
+    expect_workers,
+    json_option,
+    layout_option,
+    selection_option,
+    worker_options,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.generating.generation import Plan
+
+WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
 
 
 @click.command()
@@ -51,6 +60,7 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     rnncli generate specs/suites/core.yaml --check
     rnncli generate three-way -o pack --format h5 -j 8
     """
+    expect_workers(options, *WORKERS_NEED)
     from pathlib import Path
 
     from rnncli.cases.suite import load_suite

@@ -13,6 +13,7 @@ from rnncli.cli.options import (
     Pair,
     backend_names,
     compute_option,
+    expect_workers,
     selection_option,
     with_options,
     worker_options,
@@ -156,6 +157,7 @@ def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Pla
         options: those of `judging_options`, and the plan's own.
         terms: how cases are judged, beside subject and rule.
     """
+    expect_workers(options, "rnncli.verifying.batch")
     from rnncli.judging.requirements import Requirements
     from rnncli.judging.xfails import Xfails
     from rnncli.verifying.batch import Terms

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from click.shell_completion import CompletionItem
 
@@ -230,6 +230,19 @@ def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
     )
     return with_options(options, function)
+
+
+def expect_workers(options: Mapping[str, Any], *modules: str) -> None:
+    """Let workers begin to import what they need, while this process reads what they work on.
+
+    Args:
+        options: of the command, those of `worker_options` among them.
+        modules: by name.
+    """
+    if options["jobs"] > 1 and options["executor"] == "processes":
+        from rnncli.executors.processes import prepare
+
+        prepare(*modules)
 
 
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, selection_option, worker_options
+from rnncli.cli.options import SUITE, expect_workers, selection_option, worker_options
 
 if TYPE_CHECKING:
     from rnncli.judging.rule import Rule
@@ -64,6 +64,7 @@ def score(
     rnncli score smoke --minimise --min-score 100
     rnncli score core --html core.html
     """
+    expect_workers(options, "rnncli.scoring.batch", "numpy.random")
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.scores import show_score, write_scores
     from rnncli.reports.verification import check_reports

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ def on_cluster(
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield (index, outcome) of each task as it is done.
 
+    The function travels to each worker once, and with it what a `partial` holds for all tasks.
     What a lost worker was doing is done again by others; a task that loses several is refused.
 
     Raises:
@@ -32,8 +34,10 @@ def on_cluster(
     """
     with _client(jobs, scheduler) as client:
         # Pure or not, equal tasks of this run never coincide: keys hold the position.
+        run = f"rnncli-{id(tasks)}"
+        shared = client.submit(pickle.loads, pickle.dumps(function), key=run)
         futures = {
-            client.submit(function, task, key=f"rnncli-{id(tasks)}-{k}", retries=0): k
+            client.submit(_work, shared, task, key=f"{run}-{k}", retries=0): k
             for k, task in enumerate(tasks)
         }
         try:
@@ -45,6 +49,10 @@ def on_cluster(
             ) from error
         finally:
             client.cancel(list(futures))
+
+
+def _work(function: Callable[[Task], Outcome], task: Task) -> Outcome:
+    return function(task)
 
 
 @contextmanager

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
+import threading
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 
@@ -19,12 +22,35 @@ if TYPE_CHECKING:
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 TERMINATED = 143
+SECONDS_TO_UNWIND = 1
+
+# Where that is safe, workers are forked from a server: one process that has imported what they need
+# and done nothing else, so that it has a single thread.
+HAS_SERVER = sys.platform == "linux"
+
+_FUNCTION: list[Callable[..., Any]] = []  # of this worker
+
+
+def prepare(*modules: str) -> None:
+    """Begin to import modules for workers to come, while this process does something else.
+
+    Args:
+        modules: what they need; only the first call of a process is heard.
+    """
+    from multiprocessing import forkserver
+
+    if HAS_SERVER:
+        with one_blas_thread():
+            forkserver.set_forkserver_preload(list(modules))
+            forkserver.ensure_running()
 
 
 def in_processes(
     function: Callable[[Task], Outcome], tasks: Sequence[Task], *, jobs: int, scheduler: str = ""
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield (index, outcome) of each task; with one job or task, from this very process.
+
+    The function travels to each worker once, and with it what a `partial` holds for all tasks.
 
     Raises:
         InvalidRequest: a worker was killed, or a scheduler is named that nobody would ask.
@@ -44,12 +70,15 @@ def _in_pool(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
-    spawn = multiprocessing.get_context("spawn")
+    prepare(getattr(function, "func", function).__module__)
+    context = multiprocessing.get_context("forkserver" if HAS_SERVER else "spawn")
     with one_blas_thread():
-        pool = ProcessPoolExecutor(jobs, spawn, _end_cleanly_when_told)
+        pool = ProcessPoolExecutor(
+            jobs, context, _begin, (pickle.dumps(function), dict(os.environ))
+        )
         finished = False
         try:
-            futures = {pool.submit(_work, function, task): k for k, task in enumerate(tasks)}
+            futures = {pool.submit(_work, task): k for k, task in enumerate(tasks)}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
             finished = True
@@ -64,13 +93,29 @@ def _in_pool(
                     worker.terminate()
 
 
-def _end_cleanly_when_told() -> None:
-    """Leave Ctrl-C to the parent, and unwind on SIGTERM, so that no temporary file stays."""
+def _begin(function: bytes, environment: dict[str, str]) -> None:
+    """Take up the function; leave Ctrl-C to the parent, unwind on SIGTERM: no temporary stays."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.clear()
+    os.environ.update(environment)  # the server's may be that of long ago
+    _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- by our own parent
 
 
-def _work(function: Callable[[Task], Outcome], task: Task) -> Outcome:
+def _end_with_parent() -> None:
+    """Wait until the parent is gone, killed perhaps, and end: nobody else would tell us."""
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(SECONDS_TO_UNWIND)
+        os._exit(TERMINATED)  # where the pool has caught what unwinds
+
+
+def _work(task: Any) -> Any:
+    (function,) = _FUNCTION
     try:
         return function(task)
     except SystemExit:

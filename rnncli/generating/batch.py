@@ -7,9 +7,8 @@ import warnings
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rnncli.cases.suite import Suite, parse_suite
 from rnncli.errors import RnncliWarning, explain
 from rnncli.generating.making import outcomes
 from rnncli.judging.kill_matrix import Row, row_of
@@ -18,8 +17,10 @@ from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import compare_files, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from rnncli.cases.suite import Suite
+    from rnncli.vectors.record import Record
     from rnncli.vectors.vector import Vector
 
 
@@ -29,50 +30,6 @@ class Delivery(StrEnum):
     WRITE = "write"
     COMPARE = "compare"
     RETURN = "return"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The text of a suite; every worker expands it for itself."""
-
-    text: bytes | str
-    file: str
-    folder: Path
-    seed: int | None
-
-    @classmethod
-    def of(cls, suite: Suite) -> Source:
-        """Return that of a suite, which this process need not read again."""
-        source = cls(suite.source, suite.file, suite.folder, suite.seed)
-        _READ[:] = [(source, suite)]
-        return source
-
-    def suite(self) -> Suite:
-        """Return the suite; the last one is remembered."""
-        if [source for source, _ in _READ] != [self]:
-            suite = parse_suite(self.text, self.file, self.folder, seed=self.seed)
-            _READ[:] = [(self, suite)]
-        return _READ[0][1]
-
-
-_READ: list[tuple[Source, Suite]] = []  # the last suite that was read, or none
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some entries of a suite.
-
-    Attributes:
-        source: of the suite.
-        ids: which of its cases.
-        delivery: what becomes of the files.
-        root: the folder of the pack; absolute.
-    """
-
-    source: Source
-    ids: tuple[str, ...]
-    delivery: Delivery
-    root: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +47,7 @@ class Made:
     """
 
     id: str
-    record: Mapping[str, Any] | None = None
+    record: Record | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     differing: tuple[tuple[str, str], ...] = ()
     error: str = ""
@@ -98,18 +55,24 @@ class Made:
     traceback: str = ""
 
 
-def work(batch: Batch) -> list[Made]:
-    """Make the vectors of a batch; one that fails does not stop the others.
+def work(suite: Suite, delivery: Delivery, root: str, ids: Sequence[str]) -> list[Made]:
+    """Make some vectors of a suite; one that fails does not stop the others.
+
+    Args:
+        suite: which.
+        delivery: what becomes of the files.
+        root: the folder of the pack; absolute.
+        ids: which of its cases.
 
     Raises:
         InvalidRequest: the disk refuses.
     """
-    suite = batch.source.suite()
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
-        for case_id, outcome in outcomes([suite.entry(case_id) for case_id in batch.ids]):
-            found.append(_deliver(batch, case_id, _scored(outcome) if suite.score else outcome))
+        for case_id, outcome in outcomes([suite.entry(case_id) for case_id in ids]):
+            scored = _scored(outcome) if suite.score else outcome
+            found.append(_deliver(delivery, root, case_id, scored))
     return found
 
 
@@ -122,15 +85,15 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
     return replace(outcome, record={**outcome.record, "kills": kills})
 
 
-def _deliver(batch: Batch, case_id: str, outcome: Vector | Exception) -> Made:
+def _deliver(delivery: Delivery, root: str, case_id: str, outcome: Vector | Exception) -> Made:
     if isinstance(outcome, Exception):
         sentence, code = explain(outcome)
         trace = "".join(traceback.format_exception(outcome))
         return Made(case_id, error=sentence, exit_code=code, traceback=trace)
     record, files = packed(outcome)
-    if batch.delivery is Delivery.COMPARE:
-        return Made(case_id, record, differing=tuple(compare_files(Path(batch.root), files)))
-    if batch.delivery is Delivery.RETURN:
+    if delivery is Delivery.COMPARE:
+        return Made(case_id, record, differing=tuple(compare_files(Path(root), files)))
+    if delivery is Delivery.RETURN:
         return Made(case_id, record, files)
-    write_files(batch.root, files)
+    write_files(root, files)
     return Made(case_id, record)

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.generating.batch import Delivery, Made
@@ -17,6 +17,8 @@ from rnncli.vectors.pack import ONNX, file_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from rnncli.vectors.record import Record
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ def check(plan: Plan, folder: Path, done: Callable[[int], None]) -> Check:
         ids = [entry.id for entry in entries]
         delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
         root = folder if plan.layout == ONNX else spool
-        records: dict[str, Mapping[str, Any]] = {}
+        records: dict[str, Record] = {}
         differing: list[tuple[str, str]] = []
         for made in make_all(plan, ids, root, delivery):
             for each in made:
@@ -78,20 +80,21 @@ def _findings(
     plan: Plan,
     folder: Path,
     spool: Path,
-    records: list[Mapping[str, Any]],
+    records: list[Record],
     differing: list[tuple[str, str]],
 ) -> list[tuple[str, str]]:
     manifest = pack_manifest(plan, records, spool, spool)
-    wanted = manifest.sums()
+    beside = manifest.contents()
+    wanted = {*manifest.sums(), *beside}
     if plan.layout != ONNX:
         differing = _compared(folder, spool, file_of(plan.layout))
     before = _sums_before(folder)
     found = [(path, _word(folder, path, word, before)) for path, word in differing]
-    for name, text in manifest.texts().items():
+    for name, wanted_content in beside.items():
         content = _content(folder / name)
-        if content != text.encode():
+        if content != wanted_content:
             found.append((name, "missing" if content is None else "stale or altered"))
-    extra = [path for path in files_in(folder) if path not in {*wanted, *manifest.texts()}]
+    extra = [path for path in files_in(folder) if path not in wanted]
     return sorted(found + [(path, "extra") for path in extra])
 
 

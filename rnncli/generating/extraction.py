@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from rnncli.graph.observation import Occurrence
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
-    from rnncli.vectors.manifest import Manifest, Record
+    from rnncli.vectors.manifest import Manifest
+    from rnncli.vectors.record import Record
 
 FLAG = "Extracted"
 NOTE = (
@@ -151,11 +152,11 @@ def extract(
         records, errors = _write_cases(_cases(plan, captures), spool, done)
         if not records:
             raise _nothing_made(plan, errors)
-        manifest = in_layout(_header(plan, records), records, temporary, spool)
+        manifest = in_layout(_header(plan), records, temporary, spool)
         if spool != temporary:
             shutil.rmtree(spool)
-        for name, text in manifest.texts().items():
-            (temporary / name).write_bytes(text.encode())
+        for name, content in manifest.contents().items():
+            (temporary / name).write_bytes(content)
     return Extraction(manifest, [f"left out: {error}" for error in errors])
 
 
@@ -192,7 +193,7 @@ def _nothing_made(plan: Plan, errors: Sequence[RnncliError]) -> RnncliError:
     return kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
 
 
-def _header(plan: Plan, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _header(plan: Plan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "suite": plan.suite,
@@ -200,7 +201,7 @@ def _header(plan: Plan, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "seed": 0,
         "selection": "",
         "layout": plan.layout,
-        "profiles": profiles_of(records),
+        "profiles": profiles_of([plan.profile]),
         "notes": {FLAG: NOTE},
     }
 

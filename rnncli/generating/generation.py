@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 from rnncli.executors.table import EXECUTORS, executor_named
 from rnncli.generating import goldens
-from rnncli.generating.batch import Batch, Delivery, Made, Source, work
+from rnncli.generating.batch import Delivery, Made, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
 from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
 from rnncli.mutants.table import mutants_of
-from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.vectors.files import write_files
 from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rnncli.cases.entry import Entry
     from rnncli.cases.suite import Suite
+    from rnncli.vectors.record import Record
 
 LARGEST_BATCH = 256
 
@@ -98,9 +99,7 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
     journal = Journal(root)
     held = premises(plan.suite)
     wanted = {entry.id for entry in entries}
-    records: dict[str, Mapping[str, Any]] = {
-        i: r for i, r in journal.whole(held).items() if i in wanted
-    }
+    records = {i: r for i, r in journal.whole(held).items() if i in wanted}
     owned |= journal.owned | wanted
     with _naming(folder):
         journal.begin(held, owned, records.values())
@@ -148,14 +147,10 @@ def make_all(
         return
     away = not EXECUTORS[plan.executor].shares_files and delivery is Delivery.WRITE
     size = max(1, min(LARGEST_BATCH, len(ids) // (8 * plan.jobs)))
-    source = Source.of(plan.suite)
-    there = str(root.absolute())
-    batches = [
-        Batch(source, tuple(ids[k : k + size]), Delivery.RETURN if away else delivery, there)
-        for k in range(0, len(ids), size)
-    ]
+    making = partial(work, plan.suite, Delivery.RETURN if away else delivery, str(root.absolute()))
+    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
     run = executor_named(plan.executor)
-    for _, made in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+    for _, made in run(making, batches, jobs=plan.jobs, scheduler=plan.scheduler):
         if away:
             for each in made:
                 write_files(root, each.files)
@@ -165,7 +160,7 @@ def make_all(
 def _finish(
     plan: Plan,
     folder: Path,
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Record],
     owned: set[str],
     report: Generation,
 ) -> None:
@@ -182,8 +177,8 @@ def _finish(
         report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
         if owned:
             report.warnings += _tidied(folder, report.manifest, owned)
-        for name, text in report.manifest.texts().items():
-            _replace(folder / name, text)
+        for name, content in report.manifest.contents().items():
+            _replace(folder / name, content)
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
@@ -193,9 +188,7 @@ def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
     return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 
-def pack_manifest(
-    plan: Plan, records: Sequence[Mapping[str, Any]], folder: Path, spool: Path
-) -> Manifest:
+def pack_manifest(plan: Plan, records: Sequence[Record], folder: Path, spool: Path) -> Manifest:
     """Return the manifest; of a layout of one file, write that file first.
 
     Args:
@@ -204,6 +197,7 @@ def pack_manifest(
         folder: of the pack.
         spool: where the cases' own files are, in a layout of one file.
     """
+    entries = plan.entries()
     header = {
         "format": FORMAT,
         "suite": plan.suite.name,
@@ -211,26 +205,26 @@ def pack_manifest(
         "seed": plan.suite.seed,
         "selection": plan.selection,
         "layout": plan.layout,
-        "profiles": profiles_of(records),
+        "profiles": profiles_of(entry.profile for entry in entries),
         "notes": dict(plan.suite.notes),
-        **({"mutants": _mutants_put_to(records)} if plan.suite.score else {}),
+        **({"mutants": _mutants_put_to(entries)} if plan.suite.score else {}),
     }
     return in_layout(header, records, folder, spool)
 
 
-def _mutants_put_to(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _mutants_put_to(entries: Iterable[Entry]) -> dict[str, list[str]]:
     """Return the mutants of every cell that some cases have."""
-    cells = dict.fromkeys(operator_named(record["operator"]).cell.name for record in records)
+    cells = dict.fromkeys(entry.operator.cell.name for entry in entries)
     return {cell: [mutant.id for mutant in mutants_of(cell)] for cell in cells}
 
 
-def profiles_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the profiles of some cases, as a manifest holds them."""
-    return {name: asdict(PROFILES[name]) for name in sorted({r["profile"] for r in records})}
+def profiles_of(names: Iterable[str]) -> dict[str, Any]:
+    """Return profiles by name, as a manifest holds them."""
+    return {name: asdict(PROFILES[name]) for name in sorted({*names})}
 
 
 def in_layout(
-    header: Mapping[str, Any], records: Sequence[Mapping[str, Any]], folder: Path, spool: Path
+    header: Mapping[str, Any], records: Sequence[Record], folder: Path, spool: Path
 ) -> Manifest:
     """Return the manifest of cases that are written; see `pack_manifest`."""
     if header["layout"] == ONNX:
@@ -239,12 +233,12 @@ def in_layout(
     return gathered(header, there, folder / file_of(header["layout"]))
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     from rnncli.formats.atomic import atomic_file
 
     with atomic_file(path) as temporary:
-        temporary.write_bytes(text.encode())
+        temporary.write_bytes(content)
 
 
 def _make_folder(root: Path) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import rnncli
 from rnncli.errors import UnreadableFile
-from rnncli.vectors.manifest import differences, sha256, text_of
+from rnncli.vectors.manifest import differences, sha256
+from rnncli.vectors.record import Record, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,14 +82,14 @@ class Journal:
         for line in self._lines[:1]:
             self.owned = set(line["owned"])
 
-    def whole(self, premises: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
         """Return the records of the cases that need not be made again."""
         header, *records = self._lines or [{}]
         if header.get("premises") != premises:
             return {}
         root = self.path.parent
         return {
-            record["id"]: record
+            record["id"]: Record.of(record)
             for record in records
             if not any(differences(record["files"], root))
         }
@@ -97,25 +98,23 @@ class Journal:
         self,
         premises: Mapping[str, Any],
         owned: Iterable[str],
-        records: Iterable[Mapping[str, Any]],
+        records: Iterable[Record],
     ) -> None:
         """Start anew with the records that are whole."""
         header = {"premises": premises, "owned": sorted(owned)}
-        text = "".join(_line(each) for each in (header, *records))
         temporary = self.path.with_name(f"{JOURNAL}.tmp")
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(f"{as_json(header)}\n".encode() + _lines(records))
         temporary.replace(self.path)
 
-    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Note cases whose files are all written."""
-        text = "".join(_line(record) for record in records)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with self.path.open("ab") as file:
+            file.write(_lines(records))
 
     def remove(self) -> None:
         """The pack is whole."""
         self.path.unlink(missing_ok=True)
 
 
-def _line(record: Mapping[str, Any]) -> str:
-    return text_of(record) + "\n"
+def _lines(records: Iterable[Record]) -> bytes:
+    return b"".join([record.text + b"\n" for record in records])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import onnx_rows, openvino_rows
+from rnncli.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rnncli.operators.operator import Operator
+    from collections.abc import Callable, Mapping
 
 OPERATORS: Mapping[str, Operator] = {
     row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS)
@@ -33,6 +33,14 @@ def operator_named(name: str) -> Operator:
         hint = f"; opset {version} uses {serving.name}" if serving else ""
         raise InvalidRequest(f"unknown operator '{name:.80}': there are {listed}{hint}")
     raise InvalidRequest(f"unknown operator '{name:.80}'{did_you_mean(name, OPERATORS)}")
+
+
+def _travels(operator: Operator) -> tuple[Callable[[str], Operator], tuple[str]]:
+    """Between processes an operator goes by its name: each has its own row, equal to itself."""
+    return operator_named, (operator.name,)
+
+
+copyreg.pickle(Operator, _travels)
 
 
 def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:

@@ -34,7 +34,7 @@ def show_pack(
         "layout": manifest.header["layout"],
         "cases": len(manifest.cases),
         **({} if reused is None else {"reused": reused}),
-        "files": len(manifest.sums()),
+        "files": manifest.file_count,
         "digest": manifest.digest,
     }
     if as_json:

@@ -88,7 +88,7 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "tags": _counts(tag for case in cases for tag in case["tags"]),
         **_score(manifest),
         "notes": manifest.header["notes"],
-        "files": len(manifest.sums()),
+        "files": manifest.file_count,
         "digest": manifest.digest,
         "damaged": dict(pack.problems()),
     }

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.cases.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.executors.table import executor_named
-from rnncli.generating.batch import Source
 from rnncli.generating.generation import require_backends
 from rnncli.judging.kill_matrix import KillMatrix, Row, Unscored
 from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
-from rnncli.scoring.batch import Batch, work
+from rnncli.scoring.batch import work
 from rnncli.vectors.pack import is_pack, open_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.suite import Suite
 
 LARGEST_BATCH = 8
 
@@ -53,12 +55,12 @@ class Selected(NamedTuple):
 
     Attributes:
         name: of the pack or suite.
-        origin: where a worker finds them.
+        origin: the folder of the pack, absolute; or the suite.
         outputs: of each case those asked for, by id, in order.
     """
 
     name: str
-    origin: Path | Source
+    origin: Path | Suite
     outputs: Mapping[str, Sequence[str]]
 
 
@@ -104,12 +106,10 @@ def score_all(plan: Plan, selected: Selected, done: Callable[[int], None]) -> Ki
 def _scored(plan: Plan, selected: Selected) -> Iterator[list[Row | Unscored]]:
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
-    batches = [
-        Batch(selected.origin, tuple(ids[k : k + size]), plan.rule)
-        for k in range(0, len(ids), size)
-    ]
+    scoring = partial(work, selected.origin, plan.rule)
+    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
     run = executor_named(plan.executor)
-    for _, scored in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+    for _, scored in run(scoring, batches, jobs=plan.jobs, scheduler=plan.scheduler):
         yield scored
 
 
@@ -127,4 +127,4 @@ def _of_suite(plan: Plan) -> Selected:
     entries = suite.select(plan.selection)
     require_backends(entries)
     outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
-    return Selected(suite.name, Source.of(suite), outputs)
+    return Selected(suite.name, suite, outputs)

@@ -21,7 +21,8 @@ from rnncli.formats import pb
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
-from rnncli.vectors.manifest import Record, sha256
+from rnncli.vectors.manifest import sha256
+from rnncli.vectors.record import Record
 from rnncli.vectors.vector import READINGS, Answers, Vector
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
     sums = {path: sha256(content) for path, content in files.items()}
-    return Record(vector.record, files=sums), files
+    return Record.of({**vector.record, "files": sums}), files
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:

@@ -49,8 +49,8 @@ def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
         header = {**pack.manifest.header, "layout": layout}
         write = _write_folders if layout == ONNX else _write_single
         manifest = write(pack, temporary, header)
-        for name, text in manifest.texts().items():
-            (temporary / name).write_bytes(text.encode())
+        for name, content in manifest.contents().items():
+            (temporary / name).write_bytes(content)
     return manifest
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import UnreadableFile
 from rnncli.formats.reading import reading
+from rnncli.vectors.record import Record, as_json, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
 FORMAT = "rnncli-pack-1"
-END = "\n}\n"
+END = b"\n}\n"
+FIRST_PATH = 64 + 2  # in lines of sums, which begin with a checksum and two spaces
 
 
 class Field(NamedTuple):
@@ -153,15 +155,17 @@ class Manifest:
     @cached_property
     def digest(self) -> str:
         """One number for the whole pack: it covers every case's record and every file."""
-        return sha256(f"{self._entries}{END}".encode())
+        found = hashlib.sha256(self._entries)
+        found.update(END)
+        return found.hexdigest()
 
-    def texts(self) -> dict[str, str]:
+    def contents(self) -> dict[str, bytes]:
         """Return the files that stand beside the cases by name: the manifest, last, and the sums.
 
         The sums are as `sha256sum --check` reads them.
         """
-        sums = "".join(f"{checksum}  {path}\n" for path, checksum in sorted(self.sums().items()))
-        return {SUMS: sums, MANIFEST: f'{self._entries},\n"digest": "{self.digest}"{END}'}
+        digest = f',\n"digest": "{self.digest}"'.encode()
+        return {SUMS: self._sums, MANIFEST: b"".join((self._entries, digest, END))}
 
     def sums(self) -> dict[str, str]:
         """Return the SHA-256 of every file by its path in the pack, the manifest aside."""
@@ -170,30 +174,30 @@ class Manifest:
             found |= case["files"]
         return found
 
+    @property
+    def file_count(self) -> int:
+        """How many files the pack has, the manifest and the sums aside."""
+        return self._sums.count(b"\n")
+
     @cached_property
-    def _entries(self) -> str:
+    def _entries(self) -> bytes:
         """All but the digest and the end."""
-        lines = [f"{_json(k)}: {_json(self.header[k])}" for k in PACK_FIELDS if k in self.header]
-        cases = ",\n".join(map(text_of, self.cases))
-        lines += [f'"cases": [\n{cases}\n]', f'"files": {_json(self.files)}']
-        return "{\n" + ",\n".join(lines)
-
-
-_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-class Record(dict[str, Any]):
-    """What a manifest says of a case; not changed any more, so that it is written out once."""
+        about = {name: self.header[name] for name in PACK_FIELDS if name in self.header}
+        lines = [f"{as_json(name)}: {as_json(value)},\n" for name, value in about.items()]
+        before = "".join(["{\n", *lines, '"cases": [\n']).encode()
+        after = f'\n],\n"files": {as_json(self.files)}'.encode()
+        return b"".join((before, b",\n".join([case.text for case in self._records]), after))
 
     @cached_property
-    def text(self) -> str:
-        """As JSON, in one line."""
-        return _json(self)
+    def _sums(self) -> bytes:
+        """The checksums of all files; those of a case stand together, so their first path sorts."""
+        found = [sums_of(self.files), *[case.sums for case in self._records]]
+        found.sort(key=lambda lines: lines[FIRST_PATH:])
+        return b"".join(found)
 
-
-def text_of(record: Mapping[str, Any]) -> str:
-    """Return a record as JSON, in one line."""
-    return record.text if isinstance(record, Record) else _json(record)
+    @cached_property
+    def _records(self) -> list[Record]:
+        return [Record.of(case) for case in self.cases]
 
 
 def sha256(content: bytes) -> str:

@@ -16,7 +16,7 @@ from rnncli.operators import operator_named
 from rnncli.vectors.pack import Pack, open_pack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import CaseVerdict
@@ -49,21 +49,6 @@ class Terms:
     diagnoses: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some cases of a pack.
-
-    Attributes:
-        folder: of the pack; absolute.
-        ids: which of its cases.
-        terms: how they are judged.
-    """
-
-    folder: str
-    ids: tuple[str, ...]
-    terms: Terms
-
-
 class Judged(NamedTuple):
     """A case's verdict, and what its wrong outputs say of every hypothesis, if that is asked."""
 
@@ -71,31 +56,36 @@ class Judged(NamedTuple):
     evidence: Evidence | None = None
 
 
-def work(batch: Batch) -> list[Judged]:
-    """Judge the cases of a batch.
+def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
+    """Judge some cases of a pack.
+
+    Args:
+        folder: of the pack; absolute.
+        terms: how they are judged.
+        ids: which.
 
     Raises:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
     """
-    pack, subject = pack_in(batch.folder), Subjects.opened(batch.terms.subject)
+    pack, subject = pack_in(folder), Subjects.opened(terms.subject)
     judged = []
-    for case_id in batch.ids:
-        judged.append(judge_case(pack.read(pack.case(case_id)), subject, batch.terms))
-        if batch.terms.stop_at_failure and judged[-1].verdict.fails:
+    for case_id in ids:
+        judged.append(judge_case(pack.read(pack.case(case_id)), subject, terms))
+        if terms.stop_at_failure and judged[-1].verdict.fails:
             break
     return judged
 
 
-def rule_out(batch: Batch) -> list[Evidence]:
-    """Tell which hypotheses each case of a batch rules out, all of which passed.
+def rule_out(folder: str, terms: Terms, ids: Sequence[str]) -> list[Evidence]:
+    """Tell which hypotheses each of some cases rules out, all of which passed.
 
     Raises:
         RnncliError: a vector is damaged.
     """
-    pack = pack_in(batch.folder)
-    vectors = [pack.read(pack.case(case_id)) for case_id in batch.ids]
+    pack = pack_in(folder)
+    vectors = [pack.read(pack.case(case_id)) for case_id in ids]
     return [
-        evidence_of_pass(vector, mutants_of(cell_of(vector.record)), batch.terms.rule)
+        evidence_of_pass(vector, mutants_of(cell_of(vector.record)), terms.rule)
         for vector in vectors
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
@@ -20,7 +21,7 @@ from rnncli.judging.verification import (
     VerificationReport,
 )
 from rnncli.vectors.pack import is_pack, open_pack
-from rnncli.verifying.batch import Batch, Judged, Subjects, Terms, cell_of, rule_out, work
+from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -236,17 +237,17 @@ def _about(plan: Plan) -> Mapping[str, str]:
         subject.close()
 
 
-def _run(plan: Plan, work: Callable[[Batch], Found], ids: Sequence[str]) -> Iterator[Found]:
+def _run(
+    plan: Plan, work: Callable[[str, Terms, Sequence[str]], Found], ids: Sequence[str]
+) -> Iterator[Found]:
     """Put the cases to the workers in batches, several for each; yield what comes of each batch."""
     if not ids:
         return
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
-    folder = str(plan.pack.absolute())
-    batches = [
-        Batch(folder, tuple(ids[k : k + size]), plan.terms) for k in range(0, len(ids), size)
-    ]
+    working = partial(work, str(plan.pack.absolute()), plan.terms)
+    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
     run = executor_named(plan.executor)
-    for _, found in run(work, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+    for _, found in run(working, batches, jobs=plan.jobs, scheduler=plan.scheduler):
         yield found
 
 

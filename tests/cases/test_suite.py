@@ -1,5 +1,6 @@
 """Claims about suites: what they expand to, and that every mistake is found and placed."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -586,3 +587,29 @@ HUGE = ", ".join(f"a{k}: {k}.5" for k in range(1, 120))
 def test_matrices_have_an_end(case, finding):
     """Said before anything is made."""
     assert of_case(case)[0] == finding
+
+
+@pytest.mark.parametrize("name", ["core", "reject", "pairwise"])
+def test_a_suite_travels_whole(name):
+    """In another process its entries are the same, of the operators that are there."""
+    suite = load_suite(name)
+    found = pickle.loads(pickle.dumps(suite))  # noqa: S301 -- our own
+
+    assert [entry.id for entry in found.entries] == [entry.id for entry in suite.entries]
+    for entry, before in zip(found.entries[::9], suite.entries[::9], strict=True):
+        assert entry.operator is before.operator
+        assert str(entry.refusal()) == str(before.refusal())
+        inputs = entry.case().inputs
+        assert {n: v.tobytes() for n, v in inputs.items()} == {
+            n: v.tobytes() for n, v in before.case().inputs.items()
+        }
+
+
+def test_what_is_wrong_with_a_case_that_travelled_has_its_place():
+    """Keys and values still know where they stand."""
+    text = "suite: s\nsummary: S.\ncases:\n  a:\n    op: RNN-14\n    attributes: {clip: -1}\n"
+    suite = parse_suite(text, "s.yaml", Path())
+    (entry,) = pickle.loads(pickle.dumps(suite)).entries  # noqa: S301 -- our own
+
+    with pytest.raises(ConfigError, match=r"s\.yaml:6:24: "):
+        entry.case()

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,35 @@ def die_once(marker):
     return "done"
 
 
+class Counted:
+    """Counts how often it arrives in this process."""
+
+    arrivals = 0
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __reduce__(self):
+        """Travel."""
+        return Counted.arrived, (self.factor,)
+
+    @classmethod
+    def arrived(cls, factor):
+        """Count."""
+        cls.arrivals += 1
+        return cls(factor)
+
+
+def scaled(by, number):
+    """A task that says how often what all tasks share came here, and what it gives."""
+    return Counted.arrivals, by.factor * number
+
+
+def environment(name):
+    """A task that looks around."""
+    return os.environ.get(name)
+
+
 def run(name, function, tasks, jobs=2):
     """Run tasks and put the outcomes in order."""
     return list(in_order(executor_named(name)(function, tasks, jobs=jobs, scheduler="")))
@@ -53,6 +85,40 @@ def test_a_failure_keeps_its_kind_and_sentence(name):
     """An exception of a task is raised here as it was there."""
     with pytest.raises(InvalidRequest, match="task"):
         run(name, fail, TASKS)
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_what_tasks_share_travels_once(name):
+    """What a partial holds comes to a worker once, however many tasks it does."""
+    assert run(name, partial(scaled, Counted(3)), TASKS) == [(1, 3 * n) for n in TASKS]
+
+
+@pytest.mark.parametrize("value", ["first", "second"])
+def test_workers_have_the_environment_of_now(monkeypatch, value):
+    """A variable that was set since the last run is seen by the workers of the next."""
+    monkeypatch.setenv("RNNCLI_TEST", value)
+
+    assert run("processes", environment, ["RNNCLI_TEST"] * 2) == [value] * 2
+
+
+PARENT = """\
+import time
+from rnncli.executors.processes import in_processes
+if __name__ == "__main__":
+    for _ in in_processes(time.sleep, [0, 600, 600], jobs=2):
+        print("working", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent(tmp_path, number):
+    """However the parent dies, its workers close the pipe that they inherited from it."""
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout.readline() == b"working\n"
+        parent.send_signal(number)
+        assert parent.communicate(timeout=20)[0] == b""
 
 
 def test_a_killed_process_is_said_in_one_sentence():

@@ -18,6 +18,7 @@ from rnncli.scoring.scoring import score_all, select
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import MANIFEST, Manifest, manifest_schema
 from rnncli.vectors.pack import open_pack
+from rnncli.vectors.record import Record
 
 TEXT = """\
 suite: scored
@@ -99,7 +100,7 @@ def test_a_run_that_goes_on_keeps_what_was_scored(pack, tmp_path):
     """The journal holds it."""
     write(tmp_path)
     journal, suite = Journal(tmp_path), small_suite(TEXT)
-    records = open_pack(tmp_path).manifest.cases
+    records = [Record.of(case) for case in open_pack(tmp_path).manifest.cases]
     journal.begin(premises(suite), {record["id"] for record in records}, records[:2])
     (tmp_path / MANIFEST).unlink()
 
@@ -115,7 +116,7 @@ def test_a_check_finds_another_kill(pack):
     changed = Manifest(manifest.header, (lying, *manifest.cases[1:]), manifest.files)
     before = (pack / MANIFEST).read_bytes()
     try:
-        (pack / MANIFEST).write_text(changed.texts()[MANIFEST])
+        (pack / MANIFEST).write_bytes(changed.contents()[MANIFEST])
         assert findings(pack) == [(MANIFEST, "stale or altered")]
     finally:
         (pack / MANIFEST).write_bytes(before)
@@ -165,8 +166,8 @@ def test_a_scored_pack_is_scored_as_a_whole(pack, tmp_path, spoil):
     manifest = open_pack(pack).manifest
     header, cases = dict(manifest.header), [dict(case) for case in manifest.cases]
     spoil(header, cases[1])
-    text = Manifest(header, tuple(cases), manifest.files).texts()[MANIFEST]
-    (tmp_path / MANIFEST).write_text(text)
+    content = Manifest(header, tuple(cases), manifest.files).contents()[MANIFEST]
+    (tmp_path / MANIFEST).write_bytes(content)
 
     with pytest.raises(UnreadableFile, match=r"manifest\.json.*(kills|mutants)"):
         open_pack(tmp_path)
