@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import signal
 import sys
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
-# Objects made until cycles are looked for: more than imports make, in a tenth of a short command.
-COLLECTED_AFTER = 50_000
 
 # name -> (module:attribute, the first line of its help); modules are imported when they are called.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -143,8 +139,6 @@ def main() -> NoReturn:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(cli, {}, "rnncli", COMPLETE, instruction))
-    gc.set_threshold(COLLECTED_AFTER)
-    atexit.register(gc.freeze)  # else the interpreter, as it ends, looks for cycles once more
     signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)

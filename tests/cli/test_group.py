@@ -109,6 +109,22 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
     assert loaded & (IDLE | OF_FILES) <= {"zipfile", "shutil", "rnncli.formats.npz"}
 
 
+def test_no_time_goes_into_looking_for_cycles(tiny):
+    """Neither while modules are imported, nor as the process ends, with all of them."""
+    code = (
+        "import atexit, gc, sys\n"
+        "def end(): sys.stderr.write(f'{collections() == before} {gc.get_freeze_count() > 9999}')\n"
+        "def collections(): return [each['collections'] for each in gc.get_stats()]\n"
+        "from rnncli.cli import main\n"
+        "atexit.register(end)  # called after what is registered later\n"
+        f"before, sys.argv = collections(), ['rnncli', 'run', {str(tiny)!r}]\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stderr == "True True"
+
+
 def test_python_m_is_the_command(spawned):
     """`python -m rnncli --version` works."""
     assert spawned("--version").out == f"rnncli, version {__version__}\n"
