@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rnncli.backends.in_place.abreast import abreast, apart, pays
 from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.direct import direct_for
 from rnncli.backends.in_place.rounding import ready_to_round
@@ -39,6 +40,9 @@ def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result | 
         recurrence: what to evaluate.
         dtype: of the arithmetic.
     """
+    if pays(recurrence):
+        found = evaluate_in_place(abreast(recurrence), dtype)
+        return None if found is None else apart(found)
     direct = direct_for(recurrence, dtype)
     if direct is not None:
         return direct.run(recurrence)

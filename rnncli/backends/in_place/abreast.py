@@ -1,0 +1,101 @@
+"""Both directions of a small recurrence abreast: one of twice the units, half as many steps.
+
+The weights of each stand on the diagonal, with zeros beside them; a step takes the inputs of both,
+X[t] and X[T - 1 - t]. Where calls of NumPy cost more than what they compute, that is half the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.recurrence.constants import Constants
+from rnncli.recurrence.recurrence import Direction, Recurrence, Result
+
+if TYPE_CHECKING:
+    from rnncli.numerics import Array
+
+KEY = "abreast"
+# Multiplications by zeros, in a step of a gate, up to which it pays, and steps from which on.
+MOST_ZEROS, LEAST_STEPS = 1 << 12, 8
+
+
+class Weights(NamedTuple):
+    """Of both directions, as `Recurrence` has them."""
+
+    W: Array
+    R: Array
+    Wb: Array | None
+    Rb: Array | None
+    P: Array | None
+    constants: Constants | None
+
+
+def pays(recurrence: Recurrence) -> bool:
+    """Return whether both directions can walk abreast, and faster so."""
+    r = recurrence
+    D, _, H, I = r.W.shape  # noqa: E741
+    T, N, _ = r.X.shape
+    return (
+        D == 2
+        and T >= LEAST_STEPS
+        and D * H * (I + H) * N <= MOST_ZEROS
+        and r.lengths is None
+        and r.activations[0] == r.activations[1]
+    )
+
+
+def abreast(recurrence: Recurrence) -> Recurrence:
+    """Return the one recurrence that is both directions of another."""
+    r = recurrence
+    return replace(
+        r,
+        X=np.concatenate((r.X, r.X[::-1]), axis=2),
+        initial=tuple([_side_by_side(state) for state in r.initial]),
+        directions=(Direction.FORWARD,),
+        activations=r.activations[:1],
+        **_weights(r)._asdict(),
+    )
+
+
+def apart(result: Result) -> Result:
+    """Return the results of both directions."""
+    _, N, units = result.last[0].shape
+    H = units // 2
+    last = tuple([state.reshape(N, 2, H).swapaxes(0, 1) for state in result.last])
+    if result.Y is None:
+        return Result(None, last)
+    both = result.Y.reshape(-1, N, 2, H)
+    Y = np.empty((len(both), 2, N, H), both.dtype)
+    Y[:, 0], Y[:, 1] = both[:, :, 0], both[::-1, :, 1]
+    return Result(Y, last)
+
+
+def _weights(recurrence: Recurrence) -> Weights:
+    """Put weights abreast, once for all calls where they are constants."""
+    r, constants = recurrence, Constants.of(recurrence)
+    found: Weights | None = constants and constants.get(KEY)
+    if found is None:
+        W, R = _on_diagonal(r.W), _on_diagonal(r.R)
+        Wb, Rb, P = map(_side_by_side, (r.Wb, r.Rb, r.P))
+        own = None if constants is None else Constants(W, R, Wb, Rb, P)
+        found = Weights(W, R, Wb, Rb, P, own)
+        if constants is not None:
+            constants.keep(KEY, found)
+    return found
+
+
+def _on_diagonal(weights: Array) -> Array:
+    """Return weights [2, G, H, K] as [1, G, 2*H, 2*K]."""
+    _, G, H, K = weights.shape
+    both = np.zeros((1, G, 2, H, 2, K), weights.dtype)
+    for d in range(2):
+        both[0, :, d, :, d] = weights[d]
+    return both.reshape(1, G, 2 * H, 2 * K)
+
+
+def _side_by_side(values: Array | None) -> Array | None:
+    """Return biases, peepholes or states [2, n, H] as [1, n, 2*H]."""
+    return None if values is None else values.swapaxes(0, 1).reshape(1, values.shape[1], -1)
