@@ -76,7 +76,7 @@ def apart(result: Result) -> Result:
 def _weights(recurrence: Recurrence) -> Weights:
     """Put weights abreast, once for all calls where they are constants."""
     r, constants = recurrence, Constants.of(recurrence)
-    found: Weights | None = constants and constants.get(KEY)
+    found: Weights | None = None if constants is None else constants.get(KEY)
     if found is None:
         W, R = _on_diagonal(r.W), _on_diagonal(r.R)
         Wb, Rb, P = map(_side_by_side, (r.Wb, r.Rb, r.P))
