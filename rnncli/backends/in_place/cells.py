@@ -12,6 +12,7 @@ each: `scale` divides by the one or multiplies by the other.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -220,6 +221,7 @@ class Kernel:
         arguments: gates of the shape that each activation is called with.
         stacked: the gates in memory where one product makes all that it can.
         divisors: how many of these f can make divisors; they are the first.
+        depth: how many inputs are summed up at once, see `layouts.multiply`.
     """
 
     make: Callable[[Parts], Walk]
@@ -228,13 +230,15 @@ class Kernel:
     arguments: tuple[slice | int, ...]
     stacked: tuple[Stacked, ...]
     divisors: int = 0
+    depth: int = sys.maxsize
 
 
 _I, _ZR, _HIDDEN, _ZRH = slice(0, 1), slice(0, 2), slice(2, 3), slice(0, 3)
 _IOF, _IOFC = slice(0, 3), slice(0, 4)
 _ALL = [Stacked(gate) for gate in range(4)]
 _OF_X, _OF_H = Stacked(2, of_h=False), Stacked(2, of_x=False)
-_RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],))
+# Nothing dampens the errors of an RNN's sums, and inputs are larger than states.
+_RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],), depth=128)
 _GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
 _GRU_LINEAR = Kernel(
     _gru_linear_before_reset, (_ZRH,), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_H, _OF_X), divisors=2

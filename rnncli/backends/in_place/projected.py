@@ -33,7 +33,7 @@ class ProjectedStage:
 
     def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
         kernel, dtype, G = settings.kernel, settings.dtype, settings.G
-        self.layout = layout = layout_for(settings.N, settings.H, dtype)
+        self.layout = layout = layout_for(settings.N, settings.H, dtype, kernel.depth)
         self.form: Hashable = type(layout)
         self.kernel = kernel
         self.steps = min(settings.steps, layout.steps(G * settings.H))

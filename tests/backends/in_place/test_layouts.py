@@ -9,6 +9,7 @@ from rnncli.backends.in_place.layouts import Columns, FewColumns, Rows, layout_f
 
 SIZES = [(1, 9), (2, 4), (3, 64), (4, 97), (5, 128), (24, 100), (25, 6), (40, 64), (300, 8)]
 G, K, STEPS = 3, 5, 4
+DEPTHS = pytest.mark.parametrize("depth", [2, 1000])
 
 
 @pytest.fixture(params=SIZES, ids=str)
@@ -28,10 +29,11 @@ def numbers(dtype, *shape):
     return np.random.default_rng(0).integers(-4, 5, shape).astype(dtype)
 
 
-def test_projection_is_the_product_of_all_steps(sizes, dtype):
-    """With and without a bias, for a whole block and for a shorter one."""
+@DEPTHS
+def test_projection_is_the_product_of_all_steps(sizes, dtype, depth):
+    """With and without a bias, for a whole block and for a shorter one, in one sum and in three."""
     N, H = sizes
-    layout = layout_for(N, H, dtype)
+    layout = layout_for(N, H, dtype, depth)
     X, W, bias = numbers(dtype, STEPS, N, K), numbers(dtype, G, H, K), numbers(dtype, G, H)
     wanted = np.einsum("snk,ghk->sgnh", X, W)
     out = layout.projection(STEPS, G, dtype)
@@ -44,10 +46,11 @@ def test_projection_is_the_product_of_all_steps(sizes, dtype):
             np.testing.assert_array_equal(found, layout.units(right))
 
 
-def test_product_is_that_of_every_gate(sizes, dtype):
+@DEPTHS
+def test_product_is_that_of_every_gate(sizes, dtype, depth):
     """From an operand of a history, into some of the gates."""
     N, H = sizes
-    layout = layout_for(N, H, dtype)
+    layout = layout_for(N, H, dtype, depth)
     h, R = numbers(dtype, N, H), numbers(dtype, 2, H, H)
     history = layout.history(2, dtype)
     history[1] = h
