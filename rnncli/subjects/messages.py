@@ -91,7 +91,7 @@ class Channel:
             GarbageError: what came is no message.
             TimeoutError: it has not come, or not all of it.
         """
-        magic, length = PREFIX.unpack(self._exactly(PREFIX.size, deadline))
+        magic, length = PREFIX.unpack(bytes(self._exactly(PREFIX.size, deadline)))
         if magic != MAGIC or length > LONGEST_HEADER:
             raise GarbageError(f"wrote {magic + length.to_bytes(4, 'little')!r} for an answer")
         number, kind, fields, layout = _parsed(bytes(self._exactly(length, deadline)))
@@ -102,9 +102,9 @@ class Channel:
         """Close this end."""
         self._socket.close()
 
-    def _exactly(self, size: int, deadline: float) -> memoryview:
-        whole = memoryview(np.empty(size, np.uint8).data)  # unlike a bytearray, not touched yet
-        rest = whole
+    def _exactly(self, size: int, deadline: float) -> Array:
+        whole = np.empty(size, np.uint8)  # unlike a bytearray, not touched yet
+        rest = memoryview(whole.data)
         while rest:
             self._wait_until(deadline)
             try:
@@ -178,12 +178,12 @@ def _bytes_of(dtype: str, shape: list[int]) -> int:
     return math.prod(shape) * DTYPES[dtype].numpy.itemsize
 
 
-def _tensors(layout: list[Any], body: memoryview) -> Tensors:
+def _tensors(layout: list[Any], body: Array) -> Tensors:
     tensors: Tensors = {}
     start = 0
     for name, dtype, shape in layout:
         end = start + _bytes_of(dtype, shape)
-        values = np.frombuffer(body[start:end], np.uint8).view(DTYPES[dtype].numpy)
+        values = body[start:end].view(DTYPES[dtype].numpy)
         try:
             tensors[name] = normalised(values.reshape(shape))
         except ValueError as error:  # no element, yet sizes whose product NumPy cannot count

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rnncli.numerics import DTYPES
+from rnncli.recurrence.constants import is_constant, lock
 from rnncli.subjects.messages import LARGEST, Channel, GarbageError, Message
 
 
@@ -78,6 +79,16 @@ def test_arrays_of_any_form_arrive_with_their_values(line, values):
 
     assert received.shape == values.shape
     np.testing.assert_array_equal(received, values)
+
+
+def test_arrays_that_arrived_can_be_made_constants(line):
+    """Their memory is NumPy's own, so backends prepare what benchmarks lock."""
+    received = through(line, Message(1, "run", {}, {"W": np.ones(3), "R": np.ones((2, 2))}))
+    for values in received.tensors.values():
+        assert not is_constant(values)
+        lock(values)
+
+    assert all(is_constant(values) for values in received.tensors.values())
 
 
 HEADERS = {
