@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from rnncli.operators.weights import weights_of
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.operators.operator import Operator
+
+    Orders: TypeAlias = Mapping[str, tuple[str, tuple[int, ...] | None]]
 
 DIRECTIONS = {
     "forward": (Direction.FORWARD,),
@@ -29,6 +31,8 @@ DIRECTIONS = {
     "bidirectional": (Direction.FORWARD, Direction.REVERSE),
 }
 
+# The roles of a result's arrays: Y, then the last states.
+RESULTS = ("Y", "Y_h", "Y_c")
 # The order of dimensions in the canonical recurrence, by role.
 CANONICAL = {
     "X": shape("T N I"),
@@ -78,8 +82,9 @@ class Binding:
     ) -> None:
         values = complete(operator, attributes)
         directions = DIRECTIONS[values["direction"]]
-        self._operator, self._outputs = operator, outputs
-        self._layout = values.get("layout") or 0
+        self._operator = operator
+        self._orders = _orders(operator, values.get("layout") or 0)
+        self._made = [_made(self._orders, name) for name in outputs]
         self._is_literal = readings.get("recurrence") == "literal"
         self._states = ["initial_h", "initial_c"][: operator.cell.states]
         self._settings: dict[str, Any] = {
@@ -96,7 +101,7 @@ class Binding:
 
     def recurrence(self, inputs: Mapping[str, Array]) -> Recurrence:
         """Return the canonical recurrence of some inputs."""
-        tensors = _by_role(self._operator, inputs, self._layout)
+        tensors = _by_role(self._orders, inputs)
         weights = weights_of(self._operator, tensors, literal=self._is_literal)
         return Recurrence(
             dtype=dtype_of(tensors["X"]),
@@ -114,35 +119,37 @@ class Binding:
 
     def outputs(self, result: Result) -> dict[str, Array]:
         """Return the outputs asked for, by name, in the operator's layout."""
-        return _outputs(self._operator, self._layout, self._outputs, result)
+        return _outputs(self._made, result)
 
 
 def unbind(
     operator: Operator, attributes: Mapping[str, Any], outputs: Sequence[str], result: Result
 ) -> dict[str, Array]:
     """Return the outputs asked for, by name, in the operator's layout."""
-    layout = complete(operator, attributes).get("layout") or 0
-    return _outputs(operator, layout, outputs, result)
+    orders = _orders(operator, complete(operator, attributes).get("layout") or 0)
+    return _outputs([_made(orders, name) for name in outputs], result)
 
 
-def _outputs(
-    operator: Operator, layout: int, names: Sequence[str], result: Result
-) -> dict[str, Array]:
-    by_role = dict(zip(("Y_h", "Y_c"), result.last, strict=False)) | {"Y": result.Y}
-    orders = _orders(operator, layout)
+def _made(orders: Orders, name: str) -> tuple[str, int, list[int] | None]:
+    """Return an output's name, which of a result's arrays it is, and how to transpose that."""
+    role, order = orders[name]
+    inverse = None if order is None else [order.index(k) for k in range(len(order))]
+    return name, RESULTS.index(role), inverse
+
+
+def _outputs(made: Iterable[tuple[str, int, list[int] | None]], result: Result) -> dict[str, Array]:
     found = {}
-    for name in names:
-        role, order = orders[name]
-        values = by_role[role]
+    tensors = (result.Y, *result.last)
+    for name, which, order in made:
+        values = tensors[which]
         assert values is not None
-        found[name] = values if order is None else _transposed(values, _inverse(order))
+        found[name] = values if order is None else _transposed(values, order)
     return found
 
 
-def _by_role(operator: Operator, inputs: Mapping[str, Array], layout: int) -> dict[str, Array]:
+def _by_role(orders: Orders, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Name the inputs by role, in native byte order, dimensions in canonical order; views."""
     found = {}
-    orders = _orders(operator, layout)
     for name, given in inputs.items():
         role, order = orders[name]
         native = given.dtype.isnative
@@ -158,7 +165,7 @@ def _transposed(values: Array, order: Sequence[int]) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _orders(operator: Operator, layout: int) -> dict[str, tuple[str, tuple[int, ...] | None]]:
+def _orders(operator: Operator, layout: int) -> Orders:
     """Return, of each input and output, its role and how to transpose it into the canonical order.
 
     None stands for an order that it has already, and where the waist has none of its own.
@@ -169,11 +176,6 @@ def _orders(operator: Operator, layout: int) -> dict[str, tuple[str, tuple[int, 
         order = None if have == want else tuple(have.index(dim) for dim in want)
         found[row.name] = row.role, order
     return found
-
-
-def _inverse(order: tuple[int, ...]) -> list[int]:
-    """Return the order that undoes another."""
-    return [order.index(k) for k in range(len(order))]
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:

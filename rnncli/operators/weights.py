@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     Given: TypeAlias = tuple[Array | None, ...]
 
-ROLES = ("W", "R", "B", "P")
 # Bytes of a node's weights that are remembered at most, and of those of all nodes, and how many
 # nodes they are. What backends make of them takes about as much again, twice in float64.
 MOST_OF_ONE, MOST_OF_ALL, MOST_NODES = 1 << 24, 1 << 26, 256
@@ -67,13 +66,13 @@ def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: boo
         tensors: of the node, by role.
         literal: whether states are multiplied by R itself.
     """
-    given = tuple([tensors.get(role) for role in ROLES])
+    given = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
+    key = (operator, literal, id(W), id(R), id(B), id(P))
+    found = _REMEMBERED.get(key)
+    if found is not None and not any_unlocked(given):
+        return found.weights
     if not all(values is None or is_constant(values) for values in given):
         return _bound(operator, given, literal=literal)
-    key = (operator, literal, *map(id, given))
-    found = _REMEMBERED.get(key)
-    if found is not None:
-        return found.weights
     weights = _bound(operator, given, literal=literal)
     nbytes = sum(values.nbytes for values in given if values is not None)
     if nbytes > MOST_OF_ONE:
@@ -81,6 +80,14 @@ def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: boo
     weights = weights._replace(constants=Constants(*weights[:-1]))
     _remember(key, Remembered(given, weights, nbytes))
     return weights
+
+
+def any_unlocked(given: Given) -> bool:
+    """Return whether what was a constant can be written to by now: it is not taken for one."""
+    for values in given:  # noqa: SIM110 -- a generator takes twice as long, at every call
+        if values is not None and values.flags.writeable:
+            return True
+    return False
 
 
 def _remember(key: tuple[object, ...], new: Remembered) -> None:

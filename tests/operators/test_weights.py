@@ -73,3 +73,13 @@ def test_only_so_many_are_remembered(monkeypatch):
 
     monkeypatch.setattr(weights, "MOST_OF_ONE", one - 1)
     assert weights_of(LSTM, tensors(), literal=False).constants is None
+
+
+@pytest.mark.parametrize("role", ["W", "R", "B"])
+def test_what_was_locked_once_is_looked_at_each_time(role):
+    """Whoever unlocks it may write to it: it is bound anew."""
+    given = tensors()
+    assert weights_of(LSTM, given, literal=False).constants is not None
+    given[role].flags.writeable = True
+
+    assert weights_of(LSTM, given, literal=False).constants is None

@@ -102,7 +102,7 @@ class Routine:
 
     def _block_rows(self, r: Recurrence) -> int:
         """Return how many rows a block of time has, unless a single step has more."""
-        weights = r.W[0].nbytes + r.R[0].nbytes
+        weights: int = r.W[0].nbytes + r.R[0].nbytes
         return max(BLOCK_ROWS, weights * self.dtype.itemsize // r.W.itemsize // WEIGHTS_PER_ROW)
 
     def _plans(self, r: Recurrence, steps: int) -> Array:
