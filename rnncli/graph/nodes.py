@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rnncli.graph.model import GRAPH, attribute_value, rooted, walk
-from rnncli.graph.shapes import inferred, shapes_in
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
@@ -46,6 +45,8 @@ class RecurrentNode:
 
 def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     """Yield the recurrent nodes at any depth, in the order written, functions after the graph."""
+    from rnncli.graph.shapes import inferred, shapes_in  # all of onnx
+
     shapes = shapes_in(inferred(model, {}).proto)
     for site, row in recurrent_sites(model):
         path = rooted(model, (*site.path, site.name))

@@ -14,8 +14,6 @@ from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
 from rnncli.graph.loading import ARCHIVES, FORMATS
 from rnncli.running.target import OF_SUITE, STDIN, YAML
-from rnncli.vectors.case_folder import folder_of
-from rnncli.vectors.pack import is_pack, open_pack
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
@@ -85,10 +83,8 @@ def cases_written(target: str) -> list[str]:
     Raises:
         UnreadableFile: a pack is damaged.
     """
-    if is_pack(target):
-        cases = open_pack(target).manifest.cases
-        valid = [case["id"] for case in cases if case["expect"] == "result"]
-        return [str(Path(target, folder_of(case_id))) for case_id in valid]
+    if Path(target).is_dir():
+        return _cases_of_folder(target)
     try:
         path = _yaml_file(target)
         if path is None or not is_suite(read_yaml(path)):
@@ -97,6 +93,17 @@ def cases_written(target: str) -> list[str]:
     except (RnncliError, OSError):
         return [target]
     return [f"{target}{OF_SUITE}{entry.id}" for entry in suite.entries if entry.breakage is None]
+
+
+def _cases_of_folder(target: str) -> list[str]:
+    from rnncli.vectors.case_folder import folder_of
+    from rnncli.vectors.pack import is_pack, open_pack
+
+    if not is_pack(target):
+        return [target]
+    cases = open_pack(target).manifest.cases
+    valid = [case["id"] for case in cases if case["expect"] == "result"]
+    return [str(Path(target, folder_of(case_id))) for case_id in valid]
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:

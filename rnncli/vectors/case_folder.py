@@ -12,15 +12,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import onnx
 from google.protobuf.message import DecodeError
-from onnx import numpy_helper
 
 from rnncli.errors import UnreadableFile
 from rnncli.formats import pb
+from rnncli.formats.messages import array_of
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
+from rnncli.protos import ModelProto
 from rnncli.vectors.manifest import sha256
 from rnncli.vectors.record import Record
 from rnncli.vectors.vector import READINGS, Answers, Vector
@@ -144,10 +144,10 @@ class StoredVector(Vector):
 
 def _initializers(model: bytes) -> Tensors:
     try:
-        graph = onnx.ModelProto.FromString(model).graph
+        graph = ModelProto.FromString(model).graph
     except DecodeError as error:
         raise UnreadableFile("is not an ONNX model") from error
-    return {each.name: normalised(numpy_helper.to_array(each)) for each in graph.initializer}
+    return {each.name: normalised(array_of(each)) for each in graph.initializer}
 
 
 def _read(folder: Path, role: str, count: int) -> Tensors:

@@ -109,6 +109,13 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
     assert loaded & (IDLE | OF_FILES) <= {"zipfile", "shutil", "rnncli.formats.npz"}
 
 
+def test_running_a_config_loads_neither_onnx_nor_packs():
+    """YAML and the suites it could be of, but no model, pack or format of tensors."""
+    idle = {"onnx", "rnncli.vectors", "rnncli.formats.pb", "numpy.random", "hashlib", "h5py"}
+
+    assert loaded_by(OURS, "run", "rnn_14") & idle == set()
+
+
 def test_no_time_goes_into_looking_for_cycles(tiny):
     """Neither while modules are imported, nor as the process ends, with all of them."""
     code = (
