@@ -402,6 +402,7 @@ def test_backends_are_told_how_many_threads_to_use(
     rnncli, config, monkeypatch, *, given, variable, wanted
 ):
     """By the option, or by the environment."""
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 8)
     monkeypatch.setenv("RNNCLI_THREADS", variable)
     seen, run = [], NumPyBackend.run
     monkeypatch.setattr(
