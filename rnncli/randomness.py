@@ -36,7 +36,7 @@ _THREAD = threading.local()
 _ROUNDS = 10
 _MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 _WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
-# Words, and how often as many, that are made here.
+# Words of one stream, and how often as many, that are made here.
 _FEW, _SELDOM = 4096, 12
 _calls = counter()
 
@@ -83,9 +83,8 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
         skipped: how many stand before them in the stream; a multiple of 4, which is what Philox
             makes at a time.
     """
-    if len(keys) * count <= _FEW and next(_calls) < _SELDOM:
-        rows = [_few_words(key, count, skipped // 4) for key in keys]
-        return np.array(rows, np.uint64).reshape(len(keys), count)
+    if len(keys) == 1 and count <= _FEW and next(_calls) < _SELDOM:
+        return _few_words(keys[0], count, skipped // 4)[None]
     generator = _generator()
     found = np.empty((len(keys), count), np.uint64)
     # Lists, as they are set several times faster than arrays.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends import backend_named
 from rnncli.cases.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.executors.processes import prepare
 from rnncli.generating.generation import Plan, generate
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ cases:
       inputs: {{{labels}}}
 """
 FAMILIES = 3
+WORKERS_NEED = ("rnncli.generating.batch", "numpy.random")  # as `rnncli generate` tells them
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def measure_generation(
     Raises:
         InvalidRequest: a case failed.
     """
+    prepare(*WORKERS_NEED)
     ways = [way for way in WAYS if _is_usable(way)]
     suites = {way.name: small_cases(way.golden, int(cases * way.share)) for way in ways}
     measured = [Measurement(w, w.jobs or jobs, len(suites[w.name].entries)) for w in ways]

@@ -40,7 +40,6 @@ class Entry:
         operator: the row.
         dtype: the name of the element type of its floating-point tensors.
         flags: what it can find, keys of the suite's notes.
-        labels: of each axis; "" for a value without one.
         weights: where W, R, B and P stand in a model: a row of `WEIGHTS`.
         golden: how expected values are made: a row of `GOLDENS`.
         profile: the name of the profile of its tolerances.
@@ -51,7 +50,6 @@ class Entry:
     operator: Operator
     dtype: str
     flags: tuple[str, ...]
-    labels: Mapping[str, str]
     weights: str
     golden: str
     profile: str
@@ -68,6 +66,11 @@ class Entry:
     def place(self) -> Place:
         """Where the suite says what the case is."""
         return self._template.place
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Of each axis; "" for a value without one."""
+        return self._template.labels(self._row)
 
     @property
     def structure(self) -> Hashable:
@@ -122,14 +125,13 @@ def entry_of(plan: Plan, row: Row, origin: tuple[int, Path], findings: Findings)
     template = plan.template
     operator = template.operator(row)
     assert not isinstance(operator, str)  # the rules saw to that
-    labels = template.labels(row)
-    more = [flag for label in labels.values() for flag in plan.axis_flags.get(label, ())]
+    labels = template.labels(row).values() if plan.axis_flags else ()
+    more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
     return Entry(
         id=_id(operator, template, row),
         operator=operator,
         dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
         flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),
-        labels=labels,
         weights=str(template.plain(("weights",), row) or DEFAULT_WEIGHTS),
         golden=plan.golden,
         profile=plan.profile,

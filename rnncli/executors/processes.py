@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -100,7 +101,10 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)  # the server's may be that of long ago
+    gc.disable()
     _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- by our own parent
+    gc.freeze()  # it stays: no collection need walk through it
+    gc.enable()
 
 
 def _end_with_parent() -> None:
