@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 RAW = "raw_data"
 
 
-def is_plain(row: DType) -> bool:
-    """Whether the values of a type are the last bytes of a message, as they lie in memory."""
-    return sys.byteorder == "little" and row.name not in ("string", *NARROW)
+@cache
+def plain_row(dtype: np.dtype[Any]) -> DType | None:
+    """Return the row of a type whose values end a message as they lie in memory; None of others."""
+    row = dtype_of(dtype)
+    packed = row.name in ("string", *NARROW) or sys.byteorder != "little"
+    return None if packed or dtype != row.numpy else row
 
 
 def tensor_of(name: str, values: Array) -> TensorProto:
@@ -53,9 +57,9 @@ def array_of(tensor: TensorProto) -> Array:
     """
     elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
     if tensor.HasField(RAW) and tensor.data_type and not elsewhere:
-        row = dtype_numbered(tensor.data_type)
-        if is_plain(row):
-            return np.frombuffer(tensor.raw_data, row.numpy).reshape(tensor.dims)
+        dtype = dtype_numbered(tensor.data_type).numpy
+        if plain_row(dtype):
+            return np.frombuffer(tensor.raw_data, dtype).reshape(tensor.dims)
     from onnx import numpy_helper
 
     return np.asarray(numpy_helper.to_array(tensor))

@@ -12,11 +12,11 @@ from google.protobuf.message import DecodeError
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.formats.atomic import atomic_file
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.formats.messages import RAW, array_of, is_plain, tensor_of
+from rnncli.formats.messages import RAW, array_of, plain_row, tensor_of
 from rnncli.formats.reading import Allowance, reading, size_of
 from rnncli.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
-from rnncli.numerics import DType, dtype_numbered, dtype_of
+from rnncli.numerics import DType, dtype_numbered
 from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def serialize(name: str, values: Array) -> bytes:
             f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
             "write .npz or .h5"
         )
-    row = dtype_of(values)
-    if values.nbytes > SMALL or values.dtype != row.numpy or not is_plain(row):
+    row = plain_row(values.dtype)
+    if row is None or values.nbytes > SMALL:
         return bytes(tensor_of(name, values).SerializeToString(deterministic=True))
     return _before_values(name, row, values.shape) + values.tobytes()
 
