@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import warnings
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 import click
 
-from rnncli import __version__
+from rnncli import __version__, notes
 from rnncli.errors import RnncliWarning, did_you_mean, explain
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
+    notes.LISTENERS.append(partial(click.echo, err=True))
     sys.exit(_run())
 
 

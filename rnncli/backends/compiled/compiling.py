@@ -7,17 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba import njit, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
 from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.shapes import Shape
+from rnncli.notes import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPTIONS = {"nogil": True, "error_model": "numpy"}
+# The functions that this process has compiled.
+MADE: list[str] = []
 Function = TypeVar("Function", bound="Callable[..., object]")
 
 
@@ -44,11 +49,33 @@ def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
 
     def compile_named(function: Function) -> Function:
         function.__qualname__ = "".join(letter if letter.isalnum() else "_" for letter in name)
-        dispatcher = njit(types.void(*arguments), **OPTIONS, cache=True)(function)
-        (found,) = dispatcher.overloads.values()
-        return found.entry_point  # type: ignore[no-any-return]
+        signature = types.void(*arguments)
+        dispatcher = njit(**OPTIONS, cache=True)(function)
+        return kept(dispatcher, signature) or made(dispatcher, signature)  # type: ignore[no-any-return]
 
     return compile_named
+
+
+@global_compiler_lock  # type: ignore[untyped-decorator]
+def kept(dispatcher: Any, signature: Any) -> Any:
+    """Return the code that an earlier process has kept, or None.
+
+    As Numba does, but for its imports of all that compiling may need, which take 0.3 s, a third of
+    them for SciPy: what is compiled needs the runtime alone.
+    """
+    storage, context = dispatcher._cache, dispatcher.targetctx  # noqa: SLF001
+    rtsys.initialize(context)
+    with storage._guard_against_spurious_io_errors():  # noqa: SLF001
+        found = storage._load_overload(signature, context)  # noqa: SLF001
+        return found and found.entry_point
+
+
+def made(dispatcher: Any, signature: Any) -> Any:
+    """Compile a function, and keep the code."""
+    if not MADE:
+        tell("compiling kernels for this processor: some seconds each, once")
+    MADE.append(dispatcher.py_func.__qualname__)
+    return dispatcher.compile(signature)
 
 
 def instruction(typing: Callable[..., tuple[Any, Any]]) -> Any:
