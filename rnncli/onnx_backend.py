@@ -15,7 +15,7 @@ from onnx.backend.base import Backend, BackendRep
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.graph import evaluator
-from rnncli.graph.inputs import check_inputs
+from rnncli.graph.declarations import check_inputs
 from rnncli.graph.loading import model_from
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
+from rnncli.graph.declarations import check_inputs
 from rnncli.graph.functions import FunctionCall, Library
-from rnncli.graph.inputs import check_inputs
 from rnncli.graph.limits import may_be_giant
 from rnncli.graph.model import (
     captured_names,

@@ -1,4 +1,4 @@
-"""The inputs of a model: checked when given, otherwise made from their declared shapes."""
+"""The inputs of a model that nobody gives: made from their declared shapes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
+from rnncli.graph.declarations import describe, described, is_open, symbols, template
 from rnncli.graph.model import declared_shape
 from rnncli.graph.tensors import LARGEST_FROM_NOTHING
-from rnncli.numerics import dtype_numbered, dtype_of, round_to
+from rnncli.numerics import dtype_numbered, round_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,24 +26,6 @@ if TYPE_CHECKING:
 
 _RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
 """Scalars whose name says what they are; any other number would be refused by the model."""
-
-
-def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
-    """Compare given inputs with the graph's declarations.
-
-    Raises:
-        InvalidRequest: a name is unknown or missing, or a dtype, a rank or a fixed dimension is
-            not the declared one.
-    """
-    declared = {value.name: value for value in model.proto.graph.input}
-    for name in inputs:
-        _known(model, name, declared)
-    missing = [value for value in model.inputs if value.name not in inputs]
-    if missing:
-        raise InvalidRequest(f"{model.name}: missing inputs: {_described(missing)}")
-    for name, values in inputs.items():
-        if declared[name].type.WhichOneof("value") == "tensor_type":
-            _check_tensor(model, declared[name], values)
 
 
 def generate_inputs(
@@ -121,65 +104,10 @@ def explain_generated(model: Model, made: Iterable[str]) -> Iterator[None]:
 
 def shape_hint(values: Sequence[ValueInfoProto]) -> str:
     """Say which options give made inputs other shapes."""
-    options = [f"--dim {symbol}=N" for symbol in sorted(_symbols(values))]
-    options += [f"--shape {value.name}={_template(value)}" for value in values if _is_open(value)]
+    options = [f"--dim {symbol}=N" for symbol in sorted(symbols(values))]
+    options += [f"--shape {value.name}={template(value)}" for value in values if is_open(value)]
     advice = f"try {' or '.join(options)}" if options else "give them with -i NAME=FILE"
-    return f"inputs were made for {_described(values)}; {advice}"
-
-
-def _is_open(value: ValueInfoProto) -> bool:
-    """Tell whether a shape leaves something to choose."""
-    shape = declared_shape(value)
-    return shape is None or any(isinstance(size, str) for size in shape)
-
-
-def _symbols(values: Iterable[ValueInfoProto]) -> set[str]:
-    sizes = (size for value in values for size in declared_shape(value) or ())
-    return {size for size in sizes if isinstance(size, str) and size}
-
-
-def _template(value: ValueInfoProto) -> str:
-    return ",".join(str(size) or "N" for size in declared_shape(value) or ())
-
-
-def _described(values: Iterable[ValueInfoProto]) -> str:
-    return ", ".join(f"{value.name} {describe(value)}" for value in values)
-
-
-def describe(value: ValueInfoProto) -> str:
-    """Write a declared type: ``float32 [batch, 3, ?]``."""
-    kind = value.type.WhichOneof("value") or "tensor_type"
-    if kind != "tensor_type":
-        return kind.removesuffix("_type")
-    number = value.type.tensor_type.elem_type
-    shape = declared_shape(value)
-    sizes = "of any shape" if shape is None else f"[{', '.join(str(s) or '?' for s in shape)}]"
-    return f"{dtype_numbered(number) if number else 'tensor'} {sizes}"
-
-
-def _known(model: Model, name: str, declared: Mapping[str, ValueInfoProto]) -> None:
-    if name not in declared:
-        hint = did_you_mean(name, declared) or f"; it has {_described(model.inputs) or 'none'}"
-        raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
-
-
-def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
-    if not isinstance(values, np.ndarray | np.generic):
-        raise InvalidRequest(
-            f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got a {type(values).__name__}"
-        )
-    number, shape = value.type.tensor_type.elem_type, declared_shape(value)
-    dtype = dtype_of(values)
-    fits = shape is None or (
-        len(shape) == values.ndim
-        and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
-    )
-    if not fits or number not in (0, dtype.onnx):
-        raise InvalidRequest(
-            f"{model.name}: input '{value.name}' must be {describe(value)}, "
-            f"got {dtype} {list(values.shape)}"
-        )
+    return f"inputs were made for {described(values)}; {advice}"
 
 
 def _shapes(
@@ -253,11 +181,11 @@ def _check_names(
             raise InvalidRequest(
                 f"{model.name}: no input '{name}' to give a shape{did_you_mean(name, names)}"
             )
-    symbols = _symbols(model.inputs)
+    known = symbols(model.inputs)
     for symbol, size in dims.items():
-        if symbol not in symbols:
-            listed = f"; there are {', '.join(sorted(symbols))}" if symbols else "; there are none"
-            hint = did_you_mean(symbol, symbols) or listed
+        if symbol not in known:
+            listed = f"; there are {', '.join(sorted(known))}" if known else "; there are none"
+            hint = did_you_mean(symbol, known) or listed
             raise InvalidRequest(f"{model.name}: no symbolic dimension '{symbol}'{hint}")
         if size < 0:
             raise InvalidRequest(f"{model.name}: dimension {symbol} must not be negative: {size}")
@@ -291,7 +219,7 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
         reason = "too large to be made" if fits else f"it must be {describe(value)}"
         raise InvalidRequest(
             f"{model.name}: input '{value.name}' cannot have the shape {list(shape)}: {reason}; "
-            f"give --shape {value.name}={_template(value)}"
+            f"give --shape {value.name}={template(value)}"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from rnncli.graph.inputs import describe as describe_value
+from rnncli.graph.declarations import describe as describe_value
 from rnncli.graph.nodes import recurrent_nodes
 from rnncli.operators import operator_named
 

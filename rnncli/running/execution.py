@@ -10,9 +10,10 @@ from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest
 from rnncli.formats import read_inputs, read_tensor
 from rnncli.graph.data_sets import load_data_set
+from rnncli.graph.declarations import check_inputs
 from rnncli.graph.evaluator import Evaluator, prepare
 from rnncli.graph.evaluator import run as run_graph
-from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
+from rnncli.graph.inputs import explain_generated, generate_inputs
 from rnncli.graph.model import Model
 from rnncli.running.request import Request, Run
 

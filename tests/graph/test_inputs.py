@@ -7,8 +7,9 @@ import pytest
 from real_models import PATHS
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
+from rnncli.graph.declarations import check_inputs
 from rnncli.graph.evaluator import evaluate_model
-from rnncli.graph.inputs import check_inputs, explain_generated, generate_inputs
+from rnncli.graph.inputs import explain_generated, generate_inputs
 from rnncli.graph.loading import load_model, model_from
 
 BODY = "(float[batch,3] x, int64[2] n) => (float[batch,3] y) { y = Identity (x) }"
