@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.in_place.cells import kernel_of
-from rnncli.backends.in_place.rounding import is_rounded_once
+from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.stacked import StackedStage, is_small
 from rnncli.backends.in_place.stage import in_silence
 from rnncli.backends.in_place.staging import settings_of
 from rnncli.backends.in_place.weights import given_by
-from rnncli.numerics import round_to
 from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Result
 
@@ -87,7 +86,7 @@ class Direct:
         r = recurrence
         self.features, self.lock = features_of(r, dtype), Lock()
         self._context = in_silence()
-        self._rounds_once = is_rounded_once(dtype, r.dtype)
+        self._is_native = dtype == r.dtype.numpy
         self._directions = []
         for d, activations in enumerate(r.activations):
             stage = StackedStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
@@ -117,7 +116,7 @@ class Direct:
                 return None
             if Y is not None:
                 values = history[::-1] if is_reverse else history
-                Y[:, d] = values if self._rounds_once else round_to(values, dtype)
+                Y[:, d] = values if self._is_native else ready_to_round(values, dtype)
             for room, end in zip(last, ends, strict=True):
-                room[d] = end if self._rounds_once else round_to(end, dtype)
+                room[d] = end if self._is_native else ready_to_round(end, dtype)
         return Result(Y, last)
