@@ -38,15 +38,22 @@ _KEPT = threading.local()
 def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
     """Return what was made for a key before, in this thread, or make it."""
     things: dict[Hashable, Thing] = vars(_KEPT).setdefault("things", {})
-    found = things.get(key)
+    found = things.pop(key, None)
+    is_new = found is None
     if found is None:
         found = make()
-        if found.nbytes <= MOST_OF_ONE:
-            total = sum(thing.nbytes for thing in things.values()) + found.nbytes
-            if total > MOST_OF_ALL or len(things) >= MOST_THINGS:
-                things.clear()
-            things[key] = found
+    if found.nbytes <= MOST_OF_ONE:
+        things[key] = found  # the last: those that were used longest ago come first
+        if is_new:
+            _bound(things)
     return found
+
+
+def _bound(things: dict[Hashable, Any]) -> None:
+    """Forget what was used longest ago, as far as there is too much."""
+    total = sum(thing.nbytes for thing in things.values())
+    while total > MOST_OF_ALL or len(things) > MOST_THINGS:
+        total -= things.pop(next(iter(things))).nbytes
 
 
 def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -68,7 +68,7 @@ def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result | None:
         except FloatingPointError:
             finite.append(False)
 
-    at_once([partial(walk, d, rows) for d in range(D) for rows in shares(recurrence)])
+    at_once([partial(walk, d, rows) for d in range(D) for rows in shares(recurrence, dtype)])
     return Result(Y, last) if all(finite) else None
 
 

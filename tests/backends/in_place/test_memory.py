@@ -63,6 +63,22 @@ def test_all_together_are_bounded(monkeypatch, bound, most):
     assert 49 in things
 
 
+def test_what_was_used_last_is_kept_longest(monkeypatch):
+    """A walk through more than fits makes anew what does not fit, not everything."""
+    monkeypatch.setattr(memory, "MOST_OF_ALL", 350)
+    made = []
+
+    def thing(key):
+        return kept(key, lambda: made.append(key) or np.empty(100, np.uint8))
+
+    for key in "abcabdab":
+        thing(key)
+
+    assert made == ["a", "b", "c", "d"]
+    thing("c")
+    assert made == ["a", "b", "c", "d", "c"]
+
+
 def test_threads_do_not_share():
     """Two threads may evaluate at once."""
     mine, theirs = room("W", (1 << 16,), np.dtype(np.float32)), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_small_work_is_not_shared(monkeypatch):
     monkeypatch.setenv("RNNCLI_THREADS", "2")
     recurrence = recurrence_of("GRU")
 
-    assert shares(recurrence) == [slice(0, None, 1)]
+    assert shares(recurrence, F64) == [slice(0, None, 1)]
     assert share_of(recurrence, slice(0, None, 1)) is recurrence
 
 
@@ -63,11 +64,33 @@ def test_shares_are_no_more_than_threads_or_sequences(given, wanted, eager):
     """A direction each comes first."""
     eager.setenv("RNNCLI_THREADS", "3")
 
-    found = shares(recurrence_of("GRU", **given))
+    found = shares(recurrence_of("GRU", **given), F64)
 
     assert len(found) == wanted
     taken = sorted(n for rows in found for n in range(given["N"])[rows])
     assert taken == list(range(given["N"]))
+
+
+@pytest.mark.parametrize(("threads", "N", "wanted"), [("1", 64, 2), ("2", 64, 2), ("2", 128, 4)])
+def test_wide_batches_are_shared_by_one_thread(threads, N, wanted, eager):
+    """Each share is as wide as is multiplied at full speed; what comes out is the same."""
+    eager.setenv("RNNCLI_THREADS", threads)
+    recurrence = recurrence_of("GRU", dtype="float64", N=N, H=8, scale=0.3)
+
+    assert len(shares(recurrence, F64)) == wanted
+    found = evaluate_in_place(recurrence, F64)
+    eager.setattr(sharing, "LEAST_WORK", 1 << 60)
+    np.testing.assert_allclose(found.Y, evaluate_in_place(recurrence, F64).Y, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3", "8"])
+def test_every_task_is_run_once(threads, monkeypatch):
+    """By as many threads as there are, whatever the number of tasks."""
+    monkeypatch.setenv("RNNCLI_THREADS", threads)
+    for count in range(6):
+        done = []
+        at_once([partial(done.append, k) for k in range(count)])
+        assert sorted(done) == list(range(count))
 
 
 def test_an_empty_batch_is_one_share(eager):
@@ -76,7 +99,7 @@ def test_an_empty_batch_is_one_share(eager):
     recurrence = recurrence_of("RNN", N=3)
     nobody = replace(recurrence, X=recurrence.X[:, :0], initial=(None,))
 
-    assert len(shares(nobody)) == 1
+    assert len(shares(nobody, F64)) == 1
     assert evaluate_in_place(nobody, F64).Y.shape == (4, 1, 0, 5)
 
 
