@@ -275,6 +275,7 @@ def test_threads_change_no_bit(kind, variant, D, count, monkeypatch):
     monkeypatch.setenv("RNNCLI_THREADS", str(count))
     monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
     monkeypatch.setattr(driver, "WORTHWHILE", 0)
+    monkeypatch.setattr(driver, "PART_WORTHWHILE", 1)
 
     together = NUMBA.run(recurrence, Compute.NATIVE)
 
@@ -305,6 +306,24 @@ def test_an_interrupted_gang_ends(monkeypatch):
             NUMBA.run(recurrence, Compute.NATIVE)
 
     assert NUMBA.run(recurrence, Compute.NATIVE).Y.tobytes() == wanted
+
+
+@pytest.mark.parametrize(
+    ("T", "D", "H", "wanted"),
+    [(9, 1, 256, 1), (2000, 1, 256, 4), (9999, 1, 128, 1), (9999, 2, 128, 2)],
+)
+def test_no_more_threads_than_have_enough_to_do(T, D, H, wanted, monkeypatch):
+    """In the whole call, and between two meetings; each direction walks for itself."""
+    monkeypatch.setenv("RNNCLI_THREADS", "5")
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
+    recurrence = recurrence_of("RNN", T=1, N=1, I=80, H=H, D=D)
+    routine = ROUTINES.of(recurrence, Compute.NATIVE, is_kept=False)
+
+    found = driver.gang_size(T, routine)
+
+    assert found == wanted
+    if found > 1:
+        CREW.release()
 
 
 def test_callers_in_threads_get_results_of_their_own(monkeypatch):

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.backends.backend import Compute
+    from rnncli.backends.compiled.routines import Routine
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 # Multiplications from which on threads are worth waking: about a millisecond of them.
 WORTHWHILE = 1e8
+# From which on a member's part of a step is worth a meeting with the others, which takes 0.1 to
+# 0.5 us, as far as their processors are from each other.
+PART_WORTHWHILE = 1 << 14
 
 
 def run(recurrence: Recurrence, compute: Compute) -> Result:
@@ -35,7 +39,7 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
     A tiny one takes 1 us to compute: hence much here is written out.
     """
     call = Call(recurrence, compute)
-    gang = gang_size(call.T * call.routine.multiplications)
+    gang = gang_size(call.T, call.routine)
     try:
         call.walk(gang)
     finally:
@@ -44,11 +48,12 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
     return call.result()
 
 
-def gang_size(multiplications: int) -> int:
+def gang_size(T: int, routine: Routine) -> int:
     """Return with how many threads to compute; where there are several, the crew is reserved."""
-    if multiplications <= WORTHWHILE:
+    if T * routine.multiplications <= WORTHWHILE:
         return 1
-    wanted = threads()
+    members = max(1, routine.recurrent // PART_WORTHWHILE)
+    wanted = min(threads(), routine.size.D * members)
     return wanted if wanted > 1 and CREW.reserve() else 1
 
 

@@ -66,6 +66,7 @@ class Routine:
         locate: what writes into Plans where weights lie.
         states: their shape.
         multiplications: of one step.
+        recurrent: those of them in a direction's H*(R^T).
         is_reverse: for each direction.
         absent, no_Y: tensors that are not there.
     """
@@ -87,7 +88,7 @@ class Routine:
         steps = min(1 << doublings(T), self._block_rows(r) // (N or 1)) or 1
         self.size = Size(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
-        self.multiplications = N * (r.W.size + r.R.size)
+        self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
         self.plans, self.numbers = self._plans(r, steps), self._numbers(r, dtype)
         self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
         self.free: list[Rooms] = []
