@@ -198,7 +198,7 @@ def _peepholes(p: Parts) -> Callable[[int, Array], None]:
 
 
 class Stacked(NamedTuple):
-    """One of the gates that a product with [x, 1, h] makes.
+    """One of the gates that a product with [h, 1, x] makes.
 
     Attributes:
         gate: whose weights.
