@@ -43,8 +43,11 @@ class Format:
 
     @property
     def rounder(self) -> float:
-        """1.5 * 2^stored: what it is added to is rounded to an integer, in the lowest bits."""
-        return 1.5 * 2.0**self.stored
+        """What it is added to is rounded to an integer, in the lowest bits.
+
+        1.5 * 2^stored, and what makes of the integer n the exponent field of 2^n / 2.
+        """
+        return 1.5 * 2.0**self.stored + self.bias - 1
 
 
 FORMATS = {
@@ -86,14 +89,13 @@ FORMATS = {
 
 
 def tanh(x: Lanes) -> Lanes:
-    """d/(1 + e) for |x|, e = e^(-2|x|) and d = 1 - e, with the sign of x.
+    """d/(1 - d) for |x|, d = (1 - e^(-2|x|))/2, with the sign of x.
 
-    It is d/2 + d/2 tanh |x|, and so the quotient's error counts at most half.
+    It is d + d tanh |x|, and so the quotient's error counts at most half.
     """
-    scale, rest = e_to(-2.0 * absolute(x), FORMATS[x.dtype].all_gone)
-    difference, total = fma(-scale, rest, 1.0 - scale), 1.0 + fma(scale, rest, scale)
-    half = 0.5 * difference
-    return with_sign_of(x, fma(half, difference / total, half))
+    half, rest = half_e_to(-2.0 * absolute(x), FORMATS[x.dtype].all_gone)
+    d, total = fma(-half, rest, 0.5 - half), fma(half, rest, 0.5 + half)
+    return with_sign_of(x, fma(d, d / total, d))
 
 
 def sigmoid(x: Lanes) -> Lanes:
@@ -115,20 +117,20 @@ def exp(x: Lanes) -> Lanes:
     """e^x for x <= 0, down into the subnormal numbers."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, form.vanishing), form)
-    return scaled(1.0 + expm1_near_zero(r, form), shifted, form)
+    return scaled(polynomial(r, (1.0, 1.0, *form.expm1)), shifted, form)
 
 
 def expm1(x: Lanes) -> Lanes:
     """e^x - 1 for x <= 0, as accurate near 0 as elsewhere."""
-    scale, rest = e_to(x, FORMATS[x.dtype].all_gone)
-    return fma(scale, rest, scale - 1.0)
+    half, rest = half_e_to(x, FORMATS[x.dtype].all_gone)
+    return 2.0 * fma(half, rest, half - 0.5)
 
 
-def e_to(x: Lanes, lowest: float) -> tuple[Lanes, Lanes]:
-    """Return a power of two and a number near 0: e^max(x, lowest) = scale * (1 + rest)."""
+def half_e_to(x: Lanes, lowest: float) -> tuple[Lanes, Lanes]:
+    """Return a power of two and a number near 0: e^max(x, lowest) / 2 = half * (1 + rest)."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, lowest), form)
-    return power(integer(shifted, form), form), expm1_near_zero(r, form)
+    return (shifted.bits() << form.stored).as_floats(), expm1_near_zero(r, form)
 
 
 def log1p(e: Lanes) -> Lanes:
@@ -159,16 +161,11 @@ def reduced(x: Lanes, form: Format) -> tuple[Lanes, Lanes]:
     return shifted, fma(n, -low, fma(n, -high, x))
 
 
-def integer(shifted: Lanes, form: Format) -> Bits:
-    """Return n of n + rounder."""
-    return shifted.bits() - shifted.like(form.rounder).bits()
-
-
 def scaled(x: Lanes, shifted: Lanes, form: Format) -> Lanes:
     """X * 2^n, rounded once, for 1/2 <= x <= 2 and n + rounder with n <= 0."""
     if has_scaling(x):
         return by_power(x, shifted - form.rounder)
-    n = integer(shifted, form)
+    n = shifted.bits() - shifted.like(form.rounder).bits()
     half = n >> 1  # 2^n itself may be subnormal; the first product is exact, the second rounds
     return (x * power(half, form)) * power(n - half, form)
 
@@ -184,14 +181,12 @@ def expm1_near_zero(r: Lanes, form: Format) -> Lanes:
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """Evaluate by Estrin's scheme, whose chains are short; coefficients lowest first."""
-    terms = [x.like(coefficient) for coefficient in coefficients]
-    while len(terms) > 1:
-        pairs = zip(terms[::2], terms[1::2], strict=False)
-        last = terms[-1:] * (len(terms) % 2)
-        terms = [*(fma(higher, x, lower) for lower, higher in pairs), *last]
-        x = x * x
-    return terms[0]
+    """Evaluate by Horner's rule; coefficients lowest first."""
+    *lower, highest = coefficients
+    value = x.like(highest)
+    for coefficient in reversed(lower):
+        value = fma(value, x, coefficient)
+    return value
 
 
 def maximum(x: Lanes, bound: Lanes | float) -> Lanes:
@@ -233,4 +228,4 @@ def nonnegative_else(x: Lanes, otherwise: Lanes) -> Lanes:
 
 def blend(z: Lanes, h: Lanes, H: Lanes) -> Lanes:
     """(1 - z) (.) h + z (.) H."""
-    return (1.0 - z) * h + z * H
+    return fma(z, H, (1.0 - z) * h)

@@ -20,10 +20,12 @@ from rnncli.backends.compiled.lanes import (
     Lanes,
     cases,
     element_size,
+    joined,
     load,
     load_number,
     moved,
     once,
+    parts,
     store,
     store_first,
     vector_type,
@@ -72,47 +74,55 @@ class Peephole:
 
 
 class Place:
-    """A Unit while code is emitted for it: loads, stores, and what the equations are written over.
+    """One or two Units while code is emitted: loads, stores, what the equations are written over.
 
     Args:
         builder: emits the code.
         shape: of the kernel.
-        unit: its numbers, as the code has them.
+        units: their numbers, as the code has them.
     """
 
-    def __init__(self, builder: Builder, shape: Shape, unit: Unit) -> None:
+    def __init__(self, builder: Builder, shape: Shape, units: list[Unit]) -> None:
         self.builder = builder
         self.shape = shape
-        self.kind = vector_type(shape.dtype, shape.lanes)
-        self.unit: Any = unit
+        self.single = vector_type(shape.dtype, shape.lanes)
+        self.kind = vector_type(shape.dtype, shape.lanes * len(units))
+        self.units: list[Any] = units
+        self.unit = self.units[0]
 
     def _at(self, first: IRValue, stride: IRValue, index: int | IRValue) -> IRValue:
         steps = ADDRESS(index) if isinstance(index, int) else index
         return self.builder.add(first, self.builder.mul(stride, steps))
 
-    def _state(self, name: str) -> IRValue:
+    def _states(self, name: str) -> list[IRValue]:
         now = self.unit.now
         slots = {"H": now, "H_next": self.builder.sub(ADDRESS(1), now), "C": 2, "z": 3, "reset": 4}
-        return self._at(self.unit.state, self.unit.next_state, slots[name])
+        return [self._at(unit.state, unit.next_state, slots[name]) for unit in self.units]
+
+    def _joined(self, places: list[IRValue]) -> Lanes:
+        return joined([load(self.builder, place, self.single) for place in places])
 
     def load(self, name: str) -> Lanes:
         """Load a vector of a state."""
-        return load(self.builder, self._state(name), self.kind)
+        return self._joined(self._states(name))
 
     def store(self, name: str, values: Lanes) -> None:
         """Store a vector of a state."""
-        store(values, self._state(name))
+        for part, place in zip(parts(values, len(self.units)), self._states(name), strict=True):
+            store(part, place)
 
     def gates(self, count: int) -> Gates:
         """Load the sums of the first gates."""
-        places = [self._at(self.unit.sums, self.unit.gate, g) for g in range(count)]
-        return Gates([load(self.builder, place, self.kind) for place in places])
+        return Gates(
+            self._joined([self._at(unit.sums, unit.gate, g) for unit in self.units])
+            for g in range(count)
+        )
 
     def peepholes(self) -> list[Peephole]:
         """Load the peephole weights of i, o and f."""
         given = self.flag("peepholes")
-        places = [self._at(self.unit.P, self.unit.next_P, k) for k in range(3)]
-        return [Peephole(load(self.builder, place, self.kind), given) for place in places]
+        places = [[self._at(unit.P, unit.next_P, k) for unit in self.units] for k in range(3)]
+        return [Peephole(self._joined(each), given) for each in places]
 
     def number(self, index: int) -> Lanes:
         """Load one of NUMBERS."""
@@ -126,7 +136,8 @@ class Place:
     def finish(self, H: Lanes) -> None:
         """Store Ht where the next step and Y want it."""
         self.store("H_next", H)
-        store_first(H, self.unit.Y, self.unit.room)
+        for part, unit in zip(parts(H, len(self.units)), self.units, strict=True):
+            store_first(part, unit.Y, unit.room)
 
     def parameters(self, **given: Any) -> Parameters:
         """Return what the cell's equations are written over."""
@@ -153,12 +164,12 @@ class Place:
         x = elementary.minimum(elementary.maximum(x, -bound), bound)
         alpha, beta = self.number(first), self.number(first + 1)
         arguments = [getattr(self.unit, letter), x.value, alpha.value, beta.value]
-        function = activation(self.builder.module, self.shape)
+        function = activation(self.builder.module, self.shape, self.kind)
         return Lanes(self.builder, self.builder.call(function, arguments))
 
 
-def activation(module: Any, shape: Shape) -> Any:
-    """Return the function (code, x, alpha, beta) of a module."""
+def activation(module: Any, shape: Shape, kind: Any) -> Any:
+    """Return the function (code, x, alpha, beta) of a module for a kind of vector."""
 
     def body(builder: Builder, code: IRValue, *vectors: IRValue) -> None:
         x, alpha, beta = (Lanes(builder, vector) for vector in vectors)
@@ -166,8 +177,9 @@ def activation(module: Any, shape: Shape) -> Any:
             function: Any = FUNCTIONS[number]  # alpha and beta are vectors here
             builder.ret(function(elementary, x, alpha, beta).value)
 
-    kind = vector_type(shape.dtype, shape.lanes)
-    return once(module, f"activation {shape.code}", kind, (ADDRESS, kind, kind, kind), body)
+    return once(
+        module, f"activation {shape.code} {len(kind)}", kind, (ADDRESS, kind, kind, kind), body
+    )
 
 
 def rnn(place: Place) -> None:
@@ -270,13 +282,14 @@ class Unit(NamedTuple):
 
 
 @instruction
-def advance(_: Any, code: Any, unit: Any) -> tuple[Any, Any]:
-    """Advance a Unit through a phase, in a kernel of the shape with this (literal) code."""
+def advance(_: Any, code: Any, units: Any) -> tuple[Any, Any]:
+    """Advance one or two Units through a phase, in a kernel of this (literal) code's shape."""
     shape = Shape.of(code.literal_value)
     phases = EQUATIONS[shape.cell]
 
     def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
-        place = Place(builder, shape, Unit(*unpack_tuple(builder, args[1])))
+        each = [Unit(*unpack_tuple(builder, unit)) for unit in unpack_tuple(builder, args[1])]
+        place = Place(builder, shape, each)
         if len(phases) == 1:
             phases[0](place)
             return context.get_dummy_value()
@@ -287,4 +300,4 @@ def advance(_: Any, code: Any, unit: Any) -> tuple[Any, Any]:
                 phases[0](place)
         return context.get_dummy_value()
 
-    return types.void(code, unit), emit
+    return types.void(code, units), emit

@@ -116,23 +116,46 @@ def shifted(product: Product, distance: int) -> Product:
 def update(
     code: str, layout: Layout, units: int, k: int, plan: Any, unit: int, sums: int, t: int, now: int
 ) -> None:
-    """Apply the k-th phase's equations to the live rows of a panel whose first unit is given."""
-    lanes, number, vector = layout.lanes, layout.number, layout.vector
-    line = plan.units * number
-    for row in range(live_rows(plan, t)):
-        Y = plan.Y + t * plan.Y_t + sequence_at(plan, row) * plan.Y_n
+    """Apply the k-th phase's equations to the live rows of a panel whose first unit is given.
+
+    Rows go in pairs, so that instructions of one fill the time that the other's wait.
+    """
+    n = live_rows(plan, t)
+    for row in range(0, n, 2):
         for v in range(units):
-            first = unit + v * lanes
+            first, column = unit + v * layout.lanes, sums + v * layout.vector
             if first >= plan.H:
                 break
-            room = (plan.H - first) if plan.Y else 0
-            place = Unit(
-                *(k, sums + row * layout.row + v * vector, units * vector),
-                *(plan.states + row * line + first * number, plan.N * line, now),
-                *(plan.packed_P + first * number, line, Y + first * number, room),
-                *(plan.numbers, plan.f, plan.g, plan.h, plan.P, plan.input_forget),
-            )
-            advance(code, place)
+            one = unit_at(layout, units, k, plan, first, column, t, now, row)
+            if row + 1 < n:
+                other = unit_at(layout, units, k, plan, first, column, t, now, row + 1)
+                advance(code, (one, other))
+            else:
+                advance(code, (one,))
+
+
+@compiled
+def unit_at(
+    layout: Layout,
+    units: int,
+    k: int,
+    plan: Any,
+    first: int,
+    sums: int,
+    t: int,
+    now: int,
+    row: int,
+) -> Unit:
+    """Return where a row's numbers of a vector of units, the first of which is given, lie."""
+    number, line = layout.number, plan.units * layout.number
+    Y = plan.Y + t * plan.Y_t + sequence_at(plan, row) * plan.Y_n
+    room = (plan.H - first) if plan.Y else 0
+    return Unit(
+        *(k, sums + row * layout.row, units * layout.vector),
+        *(plan.states + row * line + first * number, plan.N * line, now),
+        *(plan.packed_P + first * number, line, Y + first * number, room),
+        *(plan.numbers, plan.f, plan.g, plan.h, plan.P, plan.input_forget),
+    )
 
 
 @inlined

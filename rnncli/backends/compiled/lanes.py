@@ -145,19 +145,46 @@ def fma(x: Lanes, y: Lanes | float, z: Lanes | float) -> Lanes:
     return Lanes(x.builder, x.builder.call(function, [term.value for term in terms]))
 
 
+def joined(pieces: Sequence[Lanes]) -> Lanes:
+    """Return one vector, or two as one that LLVM takes apart where no register is as wide."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first, second = pieces
+    return Lanes(first.builder, shuffled(first, second, range(2 * len(first.value.type))))
+
+
+def parts(values: Lanes, count: int) -> list[Lanes]:
+    """Return what was joined."""
+    width = len(values.value.type) // count
+    orders = [range(first, first + width) for first in range(0, count * width, width)]
+    return [Lanes(values.builder, shuffled(values, values, order)) for order in orders]
+
+
+def shuffled(a: Lanes, b: Lanes, order: Sequence[int]) -> IRValue:
+    """Return some lanes of two vectors; those of the second count on after the first's."""
+    integer = ir.IntType(32)
+    mask = ir.Constant(ir.VectorType(integer, len(order)), [integer(k) for k in order])
+    return a.builder.shuffle_vector(a.value, b.value, mask)
+
+
 def has_scaling(x: Lanes) -> bool:
-    """Return whether `by_power` can be asked of such a vector, in one instruction."""
-    kind = x.value.type
-    return processor.has_scaling() and 8 * element_size(kind) * len(kind) in processor.WIDTHS
+    """Return whether `by_power` can be asked of such a vector."""
+    widths = (2 * max(processor.WIDTHS), *processor.WIDTHS)
+    return processor.has_scaling() and bits_of(x.value.type) in widths
+
+
+def bits_of(kind: Any) -> int:
+    """Return the bits of a vector."""
+    return 8 * element_size(kind) * len(kind)
 
 
 def by_power(x: Lanes, n: Lanes) -> Lanes:
     """Return x * 2^n, rounded once, for a whole number n: AVX-512's scalef."""
-    kind = x.value.type
-    size = element_size(kind)
-    bits = 8 * size * len(kind)
+    kind, bits = x.value.type, bits_of(x.value.type)
+    if bits > max(processor.WIDTHS):
+        return joined([by_power(*both) for both in zip(parts(x, 2), parts(n, 2), strict=True)])
     mask = ir.IntType(max(8, len(kind)))(-1)
-    name = f"llvm.x86.avx512.mask.scalef.{'ps' if size == 4 else 'pd'}.{bits}"
+    name = f"llvm.x86.avx512.mask.scalef.{'ps' if element_size(kind) == 4 else 'pd'}.{bits}"
     arguments = [x.value, n.value, ir.Constant(kind, None), mask]
     if bits == max(processor.WIDTHS):
         arguments.append(ir.IntType(32)(4))  # round as the current mode says

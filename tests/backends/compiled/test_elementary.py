@@ -136,7 +136,7 @@ def test_infinity_and_nan(name, dtype, of_minus_infinity, of_infinity):
 
 
 @pytest.mark.parametrize("dtype", SIZES)
-@pytest.mark.parametrize("width", [2, 4, 8, 16])
+@pytest.mark.parametrize("width", [2, 4, 8, 16, 32])
 def test_every_width_gives_the_same_bits(dtype, width):
     """A width is how many at once, nothing else."""
     x = strata(dtype, 500)
