@@ -1,6 +1,7 @@
 """Recurrences over NumPy arrays that are allocated once: every step writes where the last one did.
 
-A step is a dozen calls of NumPy, each into memory that is there already and laid out so that the
-call is one straight loop: `layouts` says how, `cells` are the steps, `activations` their functions,
-`walk` goes through time.
+A step is two to a dozen calls of NumPy, each into memory that is there already and laid out so that
+the call is one straight loop: `cells` are the steps, `activations` their functions, `layouts` how
+memory lies. They work on a stage: `stacked` is that of small recurrences, `projected` that of all
+others, `staging` chooses. `walk` goes through time; `direct` is the way without it, for small calls.
 """
