@@ -3,5 +3,5 @@
 A step is two to a dozen calls of NumPy, each into memory that is there already and laid out so that
 the call is one straight loop: `cells` are the steps, `activations` their functions, `layouts` how
 memory lies. They work on a stage: `stacked` is that of small recurrences, `projected` that of all
-others, `staging` chooses. `walk` goes through time; `direct` is the way without it, for small calls.
+others, `staging` chooses. `walk` goes through time, `direct` is the way of small calls.
 """
