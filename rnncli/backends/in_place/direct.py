@@ -12,7 +12,7 @@ import numpy as np
 
 from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.rounding import ready_to_round
-from rnncli.backends.in_place.stacked import StackedStage, is_small
+from rnncli.backends.in_place.stacked import StackedStage, is_short, is_small
 from rnncli.backends.in_place.stage import in_silence
 from rnncli.backends.in_place.staging import settings_of
 from rnncli.backends.in_place.weights import given_by
@@ -50,7 +50,10 @@ def _prepared(
 ) -> Direct | None:
     """Prepare for calls like this, and keep that for later ones, if they are small."""
     T, N, _ = recurrence.X.shape
-    if kernel_of(recurrence) is None or not is_small(settings_of(recurrence, 0, dtype, N)):
+    if kernel_of(recurrence) is None:
+        return None
+    settings = settings_of(recurrence, 0, dtype, N)
+    if not (is_small(settings) or is_short(settings, T)):
         return None
     direct = Direct(recurrence, dtype)
     if direct.steps < T:

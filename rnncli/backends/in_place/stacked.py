@@ -29,16 +29,27 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
 
-# Multiplications of a step's product up to which stacking pays, and numbers of all its stacks.
-SMALL, MOST_NUMBERS = 1 << 17, 1 << 15
+# Multiplications of a step's product up to which stacking pays; of all steps of a call, too, where
+# the weights are stacked already; numbers of all stacks.
+SMALL, SHORT, MOST_NUMBERS = 1 << 17, 17 << 18, 1 << 15
 
 SIGMOID = ACTIVATIONS["Sigmoid"].function
 
 
 def is_small(settings: Settings) -> bool:
-    """Return whether stacking pays."""
+    """Return whether stacking pays, at every call anew."""
+    return _multiplications(settings) <= SMALL
+
+
+def is_short(settings: Settings, T: int) -> bool:
+    """Return whether T steps are faster with weights that are stacked already."""
+    return _multiplications(settings) * T <= SHORT
+
+
+def _multiplications(settings: Settings) -> int:
+    """Count those of a step's product."""
     rows = len(settings.kernel.stacked) * settings.H
-    return rows * (settings.I + 1 + settings.H) * settings.N <= SMALL
+    return rows * (settings.I + 1 + settings.H) * settings.N
 
 
 class StackedStage:

@@ -74,9 +74,22 @@ def test_equal_activations_need_not_be_the_same():
     assert prepared(replace(one, activations=copies)) is prepared(one)
 
 
+def test_short_calls_may_be_larger():
+    """Of weights that are stacked already; the numbers are those of a walk."""
+    one = constant(recurrence_of("LSTM", T=3, H=200))
+    wanted = evaluate_in_place(replace(one, constants=None), np.dtype(np.float64))
+
+    found = evaluate_in_place(one, np.dtype(np.float64))
+
+    assert prepared(one) is not None
+    assert prepared(replace(one, X=np.tile(one.X, (4, 1, 1)))) is None
+    for values, expected in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
+        np.testing.assert_allclose(values, expected, rtol=0, atol=2e-7)
+
+
 @pytest.mark.parametrize(
     "given",
-    [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 400}],
+    [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 1200}],
     ids=str,
 )
 def test_ragged_long_and_large_calls_are_walked(given):

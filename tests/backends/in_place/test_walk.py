@@ -41,6 +41,7 @@ def stages(request, monkeypatch):
     vars(memory._KEPT).clear()
     if request.param == "projected":
         monkeypatch.setattr(stacked, "SMALL", -1)
+        monkeypatch.setattr(stacked, "SHORT", -1)
     yield request.param
     vars(memory._KEPT).clear()
 
