@@ -14,7 +14,7 @@ from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
     from rnncli.backends.backend import Compute
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Recurrence
 
 
 class NumbaBackend:
@@ -35,6 +35,5 @@ class NumbaBackend:
         ]
         return f"has no compiled form of activation {foreign[0]}" if foreign else None
 
-    def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Walk through time in compiled code; NaN and infinity propagate as IEEE says."""
-        return run(recurrence, compute)
+    # In compiled code, NaN and infinity propagate as IEEE says.
+    run = staticmethod(run)

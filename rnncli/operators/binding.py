@@ -13,7 +13,7 @@ import numpy as np
 
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import resolve_activations
-from rnncli.operators.attributes import complete
+from rnncli.operators.attributes import complete, remember, spelled
 from rnncli.operators.operator import shape
 from rnncli.operators.weights import weights_of
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
@@ -63,6 +63,25 @@ def bind(
     return Binding(operator, attributes, outputs, readings).recurrence(inputs)
 
 
+def binding_of(
+    operator: Operator,
+    attributes: Mapping[str, Any],
+    outputs: Sequence[str],
+    readings: Mapping[str, str],
+) -> Binding:
+    """Return a Binding, the same one for nodes alike, unless there may be something to warn of."""
+    key = operator, spelled(attributes), tuple(outputs), tuple(readings.items())
+    found = _BINDINGS.get(key)
+    if found is None:
+        found = Binding(operator, attributes, outputs, readings)
+        if found.is_silent:
+            remember(_BINDINGS, key, found)
+    return found
+
+
+_BINDINGS: dict[tuple[Any, ...], Binding] = {}
+
+
 class Binding:
     """What binds a node, whatever its inputs are.
 
@@ -71,6 +90,9 @@ class Binding:
         attributes: as written on the node, free of problems.
         outputs: the names asked for.
         readings: every reading of the operator, resolved.
+
+    Attributes:
+        is_silent: whether no values of activations are given, of which some might be surplus.
     """
 
     def __init__(
@@ -82,6 +104,7 @@ class Binding:
     ) -> None:
         values = complete(operator, attributes)
         directions = DIRECTIONS[values["direction"]]
+        self.is_silent = not (values["activation_alpha"] or values["activation_beta"])
         self._operator = operator
         self._orders = _orders(operator, values.get("layout") or 0)
         self._made = [_made(self._orders, name) for name in outputs]

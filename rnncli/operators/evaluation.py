@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.operators.binding import Binding
+from rnncli.operators.binding import binding_of
 from rnncli.operators.checking import problems
 from rnncli.operators.table import operator_named
 
@@ -55,7 +55,7 @@ def evaluate(
     if found := list(problems(row, attributes, inputs, outputs, readings)):
         raise InvalidOperator(row.name, found)
     names = [output.name for output in row.outputs] if outputs is None else list(outputs)
-    binding = Binding(row, attributes, names, {**row.readings, **readings})
+    binding = binding_of(row, attributes, names, {**row.readings, **readings})
     recurrence = binding.recurrence(inputs)
     engine, mode = backend_named(backend), compute_named(compute)
     if reason := engine.supports(recurrence, mode):

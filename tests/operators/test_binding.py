@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from valid_nodes import valid_node
 
+from rnncli.errors import RnncliWarning
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import bind, unbind
+from rnncli.operators.binding import bind, binding_of, unbind
 from rnncli.recurrence.recurrence import Direction, Result
 
 
@@ -128,3 +129,30 @@ def test_outputs_come_back_in_the_operators_layout(operator, layout, wanted):
 
     assert {name: values.shape for name, values in found.items()} == wanted
     assert states == 1 or (found["Y_h"].max(), found["Y_c"].min()) == (0, 1)
+
+
+def gru(*, outputs=("Y",), readings=None, **attributes):
+    """Return what binds a GRU."""
+    row = OPERATORS["GRU-14"]
+    attributes = {"hidden_size": 2, **attributes}
+    return binding_of(row, attributes, outputs, {**row.readings, **(readings or {})})
+
+
+def test_nodes_alike_are_bound_by_one():
+    """By attributes, outputs and readings that are equal."""
+    assert gru() is gru()
+    others = [
+        gru(),
+        gru(outputs=["Y_h"]),
+        gru(hidden_size=3),
+        gru(direction="reverse"),
+        *(gru(readings={"zero-length": choice}) for choice in ("zero", "initial")),
+    ]
+    assert len(set(map(id, others))) == len(others) - 1  # one of the choices is the default
+
+
+def test_each_node_is_warned_of():
+    """Also of one that is like another."""
+    for _ in range(2):
+        with pytest.warns(RnncliWarning, match="used by no activation"):
+            gru(activation_alpha=[0.5])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,12 +57,6 @@ def gang_size(T: int, routine: Routine) -> int:
     return wanted if wanted > 1 and CREW.reserve() else 1
 
 
-def contiguous(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return values as kernels take them; a copy where they lie otherwise."""
-    values = np.ascontiguousarray(values, dtype)
-    return values if values.flags.aligned else values.copy()
-
-
 class Call:
     """One evaluation: its tensors as kernels take them, and memory that no other call is using.
 
@@ -90,16 +84,16 @@ class Call:
             self._sort(r.lengths)
 
     def _tensor(self, values: Array | None) -> Array:
-        """Return a tensor of three dimensions as kernels take it."""
-        return self.routine.absent if values is None else contiguous(values, self.routine.dtype)
+        """Return a tensor as kernels take it; a copy where it lies otherwise."""
+        if values is None:
+            return self.routine.absent
+        values = np.ascontiguousarray(values, self.routine.dtype)
+        return values if values.flags.aligned else values.copy()
 
     def _unpacked(self) -> Packed:
         """Return room for packed weights, after saying where the weights lie."""
-        r, dtype = self.recurrence, self.routine.dtype
-        self.weights = (
-            *(contiguous(r.W, dtype), contiguous(r.R, dtype)),
-            *(self._tensor(r.Wb), self._tensor(r.Rb), self._tensor(r.P)),
-        )
+        r = self.recurrence
+        self.weights = [self._tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
         self.routine.locate(self.rooms.addresses[0], *self.weights)
         return self.rooms.packed or Packed(self.routine.shape, self.routine.size)
 
@@ -118,7 +112,7 @@ class Call:
         if not self.routine.is_native:
             self._walk_in_blocks(gang)
             return
-        X = contiguous(self.recurrence.X, self.routine.dtype)
+        X = self._tensor(self.recurrence.X)
         self._scan([X] * self.routine.size.D, self.Y, 0, gang)
 
     def _walk_in_blocks(self, gang: int) -> None:
@@ -133,7 +127,7 @@ class Call:
             if r.lengths is not None:
                 first, number = self.active.ctypes.data, self.active.itemsize
                 self.rooms.plans["active"] = [first + start * number for start in starts]
-            inputs = [contiguous(r.X[block], self.routine.dtype) for block in blocks]
+            inputs = [self._tensor(r.X[block]) for block in blocks]
             Y = None
             if self.Y is not None:
                 Y = np.zeros((count, *self.Y_h.shape), self.routine.dtype)

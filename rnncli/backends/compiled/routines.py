@@ -85,7 +85,7 @@ class Routine:
         self.is_reverse = [direction is Direction.REVERSE for direction in r.directions]
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
-        steps = min(1 << doublings(T), self._block_rows(r) // (N or 1)) or 1
+        steps = min(1 << (T - 1).bit_length(), self._block_rows(r) // (N or 1)) or 1
         self.size = Size(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
         self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
@@ -144,11 +144,6 @@ class Routine:
         self.free.append(rooms)
 
 
-def doublings(T: int) -> int:
-    """Return how often 1 is doubled until it is T or more."""
-    return max(0, T - 1).bit_length()
-
-
 def codes_of(recurrence: Recurrence) -> list[list[int]]:
     """Return the codes of each direction's activations."""
     return [[CODES[row.function] for row in rows] for rows in recurrence.activations]
@@ -168,7 +163,7 @@ class Routines:
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
         key = (
-            *(compute, r.dtype.name, r.cell.name, is_kept, doublings(T), N, I, D, H),
+            *(compute, r.dtype.name, r.cell.name, is_kept, (T - 1).bit_length(), N, I, D, H),
             *(r.P is None, r.lengths is None),
             *(id(r.activations), r.directions, r.clip, r.clip_hidden),
             *(r.keep_initial, r.input_forget, r.linear_before_reset),
