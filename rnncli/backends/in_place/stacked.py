@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Multiplications of a step's product up to which stacking pays; of all steps of a call, too, where
 # the weights are stacked already; numbers of all stacks.
 SMALL, SHORT, MOST_NUMBERS = 1 << 17, 17 << 18, 1 << 15
+# Weights that are copied in the time that stacking saves in a step.
+COPIED = 1 << 11
 
 SIGMOID = ACTIVATIONS["Sigmoid"].function
 
@@ -46,10 +48,18 @@ def is_short(settings: Settings, T: int) -> bool:
     return _multiplications(settings) * T <= SHORT
 
 
+def is_soon_copied(settings: Settings) -> bool:
+    """Return whether the steps are enough for weights that are stacked for one call alone."""
+    return _weights(settings) <= COPIED * settings.steps
+
+
 def _multiplications(settings: Settings) -> int:
     """Count those of a step's product."""
-    rows = len(settings.kernel.stacked) * settings.H
-    return rows * (settings.I + 1 + settings.H) * settings.N
+    return _weights(settings) * settings.N
+
+
+def _weights(settings: Settings) -> int:
+    return len(settings.kernel.stacked) * settings.H * (settings.I + 1 + settings.H)
 
 
 class StackedStage:

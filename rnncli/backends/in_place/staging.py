@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.memory import kept
 from rnncli.backends.in_place.projected import ProjectedStage
-from rnncli.backends.in_place.stacked import StackedStage, is_small
+from rnncli.backends.in_place.stacked import StackedStage, is_small, is_soon_copied
 from rnncli.backends.in_place.stage import Settings, Stage
 from rnncli.backends.in_place.weights import Weights, given_by
 from rnncli.recurrence.constants import Constants
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Stage:
     """Return a stage for some sequences, the one of before where this thread still has it."""
     settings = settings_of(recurrence, d, dtype, live)
-    make = StackedStage if is_small(settings) else ProjectedStage
-    return kept(settings, lambda: make(settings, recurrence.activations[d]))
+    is_stacked = is_small(settings) and (
+        Constants.of(recurrence) is not None or is_soon_copied(settings)
+    )
+    make = StackedStage if is_stacked else ProjectedStage
+    return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
 
 
 def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Settings:
