@@ -69,7 +69,7 @@ BARE = (
 
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
-    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.errors"}
+    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.errors", "rnncli.notes"}
 
     assert loaded_by(OURS, "--help") - loaded_by(BARE, "--help") == ours
 
