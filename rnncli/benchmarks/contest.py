@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from rnncli.benchmarks.contestants import Contestant
     from rnncli.benchmarks.workloads import Planned, Workload
+    from rnncli.formats.format import Tensors
+    from rnncli.vectors.vector import Vector
 
 # How a process is lost.
 LOST = (Status.CRASHED, Status.TIMEOUT)
@@ -152,6 +154,8 @@ def _contest(
             for racer in racers:
                 racer.turn()
                 done(1, f"{workload.name} {workload.operator} {racer.measured.implementation}")
+        for racer in racers:
+            racer.try_others()
         if terms.nodes and workload.is_model:
             for racer in racers:
                 racer.look_inside()
@@ -188,24 +192,24 @@ class Racer:
             self._fail(ready.kind if was_lost else "unusable", str(ready.fields.get("message")))
             return
         self.measured.description = {k: printable(str(v)) for k, v in ready.fields.items()}
-        self._judge(self._loaded())
+        if answer := self._loaded(self._workload.vector, self._workload.exact):
+            for name in ("build", "first", "memory"):
+                setattr(self.measured, name, answer.fields[name])
 
-    def _loaded(self) -> Message:
-        request = question(self._next(), self._workload.vector)
+    def _loaded(self, vector: Vector, exact: Tensors) -> Message | None:
+        """Load and run a vector and compare its outputs; None when that has failed."""
+        request = question(self._next(), vector)
         request.fields["seconds"] = self._terms.seconds
-        return self._answer(request)
-
-    def _judge(self, answer: Message) -> None:
+        answer = self._answer(request)
         if answer.kind != Status.RAN:
             self._fail(answer.kind, str(answer.fields.get("message")))
-            return
-        missing = [name for name in self._workload.exact if name not in answer.tensors]
+            return None
+        missing = [name for name in exact if name not in answer.tensors]
         if missing:
             self._fail(Status.REFUSED, f"gives no {', '.join(missing)}")
-            return
-        self.measured.error = largest_error(answer.tensors, self._workload.exact)
-        for name in ("build", "first", "memory"):
-            setattr(self.measured, name, answer.fields[name])
+            return None
+        self.measured.errors.append(largest_error(answer.tensors, exact))
+        return answer
 
     def turn(self) -> None:
         """Time one turn, unless it has failed."""
@@ -216,6 +220,12 @@ class Racer:
             self.measured.seconds.append(answer.fields["seconds"])
         else:
             self._fail(answer.kind, str(answer.fields.get("message")))
+
+    def try_others(self) -> None:
+        """Compare the outputs of the other data, too, unless it has failed."""
+        for vector, exact in self._workload.others:
+            if self.measured.status == RAN:
+                self._loaded(vector, exact)
 
     def look_inside(self) -> None:
         """Ask what the nodes take, by operator, unless it has failed."""

@@ -39,7 +39,7 @@ class Measurement:
         first: seconds of the first call, which may compile.
         memory: bytes that its process grew by at most while it prepared and ran; None where the
             system does not tell.
-        error: the largest absolute difference to float64, of all outputs; None where none ran.
+        errors: the largest absolute difference to float64 of all outputs, for each data.
         nodes: seconds of a model's nodes in one run, by operator; None where nobody can tell.
         description: what it says of itself: its version and settings.
     """
@@ -54,9 +54,14 @@ class Measurement:
     build: float | None = None
     first: float | None = None
     memory: int | None = None
-    error: float | None = None
+    errors: list[float] = field(default_factory=list)
     nodes: dict[str, float] | None = None
     description: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float | None:
+        """The largest of all data; NaN where one is, None where none ran."""
+        return max(self.errors, key=_badness, default=None)
 
     def time(self, statistic: str) -> float | None:
         """Return the seconds that stand for all rounds; None when it did not run."""
@@ -67,7 +72,12 @@ class Measurement:
 def largest_error(outputs: Tensors, exact: Tensors) -> float:
     """Return the largest absolute difference of any output; NaN where only one of both is NaN."""
     errors = [_error(outputs[name], values) for name, values in exact.items() if values.size]
-    return max(errors, key=lambda e: (np.isnan(e), e), default=0.0)
+    return max(errors, key=_badness, default=0.0)
+
+
+def _badness(error: float) -> tuple[bool, float]:
+    """Order errors; NaN is the worst."""
+    return bool(np.isnan(error)), error
 
 
 def _error(given: Any, wanted: Any) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from rnncli.vectors.conversion import with_model
 from rnncli.vectors.vector import Answers, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
 
@@ -50,12 +51,16 @@ OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}",
 OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
 
 MODEL = "model"
+# Outputs that errors are measured on, as far as they are so many in so many runs on other data: the
+# largest error of few is a matter of luck.
+ENOUGH, MOST_DATA = 1 << 16, 32
 
 # Weights as frameworks initialise them: whatever the size, activations neither vanish nor saturate.
 CONFIG = """\
 op: {operator}-{opset}
 sizes: {{seq_length: {T}, batch_size: {B}, input_size: {I}, hidden_size: {H}}}
 dtype: {dtype}
+seed: {seed}
 attributes: {attributes}
 inputs:
   X: normal
@@ -76,6 +81,7 @@ class Workload:
         vector: what implementations are given: a model that holds the weights, and its inputs.
         exact: its outputs in float64, rounded once.
         cost: what it cannot do without.
+        others: the same with other data, for errors alone: vectors and outputs.
     """
 
     name: str
@@ -84,6 +90,7 @@ class Workload:
     vector: Vector
     exact: Tensors
     cost: Cost
+    others: tuple[tuple[Vector, Tensors], ...] = ()
 
     @property
     def is_model(self) -> bool:
@@ -98,11 +105,13 @@ class Planned(NamedTuple):
         name: of the workload.
         loaded: the operator or the model.
         request: what `rnncli run` would be asked for.
+        reseeded: makes the operator with the data of another seed; None where it has its own.
     """
 
     name: str
     loaded: Case | Model
     request: Request
+    reseeded: Callable[[int], Case] | None = None
 
     @property
     def is_model(self) -> bool:
@@ -118,8 +127,18 @@ class Planned(NamedTuple):
         run = next(execute(self.loaded, self.request))
         loaded = self.loaded
         if isinstance(loaded, Case):
-            return of_operator(self.name, loaded, run.outputs)
+            first = of_operator(self.name, loaded, run.outputs)
+            return replace(first, others=tuple(self._others(first)))
         return of_model(self.name, loaded, run)
+
+    def _others(self, first: Workload) -> Iterator[tuple[Vector, Tensors]]:
+        outputs = sum(values.size for values in first.exact.values())
+        data = min(MOST_DATA, ENOUGH // max(1, outputs)) if self.reseeded else 1
+        for seed in range(1, data):
+            assert self.reseeded is not None
+            case = self.reseeded(seed)
+            other = of_operator(self.name, case, next(execute(case, self.request)).outputs)
+            yield other.vector, other.exact
 
 
 def planned(
@@ -140,7 +159,9 @@ def planned(
     found = []
     for name in names or WORKLOADS:
         if name in WORKLOADS:
-            found += [Planned(name, built_in(name, each, dtype), request) for each in operators]
+            for each in operators:
+                make = partial(built_in, name, each, dtype)
+                found.append(Planned(name, make(), request, make))
         else:
             cases = cases_of(name)
             pairs = zip(short_names(cases), cases, strict=True)
@@ -148,13 +169,14 @@ def planned(
     return found
 
 
-def built_in(name: str, operator: str, dtype: str = "float32") -> Case:
+def built_in(name: str, operator: str, dtype: str = "float32", seed: int = 0) -> Case:
     """Return a built-in workload as a case."""
     sizes = WORKLOADS[name]
     text = CONFIG.format(
         operator=operator,
         opset=OPSETS[dtype],
         dtype=dtype,
+        seed=seed,
         attributes=OPERATORS[operator],
         bound=f"{1 / math.sqrt(sizes.H):.6f}",
         **sizes._asdict(),

@@ -21,6 +21,8 @@ import numpy as np
 from rnncli.backends.in_place.memory import room
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from rnncli.numerics import Array
 
 # Multiplications of a product that OpenBLAS does without copying its operands.
@@ -154,9 +156,11 @@ class Layout(Protocol):
 
     Attributes:
         unit: shape of one gate.
+        form: equal for layouts whose matrices are the same.
     """
 
     unit: tuple[int, ...]
+    form: Hashable
 
     def steps(self, width: int) -> int:
         """Return how many steps, of so many numbers a sequence, are best projected together."""
@@ -199,6 +203,8 @@ class Layout(Protocol):
 def layout_for(N: int, H: int, dtype: np.dtype[Any], depth: int = sys.maxsize) -> Layout:
     """Choose by the batch: one sequence and many lie in columns, and so do tiny states.
 
+    Slices are narrower where OpenBLAS would copy them: H is large and the batch nearly so.
+
     Args:
         N: sequences.
         H: units.
@@ -209,7 +215,8 @@ def layout_for(N: int, H: int, dtype: np.dtype[Any], depth: int = sys.maxsize) -
         return Columns(N, H, depth)
     if N == 1 or N * H <= FEW_NUMBERS:
         return FewColumns(N, H, depth)
-    return Rows(N, H, _width(H, SLICE_BYTES // dtype.itemsize), depth)
+    widest = min(SLICE_BYTES // dtype.itemsize, SMALL_PRODUCT // (N * H))
+    return Rows(N, H, _width(H, widest), depth)
 
 
 def _width(H: int, most: int) -> int:
@@ -230,6 +237,7 @@ class Columns:
     def __init__(self, N: int, H: int, depth: int) -> None:
         self.N, self.H, self.depth = N, H, depth
         self.unit: tuple[int, ...] = (H, N)
+        self.form: Hashable = Columns
 
     def steps(self, width: int) -> int:
         """Enough for an efficient product, few enough to bound memory."""
@@ -326,6 +334,7 @@ class Rows:
     def __init__(self, N: int, H: int, width: int, depth: int) -> None:
         self.N, self.H, self.width, self.depth = N, H, width, depth
         self.unit: tuple[int, ...] = (H // width, N, width)
+        self.form: Hashable = Rows, width
 
     def steps(self, width: int) -> int:
         """What stays in cache: each step has products of its own."""
@@ -337,7 +346,7 @@ class Rows:
         slices = weights.reshape(G * H // self.width, self.width, K).transpose(0, 2, 1)
         if name is None:
             return slices.copy(order="C")
-        found = room(name, slices.shape, weights.dtype)
+        found = room(f"{name} {self.width}", slices.shape, weights.dtype)
         found[...] = slices
         return found
 

@@ -12,7 +12,7 @@ from rnncli.backends.in_place.layouts import layout_for
 from rnncli.backends.in_place.weights import Given, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.backends.in_place.cells import Walk
     from rnncli.backends.in_place.stage import Settings
@@ -34,7 +34,7 @@ class ProjectedStage:
     def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
         kernel, dtype, G = settings.kernel, settings.dtype, settings.G
         self.layout = layout = layout_for(settings.N, settings.H, dtype, kernel.depth)
-        self.form: Hashable = type(layout)
+        self.form = layout.form
         self.kernel = kernel
         self.steps = min(settings.steps, layout.steps(G * settings.H))
         gates, spare, peepholes = (np.empty((g, *layout.unit), dtype) for g in (G, G, 3))

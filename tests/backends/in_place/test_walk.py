@@ -230,3 +230,17 @@ def test_an_early_overflow_is_never_forgotten(cell, flags, sizes):
         found = NumPyBackend().run(large, Compute.NATIVE)
 
         np.testing.assert_allclose(found.Y, by_the_book(large, np.float32).Y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_slices_grow_wider_as_sequences_end(reverse):
+    """Each width has weights of its own: those of 24 sequences are narrower than those of 9."""
+    lengths = np.repeat([4, 3, 1], 8)
+    direction = {"direction": "reverse"} if reverse else {}
+    recurrence = recurrence_of(
+        "RNN", T=4, N=24, H=1536, I=2, dtype="float64", scale=0.02, lengths=lengths, **direction
+    )
+    widths = {layouts.layout_for(N, 1536, np.dtype(np.float64)).unit[-1] for N in (24, 16, 8)}
+
+    assert len(widths) > 1
+    assert_agrees(recurrence)
