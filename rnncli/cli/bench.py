@@ -57,7 +57,8 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     counts. Speed is the time of the first that runs, divided. GFLOP/s and GB/s are held against
     what NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs
     and outputs, and of the recurrent weights again in every step. The error is the largest absolute
-    difference to float64. Memory is what a process grew by while it loaded and ran.
+    difference to float64; a built-in workload with few outputs is computed of up to 32 data for it.
+    Memory is what a process grew by while it loaded and ran.
 
     \b
     rnncli bench medium large --op LSTM

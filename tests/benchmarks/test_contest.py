@@ -10,7 +10,7 @@ import pytest
 from rnncli.benchmarks.contest import Plan, Terms, contests
 from rnncli.benchmarks.contestants import Contestant, backends
 from rnncli.benchmarks.measurement import RAN
-from rnncli.benchmarks.workloads import planned
+from rnncli.benchmarks.workloads import MOST_DATA, planned
 
 TERMS = Terms(rounds=3, seconds=1e-4, timeout=30)
 NUMPY = backends(["numpy"], "native", bound=False)
@@ -91,6 +91,14 @@ def test_a_wrong_result_is_told_by_its_error():
     _, other = measured(rival("is wrong")).measurements
 
     assert other.error == pytest.approx(0.5, abs=1e-5)
+
+
+def test_errors_are_those_of_all_data():
+    """Few outputs are computed of other data as well."""
+    own, other = measured(rival("")).measurements
+
+    assert len(own.errors) == len(other.errors) == MOST_DATA
+    assert own.error == max(own.errors) > min(own.errors)
 
 
 def test_a_runtime_that_only_runs_vectors_cannot_be_timed():

@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from rnncli.benchmarks.cost import UNKNOWN
 from rnncli.benchmarks.workloads import (
+    ENOUGH,
     OPERATORS,
     OPSETS,
     WORKLOADS,
@@ -67,6 +68,20 @@ def test_what_must_come_out_is_computed_in_float64():
     assert set(workload.exact) == set(wanted)
     for name, values in wanted.items():
         assert np.array_equal(workload.exact[name], values.astype(np.float32))
+
+
+def test_few_outputs_are_made_of_more_data():
+    """Each with inputs and weights of its own; no outputs are few in `medium`."""
+    (small,) = planned(["small"], ["RNN"], "float32", {})
+    workload = small.workload()
+    seen = {vector.inputs["X"].tobytes() for vector, _ in workload.others}
+    outputs = [workload.exact, *(exact for _, exact in workload.others)]
+
+    assert len(seen | {workload.vector.inputs["X"].tobytes()}) == len(outputs)
+    total = sum(values.size for each in outputs for values in each.values())
+    assert ENOUGH // 2 < total <= ENOUGH
+    (medium,) = planned(["medium"], ["RNN"], "float32", {})
+    assert not medium.workload().others
 
 
 def test_all_built_in_workloads_are_meant_when_none_is_named():
