@@ -30,13 +30,12 @@ SERVE = "rnncli.benchmarks.stopwatch:serve"
 TURN, NODES = "turn", "nodes"
 # Of the warm-up's calls: some runtimes optimise after the first, others after the second.
 LEAST_CALLS = 3
-# Others have used the caches since; so a turn begins with calls that do not count. A call of so many
-# turns' length gains nothing from them.
-SECONDS_TO_SETTLE = 0.003
+# Others have used the caches since, and their threads may spin a little longer; and a virtual
+# machine's second processor, when it was idle, is slow to come back: after 3 ms, two threads on
+# `long` still took twice their time. So a turn begins with calls that do not count. A call of so
+# many turns' length gains nothing from them.
+SECONDS_TO_SETTLE = 0.1
 LONG_CALL = 10
-# Threads look for more work before they sleep, those of OpenBLAS for 25 ms: the next would have less
-# of the machine. They are asleep when they take less than a tenth of the time, and awaited so long.
-GLANCE, PATIENCE = 0.002, 0.2
 
 
 def serve(descriptor: int) -> None:
@@ -115,7 +114,6 @@ class Stopwatch:
             seconds = self._timed(self._calls) / self._calls
         finally:
             gc.enable()
-        _rest()
         return Message(request.number, TURN, {"seconds": seconds})
 
     def _settle(self) -> None:
@@ -142,16 +140,6 @@ class Stopwatch:
         while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
             taken.append(self._timed(1))
         return min(taken)
-
-
-def _rest() -> None:
-    """Wait until the threads of this process are asleep."""
-    end = time.perf_counter() + PATIENCE
-    while time.perf_counter() < end:
-        busy = time.process_time()
-        time.sleep(GLANCE)
-        if time.process_time() - busy < GLANCE / 10:
-            return
 
 
 def _forget_peak() -> int | None:
