@@ -20,8 +20,9 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
     """Compare two files or folders of tensors; exit 1 when they differ.
 
     B is what is wanted. Without a tolerance elements must be equal; -0.0 equals 0.0, and NaN equals
-    NaN only with --equal-nan. With tolerances an element agrees when |a - b| <= atol + rtol * |b|,
-    or when at most --max-ulp floating-point numbers lie between the two.
+    NaN unless --no-equal-nan is given. With tolerances an element agrees when
+    |a - b| <= atol + rtol * |b|, or when at most --max-ulp floating-point numbers lie between the
+    two.
 
     \b
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6

@@ -246,7 +246,7 @@ def expect_workers(options: Mapping[str, Any], *modules: str) -> None:
 
 
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --atol, --rtol, --max-ulp and --equal-nan; each tolerance may name one output."""
+    """Add --atol, --rtol and --max-ulp, each of which may name one output, and --equal-nan."""
     options = (
         click.option(
             "--atol",
@@ -266,7 +266,12 @@ def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="[NAME:]NUMBER",
             help="Tolerance in units in the last place; an element within it agrees, too.",
         ),
-        click.option("--equal-nan", is_flag=True, help="Let NaN equal NaN."),
+        click.option(
+            "--equal-nan/--no-equal-nan",
+            default=True,
+            show_default=True,
+            help="Whether NaN equals NaN.",
+        ),
     )
     return with_options(options, function)
 

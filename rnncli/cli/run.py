@@ -69,8 +69,9 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     is valid), suite.yaml::ID, a folder or archive with a model and test_data_set_N/, the name of a
     config or suite that ships with rnncli, or - for a config on standard input.
 
-    Inputs are those given; else those of the test data sets, whose outputs are then compared (by
-    default with --atol 1e-5 --rtol 1e-3 --max-ulp 1); else generated from the declared shapes.
+    Inputs are those given; else those of the test data sets, whose outputs are then compared; else
+    generated from the declared shapes. Without a tolerance given, outputs are compared by the
+    tolerance_K.pb beside them, as packs have it, or else with --atol 1e-5 --rtol 1e-3 --max-ulp 1.
 
     \b
     rnncli run model.onnx -o out.npz
@@ -96,13 +97,13 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
 
 def _request(options: dict[str, Any]) -> Request:
     """Bundle what is asked of every target."""
-    from rnncli.judging.tolerance import Tolerance
+    from rnncli.judging.tolerance import DATA_SET, Tolerance
     from rnncli.running.request import Request
 
-    names = ("atol", "rtol", "max_ulp", "equal_nan")
-    tolerances = {name: options.pop(name) for name in names}
-    if not any(tolerances[name] for name in names[:3]):
-        tolerances |= {"atol": ["1e-5"], "rtol": ["1e-3"], "max_ulp": ["1"]}
+    numbers = {name: options.pop(name) for name in ("atol", "rtol", "max_ulp")}
+    given = any(numbers.values())
+    tolerance = Tolerance.parse(**numbers) if given else DATA_SET
+    tolerance = tolerance._replace(equal_nan=options.pop("equal_nan"))
     for name in ("input_files", "shapes", "readings"):
         options[name] = dict(options[name])
-    return Request(tolerance=Tolerance.parse(**tolerances), **options)
+    return Request(tolerance=tolerance, own_tolerances=not given, **options)

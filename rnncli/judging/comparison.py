@@ -1,10 +1,10 @@
 """Comparing tensors: by how much each output differs, where, and whether that is tolerated.
 
-An element agrees when it is equal (-0.0 is 0.0, an infinity is the same infinity, NaN is NaN only
-if asked), when ``|got - wanted| <= atol + rtol * |wanted|``, or when at most ``max_ulp``
-floating-point numbers lie between the two. Without tolerances that is exact equality. Tolerances
-speak of floating-point and complex elements; integers, bool and text must be equal. Infinity is
-one step from the largest finite number in ulp, and infinitely far in `atol` and `rtol`.
+An element agrees when it is equal (-0.0 is 0.0, an infinity is the same infinity, NaN is NaN unless
+the tolerance says otherwise), when ``|got - wanted| <= atol + rtol * |wanted|``, or when at most
+``max_ulp`` floating-point numbers lie between the two. Without tolerances that is exact equality.
+Tolerances speak of floating-point and complex elements; integers, bool and text must be equal.
+Infinity is one step from the largest finite number in ulp, and infinitely far in `atol` and `rtol`.
 
 Differences are taken in float64, into which every narrower float widens exactly, and between
 integers without rounding.
@@ -145,7 +145,8 @@ def _compare_output(
     with np.errstate(all="ignore"):
         for start, got_block, wanted_block in _blocks(got[name], wanted[name], dtype):
             if not np.array_equal(got_block, wanted_block):  # equal blocks add nothing
-                tally.add(start, _kind(dtype).measure(got_block, wanted_block, limits))
+                here = limits.at(slice(start, start + BLOCK))
+                tally.add(start, _kind(dtype).measure(got_block, wanted_block, here))
     return _result(name, got[name], wanted[name], limits, tally)
 
 
@@ -220,7 +221,7 @@ def _inexact(g: Array, w: Array, ulp: Array, limits: Limits) -> _Differences:
     absolute = np.where(equal, 0.0, np.abs(g - w))
     absolute[~equal & ~(np.isfinite(g) & np.isfinite(w))] = np.inf
     ulp = np.where(equal, 0.0, np.where(unmatched, np.inf, ulp))
-    close = np.isfinite(g) & np.isfinite(w) & (absolute <= limits.atol + limits.rtol * size)
+    close = np.isfinite(g) & np.isfinite(w) & (absolute <= limits.allowed(w))
     agrees = equal | close | (ulp <= limits.max_ulp)
     return _Differences(equal, agrees, absolute, _ratio(absolute, size), ulp)
 
@@ -314,7 +315,6 @@ def _result(
 def _worst(kind: _Kind, got: Array, wanted: Array, limits: Limits, tally: _Tally) -> Worst:
     assert tally.extreme
     index = tuple(map(int, np.unravel_index(tally.extreme.position, wanted.shape)))
-    value = kind.scalar(wanted[index])
-    size = abs(value) if kind.has_ulp and not isinstance(value, str) else 0.0
-    allowed = limits.atol + limits.rtol * size if kind.has_ulp else 0.0
-    return Worst(index, kind.scalar(got[index]), value, allowed)
+    here = slice(tally.extreme.position, tally.extreme.position + 1)
+    allowed = limits.at(here).allowed(wanted.reshape(-1)[here]).item() if kind.has_ulp else 0.0
+    return Worst(index, kind.scalar(got[index]), kind.scalar(wanted[index]), allowed)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.judging.derivation import derive
 from rnncli.judging.node import attributes_of, recurrence_of
@@ -18,7 +16,7 @@ from rnncli.vectors.vector import Answers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.judging.tolerance import Limits, Tolerance
+    from rnncli.judging.tolerance import Tolerance
     from rnncli.numerics import Array
     from rnncli.vectors.vector import Vector
 
@@ -75,7 +73,7 @@ class Rule:
         if self.tolerance is not None:
             limits = self.tolerance
             return _with_tolerances(
-                answers, {n: _allowed(w, limits.of(n)) for n, w in answers.outputs.items()}
+                answers, {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
             )
         if self.profile in ("", vector.record["profile"]):
             return answers
@@ -91,12 +89,6 @@ PACK_RULE = Rule()
 
 def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
     return Answers(answers.outputs, dict(tolerances))
-
-
-def _allowed(wanted: Array, limits: Limits) -> Array:
-    """Return atol + rtol*|wanted|; what is NaN or infinite must match."""
-    size = np.abs(wanted.astype(np.float64))
-    return np.where(np.isfinite(size), limits.atol + limits.rtol * size, 0.0)
 
 
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:

@@ -1,14 +1,22 @@
-"""How far outputs may be off: absolute, relative and in ulp, for all outputs or for one."""
+"""How far outputs may be off: absolute, relative and in ulp, for all outputs or for one.
+
+NaN equals NaN wherever outputs are compared, as in `onnx.backend.test`: a NaN that is wanted is a
+result. Only `equal_nan=False` asks for something else.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from rnncli.numerics import Array
 
 
 class Bound(NamedTuple):
@@ -52,12 +60,20 @@ def _parse_number(text: str, number: str) -> float:
 
 
 class Tolerance(NamedTuple):
-    """What is tolerated, output by output; see the module for how the three combine."""
+    """What is tolerated, output by output; see `comparison` for how the three combine.
+
+    Attributes:
+        atol, rtol, max_ulp: numbers for all outputs, or for some.
+        equal_nan: whether NaN equals NaN.
+        elements: by output, how far off each element may be, in the output's shape; replaces the
+            three numbers.
+    """
 
     atol: Bound = Bound()
     rtol: Bound = Bound()
     max_ulp: Bound = Bound()
-    equal_nan: bool = False
+    equal_nan: bool = True
+    elements: Mapping[str, Array] = {}
 
     @classmethod
     def parse(
@@ -66,7 +82,7 @@ class Tolerance(NamedTuple):
         atol: Iterable[str] = (),
         rtol: Iterable[str] = (),
         max_ulp: Iterable[str] = (),
-        equal_nan: bool = False,
+        equal_nan: bool = True,
     ) -> Tolerance:
         """Read tolerances as the command line gives them.
 
@@ -77,6 +93,8 @@ class Tolerance(NamedTuple):
 
     def of(self, output: str) -> Limits:
         """Return the numbers that hold for one output."""
+        if output in self.elements:
+            return Limits(self.elements[output].reshape(-1), 0.0, 0.0, self.equal_nan)
         return Limits(
             self.atol.of(output), self.rtol.of(output), self.max_ulp.of(output), self.equal_nan
         )
@@ -88,12 +106,34 @@ class Tolerance(NamedTuple):
 
 
 EXACT = Tolerance()
+# For the outputs of a test data set that has no tolerances of its own.
+DATA_SET = Tolerance(Bound(1e-5), Bound(1e-3), Bound(1))
 
 
 class Limits(NamedTuple):
-    """The tolerance of one output."""
+    """The tolerance of one output, or of a run of its elements.
 
-    atol: float
+    Attributes:
+        atol: absolute, for all elements or for each.
+        rtol: relative to the wanted value.
+        max_ulp: in units in the last place.
+        equal_nan: whether NaN equals NaN.
+    """
+
+    atol: float | Array
     rtol: float
     max_ulp: float
     equal_nan: bool
+
+    def at(self, elements: slice) -> Limits:
+        """Return the limits of some elements, which are counted in row-major order."""
+        if isinstance(self.atol, int | float):
+            return self
+        return self._replace(atol=self.atol[elements].astype(np.float64))
+
+    def allowed(self, wanted: Array) -> Array:
+        """Return how far off elements may be by atol and rtol; NaN and infinity must match."""
+        size = np.abs(wanted).astype(np.float64)
+        finite = np.isfinite(size)
+        with np.errstate(over="ignore"):
+            return np.where(finite, self.atol + self.rtol * np.where(finite, size, 0.0), 0.0)

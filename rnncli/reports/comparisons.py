@@ -20,6 +20,8 @@ COLUMNS = (
     *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
 )
 TERMINAL_COLUMNS = 8
+# Beyond this, units in the last place tell nothing: 1 and -1 are 2 billion apart in float32.
+MOST_ULP = 1e6
 
 
 def print_comparison(outputs: Sequence[OutputComparison]) -> None:
@@ -60,12 +62,16 @@ def difference(output: OutputComparison) -> str:
     if output.problem or output.worst is None:
         return f"{output.name}: {output.problem}"
     worst = output.worst
-    ulp = "" if output.max_ulp is None else f" (up to {shown(output.max_ulp)} ulp)"
     return (
-        f"{output.name}: {output.differing} of {output.size} differ{ulp}, worst at"
-        f" {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
+        f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
+        f" worst at {index_text(worst.index)}: got {value_text(output.dtype, worst.got)},"
         f" expected {value_text(output.dtype, worst.wanted)} +- {shown(worst.allowed)}"
     )
+
+
+def up_to(max_ulp: float | None) -> str:
+    """Say how many units in the last place elements are off, or "" where that tells nothing."""
+    return "" if max_ulp is None or max_ulp > MOST_ULP else f" (up to {shown(max_ulp)} ulp)"
 
 
 def value_text(dtype: str, value: object) -> str:

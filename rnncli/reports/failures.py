@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.hypotheses import sentence_of
 from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
-from rnncli.reports.comparisons import index_text, value_text
+from rnncli.reports.comparisons import index_text, up_to, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +82,8 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
     allowed = f"+- {worst.tolerance:.3g}" if worst.tolerance else "exactly"
     factor = f" ({times(output.margin)} tolerance)" if math.isfinite(output.margin) else ""
     return (
-        f"{output.name}: {output.differing} of {output.size} differ"
-        f" (up to {output.max_ulp:.3g} ulp), worst at {index_text(worst.index)}:"
+        f"{output.name}: {output.differing} of {output.size} differ{up_to(output.max_ulp)},"
+        f" worst at {index_text(worst.index)}:"
         f" got {got}, expected {wanted} {allowed}{factor}"
     )
 

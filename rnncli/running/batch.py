@@ -88,4 +88,5 @@ def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
         return ()
     from rnncli.judging.comparison import compare
 
-    return compare(run.outputs, run.expected, request.tolerance)
+    elements = run.tolerances if request.own_tolerances else {}
+    return compare(run.outputs, run.expected, request.tolerance._replace(elements=elements))

@@ -107,7 +107,7 @@ def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
     with explain_generated(model, inputs.keys() - given.keys()):
-        return _timed(model, evaluator, "", inputs, None)
+        return _timed(model, evaluator, "", inputs)
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:
@@ -125,20 +125,15 @@ def _run_on_data_sets(model: Model, evaluator: Evaluator, number: int | None) ->
         raise InvalidRequest(f"{model.name}: no data set {number}; there are {names}")
     for folder in chosen:
         data_set = load_data_set(model, folder)
-        yield _timed(model, evaluator, folder.name, data_set.inputs, data_set.outputs)
+        run = _timed(model, evaluator, folder.name, data_set.inputs)
+        yield run._replace(expected=data_set.outputs or None, tolerances=data_set.tolerances)
 
 
-def _timed(
-    model: Model,
-    evaluator: Evaluator,
-    name: str,
-    inputs: dict[str, Array],
-    expected: dict[str, Array] | None,
-) -> Run:
+def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Array]) -> Run:
     check_inputs(model, inputs)
     order = [value.name for value in model.proto.graph.input if value.name in inputs]
     start = time.perf_counter()
     values = run_graph(evaluator, inputs)
     seconds = time.perf_counter() - start
     outputs = dict(zip(evaluator.output_names, values, strict=True))
-    return Run(name, {key: inputs[key] for key in order}, outputs, seconds, expected or None)
+    return Run(name, {key: inputs[key] for key in order}, outputs, seconds)

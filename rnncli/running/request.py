@@ -20,6 +20,7 @@ class Request:
 
     Attributes:
         tolerance: for expected outputs that come with a target.
+        own_tolerances: whether tolerances that come with them go before that.
         backend, compute, readings: the arithmetic of recurrent operators.
         input_files: input name -> `FILE` or `FILE.npz::KEY`.
         inputs_from: a file or folder of several inputs; "" for none.
@@ -30,6 +31,7 @@ class Request:
     """
 
     tolerance: Tolerance
+    own_tolerances: bool = True
     backend: str = "numpy"
     compute: str = "float64"
     readings: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class Run(NamedTuple):
         outputs: as computed.
         seconds: what the evaluation took, loading and writing excluded.
         expected: the outputs that came with the target; None when none did.
+        tolerances: how far off each of their elements may be, as far as that came with them.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Run(NamedTuple):
     outputs: dict[str, Array]
     seconds: float
     expected: dict[str, Array] | None = None
+    tolerances: Mapping[str, Array] = {}
 
 
 class RunReport(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from rnncli.formats import read_tensors, write_tensors
 
 DATA = Path(__file__).parents[1] / "data"
 LSTM = DATA / "exports" / "lstm_packed_bi_ts.onnx"
+PACK = Path(__file__).parents[2] / "vectors" / "core"
 
 CONFIG = """\
 op: LSTM-14
@@ -155,6 +157,29 @@ def test_wrong_expected_output_is_exit_1(rnncli, config, tmp_path):
     assert f"FAIL {case} test_data_set_0\n  Y_h: 1 of 10 differ" in outcome.err
     assert "worst at [0,1,2]: got " in outcome.err
     assert f"repeat: rnncli run {case} --data-set 0" in outcome.err
+
+
+def test_cases_of_our_own_pack_agree_where_nan_is_wanted(rnncli):
+    """NaN equals NaN when a test data set is compared, as in onnx.backend.test."""
+    cases = [PACK / f"test_{cell}_22_nan" for cell in ("rnn", "gru", "lstm")]
+
+    assert rnncli("run", *cases).code == 0
+    assert rnncli("run", *cases, "--no-equal-nan").code == 1
+
+
+def test_a_pack_is_compared_by_its_own_tolerances(rnncli, tmp_path):
+    """What a pack forbids, `run` does not allow; tolerances that are given replace the pack's."""
+    case = tmp_path / "case"
+    shutil.copytree(PACK / "test_rnn_14_initial", case)
+    path = case / "test_data_set_0" / "output_0.pb"
+    ((name, values),) = read_tensors(path).items()
+    write_tensors(path, {name: values + np.float32(1e-4)})
+
+    outcome = rnncli("run", case)
+
+    assert outcome.code == 1
+    assert "60 of 60 differ" in outcome.err
+    assert rnncli("run", case, "--atol", "2e-4").code == 0
 
 
 def test_archive_in_model_zoo_form(rnncli, config, tmp_path):

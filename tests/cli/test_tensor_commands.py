@@ -36,9 +36,11 @@ def test_model_of_a_test_case_goes_along_or_is_missed_aloud(rnncli, tmp_path):
     assert "model.onnx of" in rnncli("convert", tmp_path / "case", tmp_path / "case.npz").err
 
 
-@pytest.mark.parametrize(("options", "code"), [((), 1), (("--equal-nan",), 0)])
-def test_nan_equals_nan_only_on_request(rnncli, tmp_path, options, code):
-    """-0.0 equals 0.0 always, NaN equals NaN with --equal-nan."""
+@pytest.mark.parametrize(
+    ("options", "code"), [((), 0), (("--equal-nan",), 0), (("--no-equal-nan",), 1)]
+)
+def test_nan_equals_nan_unless_told_otherwise(rnncli, tmp_path, options, code):
+    """-0.0 equals 0.0 always, NaN equals NaN without --no-equal-nan."""
     write_tensors(tmp_path / "a.npz", TENSORS)
     write_tensors(tmp_path / "b.h5", {**TENSORS, "Y": np.abs(TENSORS["Y"])})
 

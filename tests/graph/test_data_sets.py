@@ -84,6 +84,47 @@ def test_sets_and_files_are_in_numeric_order(folder):
     assert values(second.inputs) == {"b": 2}
 
 
+def test_tolerances_lie_beside_outputs(folder):
+    """They have the names of the outputs, by name or by position; none is needed."""
+    model = folder(
+        set0={"output_0": tensor("c", 3), "output_1": tensor("d", 4), "tolerance_1": tensor("d", 1)}
+    )
+
+    (found,) = data_sets(model)
+
+    assert values(found.tolerances) == {"d": 1}
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "problem"),
+    [
+        (np.float32([-1]), "has elements that are negative, infinite or NaN"),
+        (np.float32([np.nan]), "has elements that are negative, infinite or NaN"),
+        (np.float32([np.inf]), "has elements that are negative, infinite or NaN"),
+        (np.float32([[1]]), r"has shape \[1, 1\], and the output \[1\]"),
+        (np.int32([1]), "is int32, and should be float32"),
+    ],
+    ids=str,
+)
+def test_a_tolerance_that_says_nothing_is_an_error(folder, tolerance, problem):
+    """It would let every output pass, or none."""
+    found = numpy_helper.from_array(tolerance, "c")
+    model = folder(set0={"output_0": tensor("c", 3), "tolerance_0": found})
+
+    with pytest.raises(
+        UnreadableFile, match=f"test_data_set_0: the tolerance of output 'c' {problem}"
+    ):
+        data_sets(model)
+
+
+def test_a_tolerance_without_output_is_an_error(folder):
+    """Something is missing beside it."""
+    model = folder(set0={"output_0": tensor("c", 3), "tolerance_1": tensor("d", 1)})
+
+    with pytest.raises(UnreadableFile, match="the tolerance of output 'd' has no output beside it"):
+        data_sets(model)
+
+
 def test_one_tensor_too_many_is_an_error(folder):
     """It would be dropped in silence otherwise."""
     model = folder(set0={"input_2": tensor("", 1)})

@@ -77,12 +77,18 @@ def test_zeros_of_either_sign_are_equal():
         (np.inf, 1.0, {"atol": ["1e300"], "rtol": ["1e300"]}, False),
         (1.0, np.inf, {"atol": ["1e300"], "rtol": ["1e300"]}, False),
         (3.4028235e38, np.inf, {"max_ulp": ["1"]}, True),
-        (np.nan, np.nan, {}, False),
-        (np.nan, np.nan, {"max_ulp": ["9e99"], "atol": ["1"], "rtol": ["1"]}, False),
-        (np.nan, np.nan, {"equal_nan": True}, True),
-        (np.nan, 1.0, {"equal_nan": True, "atol": ["1e300"], "max_ulp": ["9e99"]}, False),
-        (1.0, np.nan, {"equal_nan": True, "atol": ["1e300"], "rtol": ["1"]}, False),
-        (0.0, np.nan, {"equal_nan": True, "max_ulp": ["9e99"]}, False),
+        (-np.inf, -np.inf, {"max_ulp": ["1"]}, True),
+        (np.nan, np.nan, {}, True),
+        (np.nan, np.nan, {"equal_nan": False}, False),
+        (
+            np.nan,
+            np.nan,
+            {"equal_nan": False, "max_ulp": ["9e99"], "atol": ["1"], "rtol": ["1"]},
+            False,
+        ),
+        (np.nan, 1.0, {"atol": ["1e300"], "max_ulp": ["9e99"]}, False),
+        (1.0, np.nan, {"atol": ["1e300"], "rtol": ["1"]}, False),
+        (0.0, np.nan, {"max_ulp": ["9e99"]}, False),
     ],
 )
 def test_tolerances_combine_as_documented(got, wanted, tolerance, agrees):
@@ -100,10 +106,35 @@ def test_unmatched_nan_is_infinitely_far():
 
 
 def test_matched_nan_counts_as_equal():
-    """With equal_nan, a NaN in both places is no difference in any measure."""
-    result = one([np.nan, 2], [np.nan, 1], equal_nan=True)
+    """A NaN in both places is no difference in any measure, unless that is asked for."""
+    result = one([np.nan, 2], [np.nan, 1])
 
     assert (1, 1, 0.5) == (result.unequal, result.max_abs, result.mean_abs)
+
+
+def test_a_value_that_must_match_is_allowed_nothing():
+    """Beside a NaN or an infinity that is wanted stands no tolerance that is NaN or infinite."""
+    for wanted in (np.nan, np.inf):
+        assert 0 == one([1.0], [wanted], rtol=["1"]).worst.allowed
+
+
+def test_each_element_may_have_a_tolerance_of_its_own(monkeypatch):
+    """Such an output is judged element by element; another one by the numbers for all."""
+    monkeypatch.setattr(comparison, "BLOCK", 3)
+    wanted = np.zeros((2, 4), np.float32)
+    allowed = np.float32([[0, 1, 2, 3], [4, 5, 6, 7]])
+    tolerance = Tolerance.parse(atol=["9"], max_ulp=["9e99"])._replace(elements={"Y": allowed})
+
+    got = {"Y": allowed.copy(), "Z": allowed.copy()}
+    (within, other) = compare(got, {"Y": wanted, "Z": wanted}, tolerance)
+    assert within.agrees
+    assert other.agrees
+
+    got["Y"][0, 3] += 0.5
+    got["Y"][1, 1] -= 9
+    (beyond, _) = compare(got, {"Y": wanted, "Z": wanted}, tolerance)
+    assert 1 == beyond.differing
+    assert Worst((0, 3), 3.5, 0, 3) == beyond.worst
 
 
 def test_worst_is_among_those_that_differ():
