@@ -28,11 +28,10 @@ def schema(of: str, output: str) -> None:
     from pathlib import Path
 
     from rnncli.cases.schema import schema_text
-    from rnncli.formats.atomic import atomic_file
+    from rnncli.files.atomic import write_text
 
     text = schema_text(pkgutil.resolve_name(SCHEMAS[of])())
     if not output:
         click.echo(text, nl=False)
         return
-    with atomic_file(Path(output)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(Path(output), text)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import atomic_file
+from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import decode, encode
 from rnncli.numerics import dtype_of
 
@@ -36,10 +37,9 @@ _HEADERS = {
 
 def read(path: Path) -> Tensors:
     """Return the array under the file's own name, without extension."""
-    with reading(path):
-        size = size_of(path)
-        with path.open("rb") as stream:
-            return {path.stem: decode(read_array(stream, size), {}, Allowance(size))}
+    with reading(path), open_data(path) as stream:
+        size = size_of(stream)
+        return {path.stem: decode(read_array(stream, size), {}, Allowance(size))}
 
 
 def write(path: Path, tensors: Tensors) -> None:
@@ -56,7 +56,7 @@ def write(path: Path, tensors: Tensors) -> None:
             f"{path}: a .npy file cannot hold this {note['dtype']} tensor exactly; "
             "write .npz, .h5 or .pb"
         )
-    with atomic_file(path) as temporary, temporary.open("wb") as stream:
+    with atomic_file(path) as stream:
         write_array(stream, stored)
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from rnncli.errors import UnreadableFile
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import atomic_file
+from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import Format, Tensors, check_names
 from rnncli.formats.npy import read_array, write_array
-from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import (
     JSON_OVERHEAD,
     RESERVED,
@@ -41,9 +42,9 @@ ENCRYPTED = 0x1
 def read(path: Path) -> Tensors:
     """Return every tensor of the archive, in its order; nothing is unpickled."""
     tensors: Tensors = {}
-    with reading(path):
-        allowance = Allowance(size_of(path))
-        with zipfile.ZipFile(path) as archive:
+    with reading(path), open_data(path) as stream:
+        allowance = Allowance(size_of(stream))
+        with zipfile.ZipFile(stream) as archive:
             members = _members(archive)
             notes = _read_notes(archive, members.pop(RESERVED, None), allowance)
             for key, member in members.items():
@@ -59,7 +60,7 @@ def write(path: Path, tensors: Tensors) -> None:
     """Write the tensors, atomically; see `Format.write`."""
     check_names(tensors)
     notes: dict[str, Note] = {}
-    with atomic_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with atomic_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for position, (name, values) in enumerate(tensors.items()):
             stored, note = encode(values)
             key, note = key_of(name, note, position, fits=_is_key(name))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.atomic import atomic_folder
 from rnncli.formats import pb
-from rnncli.formats.atomic import atomic_folder
 from rnncli.formats.data_set import DataSet, flatten, unflatten
 from rnncli.formats.format import Format, Tensors, check_names
 from rnncli.formats.reading import reading

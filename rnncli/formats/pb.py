@@ -10,10 +10,11 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import write_bytes
+from rnncli.files.regular import open_data
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
 from rnncli.formats.messages import RAW, array_of, plain_row, tensor_of
-from rnncli.formats.reading import Allowance, reading, size_of
+from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
 from rnncli.numerics import DType, dtype_numbered
@@ -50,21 +51,17 @@ def read(path: Path) -> Tensors:
 
 def read_named(path: Path) -> tuple[str, Array]:
     """Return the tensor's own name, which may be empty, and its values."""
-    with reading(path):
-        size = size_of(path)
-        if size > LARGEST:
-            raise UnreadableFile(f"has {size} bytes, more than a protobuf message can have")
-        tensor = _parse(path.read_bytes())
-        return _name(tensor), _values(tensor, Allowance(size))
+    with reading(path), open_data(path, LARGEST) as stream:
+        serialized = stream.read()
+        tensor = _parse(serialized)
+        return _name(tensor), _values(tensor, Allowance(len(serialized)))
 
 
 def write(path: Path, tensors: Tensors) -> None:
     """Write one tensor with its name; see `Format.write`."""
     check_names(tensors)
     name, values = only_tensor(path, tensors)
-    serialized = serialize(name, values)
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(serialized)
+    write_bytes(path, serialize(name, values))
 
 
 def serialize(name: str, values: Array) -> bytes:

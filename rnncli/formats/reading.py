@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,7 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 LONGEST_SENTENCE = 400
 
 
@@ -53,10 +50,15 @@ def reading(subject: object) -> Iterator[None]:
     try:
         yield
     except RnncliError as error:
-        kind = UnreadableFile if isinstance(error, InvalidRequest) else type(error)
-        raise kind(f"{subject}: {_one_line(str(error))}") from None
+        sentence = _one_line(str(error).removeprefix(f"{subject}: "))
+        raise _kind_of(error)(f"{subject}: {sentence}") from None
     except faults() as error:
         raise UnreadableFile(f"{subject}: {_said(error)}") from error
+
+
+def _kind_of(error: RnncliError) -> type[RnncliError]:
+    wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
+    return UnreadableFile if wrong else type(error)
 
 
 def _said(error: Exception) -> str:
@@ -70,27 +72,6 @@ def _said(error: Exception) -> str:
 def _one_line(words: str) -> str:
     line = " ".join(words.split())
     return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
-
-
-def size_of(path: Path) -> int:
-    """Return the size in bytes of a file that may hold tensors; call it inside `reading`.
-
-    Raises:
-        OSError: the file is missing or may not be read.
-        UnreadableFile: it is a folder, no regular file (a pipe would block), empty, or a Git LFS
-            pointer.
-    """
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise UnreadableFile("is a folder, not a file")
-    if not stat.S_ISREG(status.st_mode):
-        raise UnreadableFile("is not a regular file")
-    if status.st_size == 0:
-        raise UnreadableFile("the file is empty")
-    with path.open("rb") as stream:
-        if stream.read(len(LFS_POINTER)) == LFS_POINTER:
-            raise UnreadableFile("is a Git LFS pointer, not the file itself; run `git lfs pull`")
-    return status.st_size
 
 
 class Allowance:

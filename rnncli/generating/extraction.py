@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
-from rnncli.formats.atomic import atomic_folder, require_replaceable
+from rnncli.files.atomic import atomic_folder, require_replaceable
 from rnncli.generating import goldens
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.making import make_vectors

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 from rnncli.executors.table import EXECUTORS, executor_named
+from rnncli.files.atomic import write_bytes
 from rnncli.generating import goldens
 from rnncli.generating.batch import Delivery, Made, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
@@ -178,7 +179,7 @@ def _finish(
         if owned:
             report.warnings += _tidied(folder, report.manifest, owned)
         for name, content in report.manifest.contents().items():
-            _replace(folder / name, content)
+            write_bytes(folder / name, content)
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
@@ -231,14 +232,6 @@ def in_layout(
         return Manifest(header, tuple(records))
     there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
     return gathered(header, there, folder / file_of(header["layout"]))
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    from rnncli.formats.atomic import atomic_file
-
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(content)
 
 
 def _make_folder(root: Path) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from rnncli.errors import ConfigError, Place, did_you_mean
-from rnncli.formats.reading import reading, size_of
+from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
+from rnncli.files.regular import read_text
 from rnncli.judging.verdict import FAILURES, Verdict
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def read_xfails(path: Path) -> Xfails:
         UnreadableFile: it is no readable text.
         ConfigError: an entry has no reason, or names what is no failure; with every such line.
     """
-    with reading(path):
-        text = path.read_text(encoding="utf-8-sig") if size_of(path) else ""
+    if not (text := read_text(path)):
+        raise UnreadableFile(f"{path}: the file is empty")
     return parse_xfails(text, str(path))
 
 

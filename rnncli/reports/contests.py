@@ -10,7 +10,7 @@ import click
 
 from rnncli.benchmarks.store import Change, Key, changes, document
 from rnncli.errors import NothingSelected
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import write_text
 from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
 from rnncli.reports.progress import progress_bar
 from rnncli.reports.tables import (
@@ -110,8 +110,7 @@ class ContestPrinter:
             InvalidRequest: the disk refuses.
         """
         written = jsonable(document(self.terms, self.facts, self.records))
-        with atomic_file(path) as temporary:
-            temporary.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", "utf-8")
+        write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 
 
 def _listed(facts: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import atomic_file
 from rnncli.judging.verdict import FAILURES, Verdict
 from rnncli.reports.failures import printable, sentences
 
@@ -37,8 +37,8 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         root.append(_suite(report, operator, cases))
     _count(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
-    with atomic_file(path) as temporary:
-        ET.ElementTree(root).write(temporary, encoding="utf-8", xml_declaration=True)
+    with atomic_file(path) as stream:
+        ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
 
 
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:

@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import write_text
 from rnncli.judging.verdict import MEANINGS
 from rnncli.reports.diagnosis import diagnosis_sentences
 from rnncli.reports.failures import printable, sentences, times
@@ -31,9 +31,7 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
     """
-    with atomic_file(path) as temporary:
-        text = "\n".join(_lines(report)) + "\n"
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, "\n".join(_lines(report)) + "\n")
 
 
 def _lines(report: VerificationReport) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli import __version__
 from rnncli.errors import Unsupported
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import write_text
 from rnncli.judging.hypotheses import sentence_of
 from rnncli.reports.failures import printable, times
 
@@ -45,8 +45,7 @@ def write_page(path: Path, page: str) -> None:
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
     """
-    with atomic_file(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+    write_text(path, page)
 
 
 def rendered(name: str, **context: Any) -> str:

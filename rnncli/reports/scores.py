@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.formats.atomic import atomic_file
+from rnncli.files.atomic import write_text
 from rnncli.judging.adequacy import Fate
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 
@@ -108,8 +108,7 @@ def write_matrix(path: Path, matrix: KillMatrix) -> None:
     record = matrix_record(matrix)
     vectors = ",\n".join(json.dumps(each, allow_nan=False) for each in record.pop("vectors"))
     rest = json.dumps(record, ensure_ascii=False)[1:]
-    with atomic_file(path) as temporary:
-        temporary.write_text(f'{{"vectors": [\n{vectors}\n],\n{rest}\n', encoding="utf-8")
+    write_text(path, f'{{"vectors": [\n{vectors}\n],\n{rest}\n')
 
 
 def closing(matrix: KillMatrix) -> str:

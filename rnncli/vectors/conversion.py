@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats.atomic import atomic_folder
+from rnncli.files.atomic import atomic_folder
 from rnncli.graph.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named

@@ -387,7 +387,7 @@ def test_a_pipe_is_refused_at_once(name, tmp_path):
     """A named pipe would block for ever."""
     path = tmp_path / PATHS[name]
     os.mkfifo(path)
-    with pytest.raises(UnreadableFile, match="is not a regular file"):
+    with pytest.raises(UnreadableFile, match="is a named pipe, not a file"):
         read_tensors(path)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats.atomic import atomic_file, atomic_folder
+from rnncli.files.atomic import TEMPORARY, atomic_file, atomic_folder, put_file, remove_temporaries
 
 
 def names(folder):
@@ -20,8 +20,8 @@ def test_the_old_file_is_there_until_the_new_is_complete(tmp_path):
     """A reader never sees half a file."""
     path = tmp_path / "x"
     path.write_text("old")
-    with atomic_file(path) as temporary:
-        temporary.write_text("new")
+    with atomic_file(path) as stream:
+        stream.write(b"new")
         assert "old" == path.read_text()
 
     assert "new" == path.read_text()
@@ -35,8 +35,8 @@ def test_any_failure_leaves_what_was_there(failure, before, tmp_path):
     path = tmp_path / "x"
     if before:
         path.write_text(before)
-    with pytest.raises(failure), atomic_file(path) as temporary:  # noqa: PT012
-        temporary.write_text("half")
+    with pytest.raises(failure), atomic_file(path) as stream:  # noqa: PT012
+        stream.write(b"half")
         raise failure
 
     assert (["x"] if before else []) == names(tmp_path)
@@ -64,8 +64,8 @@ def test_a_failing_rename_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_text("old")
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(InvalidRequest, match="not permitted"), atomic_file(path) as temporary:
-        temporary.write_text("new")
+    with pytest.raises(InvalidRequest, match="not permitted"), atomic_file(path) as stream:
+        stream.write(b"new")
 
     assert ["x"] == names(tmp_path)
     assert "old" == path.read_text()
@@ -120,8 +120,8 @@ def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path):
     """A link to another disk is somebody's arrangement."""
     (tmp_path / "there").mkdir()
     (tmp_path / "x").symlink_to(tmp_path / "there/x")
-    with atomic_file(tmp_path / "x") as temporary:
-        temporary.write_text("new")
+    with atomic_file(tmp_path / "x") as stream:
+        stream.write(b"new")
 
     assert (tmp_path / "x").is_symlink()
     assert "new" == (tmp_path / "there/x").read_text()
@@ -150,3 +150,66 @@ def test_a_missing_folder_is_named(tmp_path):
         pass
 
     assert [] == names(tmp_path)
+
+
+def test_a_dead_writers_temporary_goes_and_a_living_ones_stays(tmp_path):
+    """Whoever writes holds a lock that the system gives back when it dies, however it dies."""
+    dead = tmp_path / ".x.0123456789ab.tmp"
+    dead.write_text("half")
+    other = tmp_path / ".y.0123456789ab.tmp"
+    other.write_text("of another name")
+    with atomic_file(tmp_path / "x") as first:
+        first.write(b"first")
+        with atomic_file(tmp_path / "x") as second:
+            second.write(b"second")
+        assert "second" == (tmp_path / "x").read_text()
+
+    assert "first" == (tmp_path / "x").read_text()
+    assert [other.name, "x"] == names(tmp_path)
+
+
+def test_a_folder_that_a_dead_writer_moved_aside_comes_back(tmp_path):
+    """A kill between the two renames of a folder loses nothing."""
+    (tmp_path / ".x.0123456789ab.old").mkdir()
+    (tmp_path / ".x.0123456789ab.old/old").touch()
+    (tmp_path / ".x.ba9876543210.tmp").mkdir()
+    with pytest.raises(ValueError, match="fails"), atomic_folder(tmp_path / "x", lambda _: True):
+        raise ValueError("fails")
+
+    assert ["x"] == names(tmp_path)
+    assert ["old"] == names(tmp_path / "x")
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_small_file_replaces_a_link(link, tmp_path):
+    """What a link leads to is not ours to write."""
+    outside = tmp_path / "outside"
+    outside.write_text("of the user")
+    (tmp_path / "pack").mkdir()
+    getattr(tmp_path / "pack/x", link)(outside)
+    put_file(str(tmp_path / "pack/x"), b"ours")
+
+    assert "of the user" == outside.read_text()
+    assert "ours" == (tmp_path / "pack/x").read_text()
+    assert ["x"] == names(tmp_path / "pack")
+
+
+def test_the_only_writer_removes_every_temporary(tmp_path):
+    """At any depth, and nothing else."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    for name in (".model.onnx.0123456789ab.tmp", ".model.onnx.tmp", "model.onnx"):
+        (tmp_path / "a/b" / name).touch()
+    remove_temporaries(tmp_path)
+
+    assert [".model.onnx.tmp", "model.onnx"] == names(tmp_path / "a/b")
+
+
+def test_the_longest_name_has_a_temporary(tmp_path):
+    """255 bytes of it, in characters of three bytes."""
+    name = "字" * 85
+    with atomic_file(tmp_path / name) as stream:
+        stream.write(b"x")
+        (temporary,) = names(tmp_path)
+        assert TEMPORARY.fullmatch(temporary)
+
+    assert [name] == names(tmp_path)

@@ -1,0 +1,268 @@
+"""Writing files and folders whole or not at all.
+
+Everything is written beside its place and renamed into it once it is complete and on the disk.
+A failure or an interrupt before that leaves what was there, or nothing, and no temporary. What a
+killed process left, which nobody holds a lock of, is removed when the same name is written again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest
+from rnncli.files.lock import try_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
+_LONGEST_NAME = 50  # characters of its own that a temporary's name has
+_NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        InvalidRequest: as for `atomic_file`.
+    """
+    with atomic_file(path) as stream:
+        stream.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8 whole or not at all, with line feeds as they are.
+
+    Raises:
+        InvalidRequest: as for `atomic_file`.
+    """
+    write_bytes(path, text.encode())
+
+
+def put_file(path: str, content: bytes) -> None:
+    """Write one of many small files: whole at its name, or not there.
+
+    Unlike `atomic_file` it does not wait for the disk, follows no link, and leaves names of its own
+    behind when it is killed, see `remove_temporaries`.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    folder, _, name = path.rpartition("/")
+    temporary = f"{folder}/{_name_beside(name)}"
+    descriptor = os.open(temporary, _NEW | _FLAGS, 0o666)
+    try:
+        try:
+            while content:  # a second time where the system wrote a part of it
+                content = content[os.write(descriptor, content) :]
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)  # noqa: PTH105 -- Path costs as much again
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what killed writers left anywhere below a folder of which we are the only writer."""
+    for place, _, names in os.walk(folder):
+        for name in filter(TEMPORARY.fullmatch, names):
+            Path(place, name).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Give a new, empty temporary file; the body writes it, then it replaces `path`.
+
+    Raises:
+        InvalidRequest: the disk is full or read-only, the folder is missing, or `path` is
+            something other than a file.
+    """
+    with _naming(path):
+        target = _target(path)
+        if target.exists() and not target.is_file():
+            raise InvalidRequest(f"cannot write {path}: it is a folder or a device")
+        _remove_stale(target)
+        temporary, stream = _opened_beside(target)
+        try:
+            with stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())  # a renamed file is never an empty one
+                temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
+    """Give a new, empty temporary folder; the body fills it, then it replaces `path`.
+
+    Args:
+        path: a folder to make or to replace as a whole.
+        is_ours: whether an existing folder, not empty, may be replaced.
+
+    Raises:
+        InvalidRequest: as for `atomic_file`, or the folder that is there is not ours.
+    """
+    with _naming(path):
+        target = _target(path)
+        _check_replaceable(target, is_ours)
+        _remove_stale(target)
+        temporary = _sibling(target)
+        try:
+            temporary.mkdir()
+            with _held(temporary):
+                yield temporary
+                for file in temporary.rglob("*"):
+                    _sync(file)
+                _swap(temporary, target)
+        finally:
+            _remove(temporary)
+        _sync_folder(target.parent)
+
+
+def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
+    """Find out beforehand whether `atomic_folder` may make or replace a folder.
+
+    Raises:
+        InvalidRequest: it may not.
+    """
+    with _naming(path):
+        _check_replaceable(_target(path), is_ours)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what the operating system says into one sentence that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _sibling(path: Path, kind: str = "tmp") -> Path:
+    return path.with_name(_name_beside(path.name, kind))
+
+
+def _name_beside(name: str, kind: str = "tmp") -> str:
+    """Return the name of a new temporary: what `TEMPORARY` matches."""
+    return f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.{kind}"
+
+
+def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
+    """Open a new temporary and hold its lock, so that nobody takes it for a dead writer's."""
+    while True:
+        temporary = _sibling(target)
+        descriptor = os.open(temporary, _NEW | _FLAGS, 0o666)
+        with suppress(BlockingIOError, FileNotFoundError):  # somebody took it for one already
+            try_lock(descriptor)
+            if os.path.samestat(os.fstat(descriptor), os.lstat(temporary)):
+                return temporary, os.fdopen(descriptor, "w+b")
+        os.close(descriptor)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a temporary folder, where the system can open one."""
+    descriptor = -1
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | _FLAGS)
+        try_lock(descriptor)
+    try:
+        yield
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove the temporaries of dead writers of the same name; what they moved aside goes back."""
+    mine = target.name[:_LONGEST_NAME]
+    for name in os.listdir(target.parent):  # noqa: PTH208 -- names are all it takes
+        match = TEMPORARY.fullmatch(name)
+        if not (match and match[1] == mine and _is_stale(path := target.with_name(name))):
+            continue
+        if match[2] == "old" and not target.exists():
+            path.rename(target)
+        elif path.is_dir():
+            _remove(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_stale(temporary: Path) -> bool:
+    """Whether nobody holds its lock."""
+    try:
+        descriptor = os.open(temporary, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+        try:
+            try_lock(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _target(path: Path) -> Path:
+    """Follow symbolic links: they stay, and what they lead to is replaced."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise InvalidRequest(f"cannot write {path}: there is no folder {target.parent}")
+    return target
+
+
+def _check_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise InvalidRequest(f"cannot write {path}: it is a file, not a folder")
+    if any(path.iterdir()) and not is_ours(path):
+        raise InvalidRequest(
+            f"cannot write {path}: the folder holds other files; choose a new or empty one"
+        )
+
+
+def _swap(temporary: Path, path: Path) -> None:
+    """Rename the temporary to `path`; what is there steps aside first and comes back on failure."""
+    if not path.exists():
+        temporary.rename(path)
+        return
+    aside = _sibling(path, "old")
+    path.rename(aside)
+    try:
+        temporary.rename(path)
+    except BaseException:
+        aside.rename(path)
+        raise
+    _remove(aside)
+
+
+def _remove(folder: Path) -> None:
+    import shutil  # with every compression there is; a file is written without
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content is on the disk, so that a renamed file is never an empty one."""
+    if path.is_file():
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Wait until the names are, where the system can (Windows cannot open folders)."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

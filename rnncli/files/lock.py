@@ -1,0 +1,99 @@
+"""One writer for each folder: a second is told who the first is.
+
+The system gives a lock back when its holder dies, however it dies: what a killed process leaves is
+a file without a lock, which the next writer takes over.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is locked
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = ".rnncli-lock"
+_LONGEST_NOTE = 500
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Be the only writer of a folder, which is there, for as long as the body runs.
+
+    Raises:
+        InvalidRequest: another process writes it, or the system refuses.
+    """
+    path = folder / LOCK
+    try:
+        descriptor = _locked(path)
+    except BlockingIOError:
+        raise InvalidRequest(f"{folder}: is being written by {_holder(path)}") from None
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        _note(descriptor)
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """Return a descriptor that holds the lock of the file that has the name at that moment."""
+    while True:
+        descriptor = os.open(path, _FLAGS, 0o666)
+        try:
+            try_lock(descriptor)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its holder removed it as it was opened
+
+
+def try_lock(descriptor: int) -> None:
+    """Lock an open file or folder until it is closed; where the system has no locks, do nothing.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # a file system without locks
+        return
+
+
+def _note(descriptor: int) -> None:
+    """Write who holds the lock, for the sentence that a second writer gets."""
+    since = time.strftime("%H:%M")
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
+
+
+def _holder(path: Path) -> str:
+    from rnncli.files.regular import read_bytes
+
+    with suppress(InvalidRequest):
+        note = read_bytes(path, _LONGEST_NOTE).decode("utf-8", "replace")
+        if note and note.isprintable():
+            return note
+    return "another process"

@@ -1,0 +1,107 @@
+"""Names that strangers give: a path made of one cannot leave the folder that the user named.
+
+A manifest, a journal, an archive or a model names files, and can come from anybody. Their names
+become `RelativePath` or `Identifier` where they are read, and `below` is the only way to a file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+from rnncli.errors import InvalidRequest, UnreadableFile
+
+LONGEST_PART = 255  # bytes: what common file systems take
+LONGEST_PATH = 1024
+MOST_PARTS = 32
+
+
+class RelativePath(str):
+    """A path with forward slashes that names something below a folder, whichever it is.
+
+    Raises:
+        InvalidRequest: the text is empty, absolute, too long, has an empty part, `.` or `..`, a
+            backslash, a colon, a part that ends in a dot or a space, or a character that cannot
+            be printed: a control character, a line feed, half a surrogate pair.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Check the text; nothing else makes one."""
+        if problem := _problem(text) or cls.also(text):
+            shown = repr(text if len(text) <= LONGEST_PART else f"{text[:80]}...")
+            raise InvalidRequest(f"{shown} is not a {cls.noun()}: it {problem}")
+        return super().__new__(cls, text)
+
+    @staticmethod
+    def noun() -> str:
+        """What messages call it."""
+        return "path below a folder"
+
+    @staticmethod
+    def also(text: str) -> str:
+        """Return what else is wrong with a text, or ""."""
+        return f"has more than {MOST_PARTS} parts" if text.count("/") >= MOST_PARTS else ""
+
+
+class Identifier(RelativePath):
+    """A name that can be one part of a path: a case's id, another reading's answer.
+
+    Raises:
+        InvalidRequest: as `RelativePath`, or it has a slash.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def noun() -> str:
+        """What messages call it."""
+        return "name of one file or folder"
+
+    @staticmethod
+    def also(text: str) -> str:
+        """Return what else is wrong with a text, or ""."""
+        return "has a slash" if "/" in text else ""
+
+
+def below(folder: Path, path: RelativePath) -> Path:
+    """Return where a path lies in a folder, having seen that no link leads there.
+
+    The folder itself may be a link: the user named it.
+
+    Raises:
+        UnreadableFile: a part of the path is a symbolic link.
+    """
+    place = os.fspath(folder)
+    for part in path.split("/"):
+        place = f"{place}/{part}"
+        try:
+            mode = os.lstat(place).st_mode
+        except OSError:  # whoever opens it says why
+            break
+        if stat.S_ISLNK(mode):
+            raise UnreadableFile(f"{place}: is a symbolic link, and none is followed in {folder}")
+    return Path(folder, path)
+
+
+def _problem(text: str) -> str:
+    """Return what is wrong with a text as a path, or ""."""
+    if not text.isprintable():
+        return "has a character that cannot be printed"
+    if len(text.encode()) > LONGEST_PATH:
+        return f"has more than {LONGEST_PATH} bytes"
+    if "\\" in text or ":" in text:
+        return "has a backslash or a colon"
+    return next((problem for part in text.split("/") if (problem := _problem_of(part))), "")
+
+
+def _problem_of(part: str) -> str:
+    if part in {"", ".", ".."}:
+        return "is empty" if not part else f"has the part '{part}'"
+    if part[-1] in ". ":
+        return "has a part that ends in a dot or a space"
+    too_long = len(part.encode()) > LONGEST_PART
+    return f"has a part of more than {LONGEST_PART} bytes" if too_long else ""

@@ -1,0 +1,69 @@
+"""A folder has one writer."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rnncli.errors import InvalidRequest
+from rnncli.files.lock import LOCK, writing
+
+HOLDER = """
+import sys
+from pathlib import Path
+from rnncli.files.lock import writing
+with writing(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of the folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert b"held\n" == process.stdout.readline()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_writer_is_told_who_the_first_is(holder, tmp_path):
+    """Process, machine and time are in the sentence."""
+    told = rf"is being written by process {holder.pid} on \S+ since \d\d:\d\d$"
+    with pytest.raises(InvalidRequest, match=told), writing(tmp_path):
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
+    """Its file is taken over, and removed in the end."""
+    holder.kill()
+    holder.wait()
+    assert [tmp_path / LOCK] == [*tmp_path.iterdir()]
+    with writing(tmp_path):
+        pass
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_one_after_the_other_may_write(tmp_path):
+    """A failure gives the lock back, too."""
+    with pytest.raises(ValueError, match="fails"), writing(tmp_path):
+        raise ValueError("fails")
+    with writing(tmp_path):
+        assert [tmp_path / LOCK] == [*tmp_path.iterdir()]
+
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
+    """A stranger's folder may have one that leads to a file of the user's."""
+    (tmp_path / "outside").write_text("of the user")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / LOCK).symlink_to(tmp_path / "outside")
+    with pytest.raises(InvalidRequest, match="cannot write"), writing(tmp_path / "pack"):
+        pass
+
+    assert "of the user" == (tmp_path / "outside").read_text()
