@@ -26,9 +26,9 @@ class Filling:
     row: str
     values: Mapping[str, Any]
 
-    def arrays(self, blank: Blank, cases: Sequence[str]) -> Array:
-        """Make them for some cases, [cases, *shape]."""
-        return fill(FILLS[self.row], self.values, blank, cases)
+    def arrays(self, blank: Blank, keys: Sequence[str]) -> Array:
+        """Make them for the keys of some cases, [keys, *shape]."""
+        return fill(FILLS[self.row], self.values, blank, keys)
 
     @property
     def written(self) -> object:
@@ -43,10 +43,10 @@ class Given:
     values: Array
     written: object
 
-    def arrays(self, blank: Blank, cases: Sequence[str]) -> Array:
-        """Return them, [cases, *shape]; they were checked against the blank when read."""
+    def arrays(self, blank: Blank, keys: Sequence[str]) -> Array:
+        """Return them, [keys, *shape]; they were checked against the blank when read."""
         assert self.values.shape == blank.shape
-        return np.repeat(self.values[None], len(cases), axis=0)
+        return np.repeat(self.values[None], len(keys), axis=0)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ class Case:
     """One operator, its attributes and its inputs.
 
     Attributes:
-        name: the file's stem, or the suite's id for it; a part of every input's seed.
+        name: the file's stem, or the suite's id for it.
+        key: what every input's random bits depend on beside its seed and name: the suite's id, or
+            "" of a config, which gives the same inputs under any name and on standard input.
         operator: the row.
         summary: one sentence, or "".
         sizes: seq_length, batch_size, input_size and hidden_size.
@@ -69,6 +71,7 @@ class Case:
     """
 
     name: str
+    key: str
     operator: Operator
     summary: str
     sizes: Mapping[str, int]
@@ -84,15 +87,15 @@ class Case:
     @cached_property
     def inputs(self) -> dict[str, Array]:
         """The arrays of the present inputs, by name; made when first asked for."""
-        return {name: stack[0] for name, stack in self.stacked([self.name]).items()}
+        return {name: stack[0] for name, stack in self.stacked([self.key]).items()}
 
-    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
-        """Return the inputs of cases that differ from this one in nothing but their names.
+    def stacked(self, keys: Sequence[str]) -> dict[str, Array]:
+        """Return the inputs of cases that differ from this one in nothing but their keys.
 
         Returns:
-            By name of the input, [names, *shape]: each row is what a case of that name has.
+            By name of the input, [keys, *shape]: each row is what a case of that key has.
         """
-        return {k: self.sources[k].arrays(blank, names) for k, blank in self.blanks.items()}
+        return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
 
     def place_of(self, subject: tuple[str, ...]) -> Place:
         """Return where the YAML says something, or the nearest place that encloses it."""

@@ -68,14 +68,18 @@ def findings(path: str | Path) -> list[tuple[Place, str]]:
     return []
 
 
-def read_case(root: Node, name: str, folder: Path, *, seed: int | None = None) -> Case:
+def read_case(
+    root: Node, name: str, folder: Path, *, seed: int | None = None, key: str = ""
+) -> Case:
     """Read a case from YAML that was read before.
 
     Args:
         root: the mapping that describes it.
-        name: of the case, a part of every input's seed.
+        name: of the case.
         folder: where the files it names lie.
         seed: replaces the mapping's.
+        key: what tells its random inputs from those of other cases with the same seed; nothing
+            does for a config, whose inputs depend on its contents alone.
 
     Raises:
         ConfigError: it is wrong; every finding has its place.
@@ -95,11 +99,12 @@ def read_case(root: Node, name: str, folder: Path, *, seed: int | None = None) -
         frame = None
     blanks = _blanks(operator, frame, dtype, seed) if frame else {}
     sources = config.sources(operator, blanks, folder)
-    arrays = _stand_ins(operator, blanks, sources, name)
+    arrays = _stand_ins(operator, blanks, sources, key)
     config.check(operator, attributes, arrays, outputs, readings)
     config.findings.raise_any()
     return Case(
         name=name,
+        key=key,
         operator=operator,
         summary=summary,
         sizes=sizes,
@@ -148,7 +153,7 @@ def _stand_ins(
     operator: Operator,
     blanks: Mapping[str, Blank],
     sources: Mapping[str, Filling | Given],
-    case: str,
+    key: str,
 ) -> dict[str, Array]:
     """Return what the operator is to check: lengths themselves, of other inputs only a shape.
 
@@ -161,7 +166,7 @@ def _stand_ins(
         if blank.dtype.is_float and (name in sources or name in required)
     }
     lengths = {
-        name: source.arrays(blanks[name], [case])[0]
+        name: source.arrays(blanks[name], [key])[0]
         for name, source in sources.items()
         if name in blanks and not blanks[name].dtype.is_float
     }

@@ -37,7 +37,8 @@ KEYS: Mapping[str, str] = {
     " fill, an optional one not named (or null) is absent",
     "outputs": "the outputs wanted; all of them when not given",
     "readings": "choices on contested points of the specification",
-    "seed": "a number that all random inputs depend on; 0 when not given",
+    "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
+    " given",
 }
 DEFAULT_DTYPE = "float32"
 LARGEST_SIZE = (1 << 31) - 1

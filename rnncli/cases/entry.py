@@ -97,7 +97,8 @@ class Entry:
             settings.pop((name,), None)
         settings["op",] = Setting(op.key, named)
         seed, folder = self._origin
-        return read_case(assemble(settings, template.place), self.id, folder, seed=seed)
+        root = assemble(settings, template.place)
+        return read_case(root, self.id, folder, seed=seed, key=self.id)
 
     def refusal(self) -> InvalidOperator | None:
         """Return the error that the broken case ends with; None when nothing is wrong with it.

@@ -1,8 +1,9 @@
 """Fills: ways to make an input's values from a few words of YAML, each a row of `FILLS`.
 
-Random ones take their bits from the tensor's own key (suite seed, case id, input name), so a tensor
-is the same on every machine and adding a case or an input changes no other. Cases that are alike
-but for their names have the tensors of an input made together: n cases have n keys.
+Random ones take their bits from the tensor's own key (seed, case id, input name), so a tensor is
+the same on every machine and adding a case or an input changes no other. The case of a config has
+no id: its inputs are the same under any file name. Cases that are alike but for their ids have the
+tensors of an input made together: n cases have n keys.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str
         row: a row of `FILLS`.
         values: every parameter by name.
         blank: shape, dtype and seed.
-        cases: the names of those that the tensors belong to.
+        cases: the ids of those that the tensors belong to; "" for that of a config.
     """
     made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:

@@ -30,7 +30,8 @@ DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "stand
 SUITE_KEYS: Mapping[str, str] = {
     "suite": "its name: letters a-z, digits, '_', '.' and '-'",
     "summary": "one sentence: what the suite is for",
-    "seed": "a number that all random inputs depend on; 0 when not given",
+    "seed": "a number that all random inputs depend on, beside the id of their case; 0 when not"
+    " given",
     "golden": "how expected values are made: certified (when not given) or float64",
     "profile": "what a correct implementation may round: the tolerances follow from it",
     "score": "whether a pack says of each case which mutants it catches; false when not given",

@@ -59,7 +59,7 @@ def test_the_least_suite():
 
 
 def test_an_entry_is_the_case_that_its_config_describes():
-    """Of the same name and seed: the same inputs, bit for bit."""
+    """But for its random inputs, which depend on its id as well: there are as many as ids."""
     written = "inputs: {P: uniform, sequence_lens: lengths}, attributes: {clip: 3}"
     case = one(f"{{op: LSTM, opset: 14, {written}}}", seed=7).entries[0].case()
 
@@ -67,7 +67,10 @@ def test_an_entry_is_the_case_that_its_config_describes():
 
     assert (case.name, case.seed, case.attributes) == (config.name, 7, config.attributes)
     assert list(case.inputs) == list(config.inputs)
-    assert all(np.array_equal(case.inputs[name], config.inputs[name]) for name in config.inputs)
+    assert (case.key, config.key) == ("lstm_14_x", "")
+    named = config.stacked([case.key])
+    assert all(np.array_equal(case.inputs[name], named[name][0]) for name in config.inputs)
+    assert not np.array_equal(case.inputs["X"], config.inputs["X"])
 
 
 def test_seed_can_be_replaced():
