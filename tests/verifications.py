@@ -99,6 +99,8 @@ CASES = {
     "rnn_14_bad_shape": (Verdict.ACCEPTED, {"message": "W has too few rows"}),
     "gru_14_empty": (Verdict.CRASHED, {"message": "killed by SIGABRT"}),
     "gru_14_long": (Verdict.TIMEOUT, {"message": "no answer in 60 s", "seconds": 60.0}),
+    "gru_14_absent": (Verdict.MISSING, {"message": "no results for it"}),
+    "gru_14_double": (Verdict.REFUSED, {"message": "float64", "allowed": "--allow-refused"}),
     "lstm_22_bfloat16": (Verdict.SKIPPED, {"message": "opset 22 is not required"}),
     "lstm_14_known": (Verdict.DIFFERS, differing(expected="issue 12: ragged reverse")),
     "lstm_14_fixed": (Verdict.PASS, {"outputs": (output(),), "expected": "issue 13"}),

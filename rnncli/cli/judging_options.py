@@ -70,7 +70,8 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--results",
             metavar="PATH",
             help="Outputs that were made elsewhere: a folder laid out like the pack, or one .npz or"
-            " .h5 with ID/outputs/NAME.",
+            " .h5 with ID/outputs/NAME. A case that the device refused has a file refused.txt (or a"
+            " tensor ID/refused); one of which there is nothing is missing.",
         ),
         click.option(
             "--command",
@@ -78,7 +79,8 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="A program, started for each case, without a shell: {model} is model.onnx,"
             " {inputs} a test_data_set folder ({inputs.npz}, {inputs.h5}: a file), {outputs} a"
             " folder to put output_K.pb in ({outputs.npz}, {outputs.h5}: a file), {id} the case."
-            " Its working folder is new and empty, RNNCLI_CASE is the id; exit code 3 refuses.",
+            " Its working folder is new and empty, RNNCLI_CASE is the id; exit code 3 refuses the"
+            " case, any other but 0 is a crash, and 126 and 127 end the run.",
         ),
         click.option(
             "--runtime-option",

@@ -10,9 +10,10 @@ import click
 
 from rnncli.cli.judging_options import judging_options, plan_of
 from rnncli.cli.options import json_option
+from rnncli.errors import NothingSelected
 
 if TYPE_CHECKING:
-    from rnncli.judging.verdict import CaseVerdict
+    from rnncli.judging.verdict import CaseVerdict, Verdict
     from rnncli.verifying.verification import Plan, Shard
 
 
@@ -34,13 +35,15 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
     help="Known failures: on each line an id or pattern, and the reason. One that passes fails.",
 )
 @click.option("--allow-refused", is_flag=True, help="Let the subject refuse valid cases.")
+@click.option("--allow-missing", is_flag=True, help="Let --results have nothing for a case.")
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
 @click.option(
     "--min-cases",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Fewer cases to judge are an error (exit code 5).",
+    help="Fewer answered cases are an error (exit code 5). A case is answered when something that"
+    " was computed was judged; one that was refused, missing, crashed or skipped is not.",
 )
 @click.option("--shard", callback=_shard, default="1/1", metavar="i/n", help="Every n-th case.")
 @click.option(
@@ -59,8 +62,9 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
 
     One of --runtime, --backend, --results and --command says which. All but results run in a
     process of their own: a crash, a hang or garbage is a verdict about that case, and the run goes
-    on. The exit code is 1 when any case is silently wrong, refused, crashed or timed out and is not
-    a known failure.
+    on. The exit code is 1 when any case is silently wrong, refused, crashed, timed out or missing
+    and is neither a known failure nor allowed; it is 5 when none fails, but fewer than --min-cases
+    were answered.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'
@@ -87,7 +91,14 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
         report = judge_all(plan, selected, done)
     show_report(report, as_json=as_json)
     write_reports(report, files)
-    ctx.exit(1 if report.fails else 0)
+    ctx.exit(1 if report.fails else NothingSelected.exit_code if report.shortfall else 0)
+
+
+def _allowed(options: dict[str, Any]) -> frozenset[Verdict]:
+    from rnncli.judging.verdict import ALLOWANCES
+
+    names = {verdict: row.option[2:].replace("-", "_") for verdict, row in ALLOWANCES.items()}
+    return frozenset(verdict for verdict, name in names.items() if options.pop(name))
 
 
 def _plan(pack: Path, options: dict[str, Any]) -> Plan:
@@ -99,7 +110,7 @@ def _plan(pack: Path, options: dict[str, Any]) -> Plan:
         pack,
         options,
         xfails=read_xfails(xfails) if xfails else Xfails(),
-        allow_refused=options.pop("allow_refused"),
+        allowed=_allowed(options),
         stop_at_failure=options.pop("exitfirst"),
         diagnoses=options.pop("diagnoses"),
     )

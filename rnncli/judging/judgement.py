@@ -32,6 +32,7 @@ REJECTED: Mapping[Status, Verdict] = {
     Status.REFUSED: Verdict.PASS,
     Status.CRASHED: Verdict.CRASHED,
     Status.TIMEOUT: Verdict.TIMEOUT,
+    Status.MISSING: Verdict.MISSING,
     Status.SKIPPED: Verdict.SKIPPED,
 }
 ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}

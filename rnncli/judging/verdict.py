@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ class Verdict(StrEnum):
     ACCEPTED = "accepted"
     CRASHED = "crashed"
     TIMEOUT = "timeout"
+    MISSING = "missing"
     SKIPPED = "skipped"
 
 
@@ -28,17 +29,46 @@ class Verdict(StrEnum):
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.PASS: "within the tolerance, or refused as it must be",
     Verdict.ACCEPTABLE: "what another reading of the specification gives",
-    Verdict.REFUSED: "refused loudly, although valid",
+    Verdict.REFUSED: "refused, although valid",
     Verdict.DIFFERS: "silently wrong",
     Verdict.ACCEPTED: "ran, although invalid",
     Verdict.CRASHED: "took its process down, or gave garbage",
     Verdict.TIMEOUT: "did not end in time",
+    Verdict.MISSING: "no results for it",
     Verdict.SKIPPED: "not tried: a requirement is not met",
 }
-# What makes a run fail, unless it is expected.
+# What makes a run fail, unless it is expected or allowed.
 FAILURES = frozenset(
-    {Verdict.REFUSED, Verdict.DIFFERS, Verdict.ACCEPTED, Verdict.CRASHED, Verdict.TIMEOUT}
+    {
+        Verdict.REFUSED,
+        Verdict.DIFFERS,
+        Verdict.ACCEPTED,
+        Verdict.CRASHED,
+        Verdict.TIMEOUT,
+        Verdict.MISSING,
+    }
 )
+# What can be an answer: something was computed, and judged. Of a case that must be refused, what it
+# ought to have been was judged.
+ANSWERS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.ACCEPTED})
+
+
+class Allowance(NamedTuple):
+    """An option that keeps a failure from failing the run.
+
+    Attributes:
+        option: of the command line.
+        plural: what it allows, in reports.
+    """
+
+    option: str
+    plural: str
+
+
+ALLOWANCES: Mapping[Verdict, Allowance] = {
+    Verdict.REFUSED: Allowance("--allow-refused", "refusals"),
+    Verdict.MISSING: Allowance("--allow-missing", "missing results"),
+}
 
 # Upper edges of the bins of margins; the last bin has what lies beyond 1000.
 MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
@@ -132,6 +162,7 @@ class CaseVerdict:
             (row, unit), a row being a step of a direction; at most 64 x 64; None where none is
             needed.
         expected: why this verdict was expected to fail, from a list of known failures; "" if not.
+        allowed: the option that allows this verdict where it is not expected; "" if none does.
     """
 
     id: str
@@ -143,6 +174,7 @@ class CaseVerdict:
     localisation: Localisation | None = None
     error_map: tuple[tuple[float, ...], ...] | None = None
     expected: str = ""
+    allowed: str = ""
 
     @property
     def margin(self) -> float:
@@ -151,8 +183,15 @@ class CaseVerdict:
 
     @property
     def fails(self) -> bool:
-        """Whether it makes a run fail: a failure that is not expected, or an expected one gone."""
-        return (self.verdict in FAILURES) != bool(self.expected)
+        """Whether it makes a run fail: a failure that nothing excuses, or an expected one gone."""
+        if self.verdict in FAILURES:
+            return not (self.expected or self.allowed)
+        return bool(self.expected)
+
+    @property
+    def fails_as_expected(self) -> bool:
+        """Whether it is a known failure."""
+        return self.verdict in FAILURES and bool(self.expected)
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON holds it: what is not finite is text."""

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.verdict import MEANINGS
+from rnncli.judging.verdict import ALLOWANCES, ANSWERS, MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,6 +53,14 @@ class JudgedCase(NamedTuple):
     record: Mapping[str, Any]
     verdict: CaseVerdict
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether an element that was computed was judged, or how an invalid case was met."""
+        if self.verdict.verdict not in ANSWERS:
+            return False
+        compared = (output.size and not output.problem for output in self.verdict.outputs)
+        return self.record["expect"] == "rejection" or any(compared)
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -61,7 +69,10 @@ class Tally:
     Attributes:
         name: what they have in common.
         counts: how many have each verdict, in the order of `MEANINGS`.
-        expected: how many were expected to fail.
+        answered: how many were answered: an element that was computed was judged, or how an invalid
+            case was met.
+        expected: how many fail as they were expected to.
+        excused: how many have each verdict that an option allows.
         fails: how many make the run fail.
         margin: the largest error / tolerance of their outputs; None where none was compared.
         seconds: what running them took.
@@ -69,7 +80,9 @@ class Tally:
 
     name: str
     counts: Mapping[Verdict, int]
+    answered: int
     expected: int
+    excused: Mapping[Verdict, int]
     fails: int
     margin: float | None
     seconds: float
@@ -78,6 +91,16 @@ class Tally:
     def cases(self) -> int:
         """How many there are."""
         return sum(self.counts.values())
+
+    @property
+    def allowances(self) -> str:
+        """What options allow, in words: "refusals"."""
+        return " and ".join(ALLOWANCES[verdict].plural for verdict in self.excused)
+
+    @property
+    def allowed(self) -> int:
+        """How many have a verdict that an option allows."""
+        return sum(self.excused.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +115,7 @@ class VerificationReport:
         seconds: what the run took.
         command: the command line that gave this, without its selection of cases.
         diagnosis: what is behind the wrong outputs; None where that was not asked.
+        min_cases: how many cases must be answered.
     """
 
     pack: JudgedPack
@@ -101,11 +125,26 @@ class VerificationReport:
     seconds: float = 0.0
     command: str = ""
     diagnosis: Diagnosis | None = None
+    min_cases: int = 1
 
     @property
     def fails(self) -> bool:
         """Whether any case makes the run fail."""
         return any(case.verdict.fails for case in self.cases)
+
+    @property
+    def shortfall(self) -> str:
+        """Why it would prove nothing that no case fails, or ""."""
+        answered = sum(case.is_answered for case in self.cases)
+        if answered >= max(1, self.min_cases):
+            return ""
+        few = f"only {answered} case{'s' * (answered != 1)}" if answered else "no case was"
+        return f"{few} answered; --min-cases requires {max(1, self.min_cases)}"
+
+    @property
+    def is_green(self) -> bool:
+        """Whether no case fails, and that proves something."""
+        return not (self.fails or self.shortfall)
 
     @property
     def total(self) -> Tally:
@@ -144,7 +183,9 @@ def tally(name: str, cases: Sequence[JudgedCase]) -> Tally:
     return Tally(
         name,
         counts={verdict: counts[verdict] for verdict in MEANINGS},
-        expected=sum(bool(verdict.expected) for verdict in verdicts),
+        answered=sum(case.is_answered for case in cases),
+        expected=sum(verdict.fails_as_expected for verdict in verdicts),
+        excused=Counter(verdict.verdict for verdict in verdicts if verdict.allowed),
         fails=sum(verdict.fails for verdict in verdicts),
         margin=largest_margin(output for verdict in verdicts for output in verdict.outputs),
         seconds=math.fsum(verdict.seconds for verdict in verdicts),

@@ -1,7 +1,8 @@
 """`--xfails FILE`: what is known to fail, and why; anything else that fails is news.
 
 One entry a line: an id or a pattern (`*`, `?`, `[abc]`), in brackets the verdicts it is about if
-not any failure, and the reason. Empty lines and those that begin with `#` say nothing:
+not any failure (`missing` aside), and the reason. Empty lines and those that begin with `#` say
+nothing:
 
     # OpenVINO 2026.4
     lstm_14_peepholes* [differs]   ignores P, https://example.com/1234
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # What a known failure is gone with; a case that was skipped says nothing about it.
 GONE = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
+# A case without results says nothing of a bug; who expects that writes [missing].
+BY_DEFAULT = FAILURES - {Verdict.MISSING}
 
 _LINE = re.compile(r"(?P<pattern>\S+)(?P<verdicts>\s+\[[^\]]*\])?(?P<reason>.*)", re.DOTALL)
 
@@ -117,7 +120,7 @@ def _entry(content: str, place: Place) -> Xfail | str:
     pattern, reason = match["pattern"], match["reason"].strip()
     named = [word.strip() for word in (match["verdicts"] or "").strip(" \t[]").split(",")]
     if match["verdicts"] is None:
-        named = list(FAILURES)
+        named = list(BY_DEFAULT)
     for word in named:
         if word not in FAILURES:
             hint = did_you_mean(word, FAILURES) or f"; there are {', '.join(sorted(FAILURES))}"

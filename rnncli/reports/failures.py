@@ -37,6 +37,8 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 def reasons(case: JudgedCase) -> Iterator[str]:
     """Yield what is wrong with a case, or why it is not simply right."""
     verdict = case.verdict
+    if verdict.allowed:
+        yield f"allowed by {verdict.allowed}"
     if verdict.expected:
         gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
         yield f"{gone}expected to fail: {verdict.expected}"

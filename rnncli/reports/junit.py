@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.judging.verification import JudgedCase, VerificationReport
 
 # The implementation did not get as far as being wrong.
-ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT})
+ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MISSING})
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
@@ -26,7 +26,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     """Write a test suite for each operator, a test case for each case.
 
     A case that fails as it was expected to counts as skipped, as test runners have it; one that
-    passes although it was expected to fail is a failure.
+    passes although it was expected to fail is a failure. Too few answered cases are one more.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -35,6 +35,8 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
+    if report.shortfall:
+        root.append(_shortfall(report))
     _count(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
@@ -48,6 +50,16 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
         ET.SubElement(properties, "property", name=printable(name), value=printable(value))
     suite.extend(_case(report, case) for case in cases)
     _count(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
+    return suite
+
+
+def _shortfall(report: VerificationReport) -> ET.Element:
+    """Return a test suite that fails because too few cases were answered."""
+    suite = ET.Element("testsuite", name="answers")
+    named = printable(f"{report.pack.name}.answers")
+    case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
+    ET.SubElement(case, "failure", message=report.shortfall)
+    _count(suite, [case], 0.0)
     return suite
 
 

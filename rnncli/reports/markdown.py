@@ -36,8 +36,9 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
 
 def _lines(report: VerificationReport) -> Iterator[str]:
     total = report.total
-    mark = "❌" if total.fails else "✅" if total.cases else "⚠️"
-    outcome = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
+    mark = "❌" if total.fails else "✅" if report.is_green else "⚠️"
+    fails = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
+    outcome = fails if total.fails or not total.cases else report.shortfall or fails
     yield f"## {mark} {_inline(report.subject.name)}: {outcome}"
     yield ""
     yield from _about(report)

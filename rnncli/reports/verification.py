@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from rnncli.judging.verification import JudgedCase, Tally, VerificationReport
 
-COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "fails", "worst margin")
+COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
+# How a verdict is said of many cases, where that is another word.
+PLURAL = {Verdict.DIFFERS: "differ"}
 # What a table on a terminal has although it is zero everywhere.
 ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
@@ -112,7 +114,10 @@ def _print_tables(report: VerificationReport) -> None:
 
 
 def closing(report: VerificationReport) -> list[str]:
-    """Return the reasons why cases were skipped, a line each, then one line with all counts."""
+    """Return the reasons why cases were skipped, a line each, then one line with all counts.
+
+    Where too few cases were answered, a last line says so.
+    """
     skipped = Counter(
         printable(excerpt(case.verdict.message))
         for case in report.cases
@@ -120,12 +125,30 @@ def closing(report: VerificationReport) -> list[str]:
     )
     lines = [f"skipped {count}: {reason}" for reason, count in skipped.most_common()]
     total = report.total
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in total.counts.items() if count)
-    known = f", {total.expected} expected to fail" if total.expected else ""
-    fails = f"{total.fails} fail" if total.fails else "none fails"
     cases = f"{total.cases} case{'s' * (total.cases != 1)}"
-    last = f"{title(report)}: {cases} in {report.seconds:.3g} s"
-    return [*lines, f"{last}: {counts}{known}; {fails}" if total.cases else last]
+    known = f" ({total.answered} answered)" if total.answered != total.cases else ""
+    last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
+    counted = f"{last}: {counts_in_words(total)}. {outcome(total)}" if total.cases else last
+    return [*lines, counted, *filter(None, [report.shortfall])]
+
+
+def counts_in_words(total: Tally) -> str:
+    """Return how many cases have each verdict that any has; every case counts once."""
+    return ", ".join(
+        f"{count} {PLURAL.get(verdict, verdict) if count > 1 else verdict}"
+        for verdict, count in total.counts.items()
+        if count
+    )
+
+
+def outcome(total: Tally) -> str:
+    """Return how many cases fail, how many were expected to, and what options allow."""
+    fails = f"{total.fails} fail{'s' * (total.fails == 1)}" if total.fails else "none fails"
+    joined = "; {} more {} expected to" if total.fails else " but {} that {} expected to"
+    were = "was" if total.expected == 1 else "were"
+    known = joined.format(total.expected, were) if total.expected else ""
+    allowed = f"; {total.allowed} allowed: {total.allowances}" if total.allowed else ""
+    return f"{fails}{known}{allowed}"
 
 
 def title(report: VerificationReport) -> str:
@@ -143,6 +166,7 @@ def _row(by: str, tally: Tally) -> tuple[Any, ...]:
         tally.cases,
         *counts,
         tally.expected,
+        tally.allowed,
         tally.fails,
         tally.margin,
     )
@@ -182,6 +206,7 @@ def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     return {
         "kind": "case",
         **case.verdict.record(),
+        "answered": case.is_answered,
         **{name: case.record[name] for name in known},
         "cause": cause.hypothesis if cause else "",
         "repeat": report.repeat(case.verdict.id),
@@ -196,6 +221,7 @@ def summary_record(report: VerificationReport) -> dict[str, Any]:
         "operators": {tally.name: _tally_record(tally) for tally in report.by_operator},
         "flags": {tally.name: _tally_record(tally) for tally in report.by_flag},
         "wall_seconds": report.seconds,
+        "shortfall": report.shortfall,
     }
 
 
@@ -203,7 +229,9 @@ def _tally_record(tally: Tally) -> dict[str, Any]:
     return {
         "cases": tally.cases,
         "verdicts": {str(verdict): count for verdict, count in tally.counts.items()},
+        "answered": tally.answered,
         "expected": tally.expected,
+        "allowed": tally.allowed,
         "fails": tally.fails,
         "margin": tally.margin,
         "seconds": tally.seconds,

@@ -111,8 +111,12 @@ VERDICT_FIELDS: Mapping[str, Field] = {
         _or_null(_list(_list(_NUMBER, maxItems=64), maxItems=64)),
     ),
     "expected": Field("why it was expected to fail, or ''", _TEXT),
+    "allowed": Field("the option that allows its verdict, or ''", _TEXT),
     "margin": Field("the largest of its outputs", _NUMBER),
     "fails": Field("whether it makes the run fail", _YES),
+    "answered": Field(
+        "whether an element that was computed was judged, or how an invalid case was met", _YES
+    ),
     **{name: CASE_FIELDS[name] for name in ("operator", "dtype", "flags", "tags", "expect")},
     "cause": Field("of a case that differs, the `hypothesis` of a cause; else ''", _TEXT),
     "repeat": Field("the command line that judges it again", _TEXT),
@@ -138,7 +142,9 @@ UNEXPLAINED_FIELDS: Mapping[str, Field] = {
 TALLY_FIELDS: Mapping[str, Field] = {
     "cases": Field("how many there are", _WHOLE),
     "verdicts": Field("how many have each", _object({str(v): Field("", _WHOLE) for v in MEANINGS})),
-    "expected": Field("how many were expected to fail", _WHOLE),
+    "answered": Field("how many were answered", _WHOLE),
+    "expected": Field("how many fail as they were expected to", _WHOLE),
+    "allowed": Field("how many have a verdict that an option allows", _WHOLE),
     "fails": Field("how many make the run fail", _WHOLE),
     "margin": Field(
         "the largest error / tolerance; null where nothing was compared", _or_null(_NUMBER)
@@ -152,6 +158,7 @@ SUMMARY_FIELDS: Mapping[str, Field] = {
     "operators": Field("the same for the cases of each operator", _TALLIES),
     "flags": Field("the same for the cases of each flag", _TALLIES),
     "wall_seconds": Field("what the run took", _SECONDS),
+    "shortfall": Field("why it would prove nothing that no case fails, or ''", _TEXT),
 }
 LINES = {
     "run": RUN_FIELDS,

@@ -22,14 +22,16 @@ case's id, and its standard input is empty. What it starts is ended when it ends
 
     exit code 0    it ran; an output that it has not written is missing
     exit code 3    it refuses the vector; the first line on its standard error says why
-    above 128      what shells make of a signal: it crashed, if the signal is that of a crash
-    any other      it refuses the vector, and the last line on its standard error says why, for
-                   that is where programs end that find an error (a traceback ends with it too)
+    126, 127       what shells, loaders and `env` make of a program that they cannot start: the run
+                   ends with an error, for no vector has been put to anything
+    any other      it crashed, and the last line on its standard error says how, for that is where
+                   programs end that find an error (a traceback ends with it too)
     a signal       it crashed
     no end in time it hangs, and is ended
     outputs that cannot be read, or only half written: it crashed
 
-Only a program that exits with 0 has said that it ran a vector that must be refused.
+Only a program that exits with 0 has said that it ran a vector that must be refused, and only one
+that exits with 3 has refused it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import tempfile
 import time
 from dataclasses import replace
@@ -50,13 +51,7 @@ from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.formats import pb, write_tensors
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.subjects.results import garbage, read_file, read_folder
-from rnncli.subjects.supervision import (
-    Ending,
-    Supervised,
-    first_line,
-    last_line,
-    signal_name,
-)
+from rnncli.subjects.supervision import Ending, Supervised, first_line
 from rnncli.subjects.worker import node_record
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.conversion import with_model
@@ -70,17 +65,8 @@ if TYPE_CHECKING:
 CASE = "case.json"
 CASE_VARIABLE = "RNNCLI_CASE"
 REFUSES = 3
-# What a shell adds to the number of the signal that ended its last program.
-SHELL_SIGNAL = 128
-CRASHES = {
-    signal.SIGABRT,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGKILL,
-    signal.SIGSEGV,
-    signal.SIGTRAP,
-}
+# What a shell says of a program that it may not execute, and of one that it does not find.
+UNSTARTABLE = (126, 127)
 
 # placeholder -> name within the working folder; None where it is no path there.
 PLACEHOLDERS: Mapping[str, str | None] = {
@@ -175,12 +161,18 @@ class CommandSubject:
             program.end()
 
     def _judged(self, ending: Ending | None, folder: Path, vector: Vector) -> Attempt:
-        if ending and ending.unstartable is not None:
-            raise InvalidRequest(f"--command {self.name}: {ending.sentence}")
         if ending is None:
             return Attempt(Status.TIMEOUT, message=f"did not end within {self._timeout:g} s")
+        if ending.unstartable is not None or ending.exit in UNSTARTABLE:
+            raise InvalidRequest(
+                f"--command {self.name}: the program could not be started:"
+                f" {_not_started(ending, Path(self._program))}"
+            )
+        if ending.exit == REFUSES:
+            said = first_line(ending.errors)
+            return Attempt(Status.REFUSED, message=said or f"exit code {REFUSES}, no message")
         if ending.exit != 0:
-            return _failed(ending)
+            return Attempt(Status.CRASHED, message=ending.sentence)
         try:
             return Attempt(Status.RAN, self._outputs(folder, vector))
         except RnncliError as error:
@@ -214,7 +206,10 @@ def _program(command: str, word: str, here: Path) -> str:
     path = _filled(word, {"here": str(here)})
     found = shutil.which(str(here / path) if os.sep in path else path)
     if found is None:
-        raise InvalidRequest(f"--command {command}: there is no program '{path}'")
+        is_there = os.sep in path and (here / path).is_file()
+        not_executable = f"the program could not be started: {path} is not executable"
+        why = not_executable if is_there else f"there is no program '{path}'"
+        raise InvalidRequest(f"--command {command}: {why}")
     return found
 
 
@@ -226,17 +221,11 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(fill, word)
 
 
-def _failed(ending: Ending) -> Attempt:
-    """Say what an exit code other than 0, or none, means."""
-    code = ending.exit
-    if code is None:
-        return Attempt(Status.CRASHED, message=ending.sentence)
-    number = code - SHELL_SIGNAL
-    if number in CRASHES:
-        said = f"ended with exit code {code}, which is {signal_name(number)}"
-        return Attempt(Status.CRASHED, message=said)
-    if code == REFUSES:
-        said = first_line(ending.errors)
-    else:
-        said = f"exit code {code}: {last_line(ending.errors)}".removesuffix(": ")
-    return Attempt(Status.REFUSED, message=said)
+def _not_started(ending: Ending, program: Path) -> str:
+    """Name a program that was not started, and say why, in its or the system's words."""
+    if ending.unstartable is None:
+        return f"{program} {ending.sentence}"
+    with program.open("rb") as stream:
+        is_script = stream.read(2) == b"#!"
+    hint = "; the interpreter that its first line names may be missing" if is_script else ""
+    return f"{program}: {ending.unstartable}{hint}"

@@ -7,10 +7,14 @@ Either a folder, laid out as a pack with nothing but outputs:
 where K of output_K.pb is the position among the outputs that the case asks for, by which a tensor
 without a name of its own is named; or one .npz or .h5 file with ID/outputs/Y, or just ID/Y.
 
-A case of which there is nothing is refused, "no results for it": whoever ran a pack and left out a
-case could not run it, and leaving it out is how a device refuses what must be refused. A case of
-which a part is missing ran, and that part differs. Results that cannot be read are a crash of that
-case, not of the run; a place with no results at all is an error, for it is a wrong place.
+A device that refuses a case says so: by a file `refused.txt` beside the case's `test_data_set_0`,
+whose first line, if it has one, says why; in one file by a tensor `ID/refused`, whatever it holds.
+There are no outputs beside it.
+
+A case of which there is nothing is missing, which is no answer: that it was refused and that nobody
+ran it look the same. A case of which a part is missing ran, and that part differs. Results that
+cannot be read are a crash of that case, not of the run; a place with no results at all is an error,
+for it is a wrong place.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.formats import pb, read_tensors
-from rnncli.subjects.supervision import printable
+from rnncli.formats.reading import reading
+from rnncli.subjects.supervision import first_line, printable
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.case_folder import DATA_SET, PREFIX, folder_of
 from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
@@ -36,7 +41,12 @@ if TYPE_CHECKING:
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
 _OTHER_ROLES = (f"{INPUTS}/", f"{TOLERANCES}/", f"{READINGS}/")
 
-NOTHING = Attempt(Status.REFUSED, message="no results for it")
+REFUSED = "refused"
+REFUSED_FILE = f"{REFUSED}.txt"
+SAYS_NO_MORE = "the results say that it was refused"
+LARGEST_REASON = 1 << 16  # bytes
+
+MISSING = Attempt(Status.MISSING, message="no results for it")
 
 
 def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
@@ -73,12 +83,13 @@ class ResultsFolder:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Read the case's outputs."""
-        folder = f"{self._folder}/{folder_of(vector.id)}/{DATA_SET}"
+        folder = f"{self._folder}/{folder_of(vector.id)}"
         try:
-            outputs = read_folder(folder, vector.record["outputs"])
+            reason = _reason(Path(folder, REFUSED_FILE))
+            outputs = read_folder(f"{folder}/{DATA_SET}", vector.record["outputs"])
         except RnncliError as error:
             return garbage(error)
-        return Attempt(Status.RAN, outputs) if outputs else NOTHING
+        return _attempt(outputs, reason)
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -107,11 +118,29 @@ class ResultsFile:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
-        outputs = self._cases.get(vector.id)
-        return Attempt(Status.RAN, outputs) if outputs else NOTHING
+        found = self._cases.get(vector.id, {})
+        outputs = {name: values for name, values in found.items() if name != REFUSED}
+        return _attempt(outputs, "" if REFUSED in found else None)
 
     def close(self) -> None:
         """There is nothing to end."""
+
+
+def _attempt(outputs: Tensors, reason: str | None) -> Attempt:
+    """Return what some outputs, and what is said of a refusal if anything is, are together."""
+    if reason is None:
+        return Attempt(Status.RAN, outputs) if outputs else MISSING
+    if outputs:
+        return garbage(InvalidRequest(f"{SAYS_NO_MORE}, and hold {', '.join(outputs)}"))
+    return Attempt(Status.REFUSED, message=reason or SAYS_NO_MORE)
+
+
+def _reason(path: Path) -> str | None:
+    """Return the first line of a file that says why a case was refused; None without one."""
+    if not path.is_file():
+        return None
+    with reading(path), path.open("rb") as stream:
+        return first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
 
 
 def read_folder(folder: str, names: Sequence[str]) -> Tensors:

@@ -23,6 +23,17 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 # How long a supervisor may take to end its program and say so; it gives up earlier itself.
 SECONDS_TO_END = 10.0
 LONGEST_SENTENCE = 300
+# What a shell adds to the number of the signal that ended its last program.
+SHELL_SIGNAL = 128
+CRASHES = {
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGKILL,
+    signal.SIGSEGV,
+    signal.SIGTRAP,
+}
 MIB = 1 << 20
 
 
@@ -60,7 +71,9 @@ class Ending:
             return f"took {self.memory // MIB} MiB of memory, more than it may"
         if self.signal is not None:
             return f"died of {signal_name(self.signal)}"
-        return f"ended with exit code {self.exit}"
+        number = (self.exit or 0) - SHELL_SIGNAL
+        of_shell = f", which is {signal_name(number)}" if number in CRASHES else ""
+        return f"ended with exit code {self.exit}{of_shell}"
 
 
 def signal_name(number: int) -> str:

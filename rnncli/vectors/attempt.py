@@ -17,6 +17,7 @@ class Status(StrEnum):
     REFUSED = "refused"
     CRASHED = "crashed"
     TIMEOUT = "timeout"
+    MISSING = "missing"
     SKIPPED = "skipped"
 
 
@@ -27,8 +28,9 @@ class Attempt:
     Attributes:
         status: how it ended.
         outputs: what came out, by name, when it ran.
-        message: what the implementation said when it refused; how it died when it crashed; why
-            the vector was not put to it when it was skipped.
+        message: what the implementation said when it refused; how it died when it crashed; what
+            there is no trace of when it is missing; why the vector was not put to it when it was
+            skipped.
         seconds: what running took, loading included.
     """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
 from rnncli.judging.judgement import judge
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.verdict import ALLOWANCES, Verdict
 from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
 from rnncli.vectors.pack import Pack, open_pack
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
     from rnncli.verifying.subject_spec import SubjectSpec
 
-REFUSALS_ALLOWED = "refusing is allowed"
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -36,7 +34,7 @@ class Terms:
         subject: the implementation.
         rule: by which tolerances.
         xfails: what is known to fail.
-        allow_refused: whether a valid case may be refused.
+        allowed: verdicts that fail no run.
         stop_at_failure: whether a batch ends at its first failure.
         diagnoses: whether wrong outputs are held against every mutant's.
     """
@@ -44,7 +42,7 @@ class Terms:
     subject: SubjectSpec
     rule: Rule
     xfails: Xfails
-    allow_refused: bool = False
+    allowed: frozenset[Verdict] = frozenset()
     stop_at_failure: bool = False
     diagnoses: bool = False
 
@@ -104,9 +102,9 @@ def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
         mutants = mutants_of(cell_of(vector.record))
         evidence = evidence_of_failure(vector, attempt.outputs, mutants, terms.rule)
     expected = terms.xfails.reason(vector.id, verdict.verdict)
-    if not expected and terms.allow_refused and verdict.verdict is Verdict.REFUSED:
-        expected = REFUSALS_ALLOWED
-    return Judged(replace(verdict, expected=expected), evidence)
+    is_allowed = not expected and verdict.verdict in terms.allowed
+    allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
+    return Judged(replace(verdict, expected=expected, allowed=allowed), evidence)
 
 
 @lru_cache(maxsize=1)

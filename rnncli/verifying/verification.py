@@ -71,7 +71,7 @@ class Plan:
         selection: a -k expression; "" for all.
         shard: which part of the selection.
         requirements: what the subject can do; other cases are skipped.
-        min_cases: fewer judged cases are an error.
+        min_cases: fewer answered cases are an error.
         trust: whether checksums are left unchecked.
         jobs, executor, scheduler: who works.
         command: the command line, without its selection.
@@ -175,6 +175,7 @@ def judge_all(
         diagnosis=_diagnosed(plan, selected.pack, judged, evidence)
         if plan.terms.diagnoses
         else None,
+        min_cases=plan.min_cases,
     )
 
 
@@ -225,7 +226,9 @@ def _too_few(plan: Plan, found: Selected) -> str:
         return f"{plan.pack}: shard {plan.shard.number}/{plan.shard.of} is empty"
     why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
     first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
-    return f"{plan.pack}: {len(found.ids)} cases to judge, at least {wanted} are due{why}{first}"
+    count = len(found.ids)
+    few = f"only {count} case{'s' * (count != 1)}" if count else "no case"
+    return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
 
 def _about(plan: Plan) -> Mapping[str, str]:

@@ -56,7 +56,7 @@ def test_a_right_subject_is_exit_0(rnncli):
         ("operator", "GRU-7", "1"),
     ]
     assert done.rows[-1]["by"] == "all"
-    assert done.err.splitlines()[-1].endswith("2 pass; none fails")
+    assert done.err.splitlines()[-1].endswith("2 pass. none fails")
 
 
 def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, results):
@@ -140,6 +140,34 @@ def test_a_command_is_judged(rnncli, results, tmp_path):
     assert verdicts == {RIGHT: "pass", "lstm_7_plain": "differs", "rnn_22_plain": "refused"}
 
 
+def test_a_program_that_does_not_start_is_no_verdict(rnncli, tmp_path):
+    """The run stops at its first case: nothing that was allowed makes it green."""
+    program = tmp_path / "ld.sh"
+    program.write_text("#!/bin/sh\necho 'error while loading libk.so' >&2; exit 127\n")
+    program.chmod(0o755)
+    done = rnncli("verify", CORE, "--command", f"{program} {{outputs}}", *LENIENT)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(
+        f"the program could not be started: {program} ended with exit code 127: error while"
+        " loading libk.so\n"
+    )
+
+
+LENIENT = ("--allow-refused", "--allow-missing", "--min-cases", 60)
+
+
+def test_one_result_is_not_sixty(rnncli, results):
+    """What is missing may be allowed, but is no answer."""
+    shutil.rmtree(results / "test_lstm_7_plain")
+    strict = rnncli("verify", CORE, "--results", results, "--allow-refused")
+    allowed = rnncli("verify", CORE, "--results", results, *LENIENT)
+
+    assert (strict.code, allowed.code) == (1, 5)
+    assert "132 missing. none fails; 132 allowed: missing results" in allowed.err
+    assert allowed.err.endswith("\nonly 1 case answered; --min-cases requires 60\n")
+
+
 def test_known_failures_are_no_failures(rnncli, results, tmp_path):
     """With a list of them the exit code is 0; an entry for no case is a warning."""
     (tmp_path / "xfails").write_text("lstm_7_plain  our bug 7\nlstm_8_*  gone\n")
@@ -160,7 +188,11 @@ def test_known_failures_are_no_failures(rnncli, results, tmp_path):
         (["--runtime", "onnxrunntime"], 2, "did you mean 'onnxruntime'"),
         (["--backend", "numpi"], 2, "did you mean 'numpy'"),
         (["--backend", "numpy", "-k", "transformer"], 5, "selects no case"),
-        (["--backend", "numpy", "--min-cases", "1000"], 5, "at least 1000 are due"),
+        (
+            ["--backend", "numpy", "--min-cases", "1000"],
+            5,
+            "only 133 cases to judge; --min-cases requires 1000",
+        ),
         (["--backend", "numpy", "--require", "opsett=14"], 2, "did you mean 'opset'"),
         (["--backend", "numpy", "--require", "opset>=99"], 5, "were skipped"),
         (["--backend", "numpy", "--profile", "strickt"], 2, "did you mean 'strict'"),

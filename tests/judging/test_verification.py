@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
-from rnncli.judging.verdict import MEANINGS, OutputVerdict, Verdict
+from rnncli.judging.verdict import FAILURES, MEANINGS, OutputVerdict, Verdict
 from rnncli.judging.verification import largest_margin, tally
 
 
@@ -17,7 +18,8 @@ def test_every_verdict_is_counted_once():
 
     assert list(total.counts) == list(MEANINGS)
     assert total.cases == len(CASES) == sum(total.counts.values())
-    assert (total.fails, total.expected) == (8, 2)
+    assert (total.fails, total.expected, total.allowed) == (9, 1, 1)
+    assert total.answered == 7
     assert tally("none", []).counts == dict.fromkeys(MEANINGS, 0)
 
 
@@ -32,6 +34,48 @@ def test_a_case_counts_for_its_operator_and_each_of_its_flags():
         ("Ragged", 2),
         ("New", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "record", "more", "is_answered"),
+    [
+        (Verdict.PASS, {}, {"outputs": (output(),)}, True),
+        (Verdict.DIFFERS, {}, {"outputs": (output(verdict=Verdict.DIFFERS),)}, True),
+        (Verdict.PASS, {"expect": "rejection"}, {}, True),
+        (Verdict.ACCEPTED, {"expect": "rejection"}, {}, True),
+        (Verdict.PASS, {}, {}, False),
+        (Verdict.PASS, {}, {"outputs": (output(size=0),)}, False),
+        (
+            Verdict.DIFFERS,
+            {},
+            {"outputs": (OutputVerdict("Y", Verdict.DIFFERS, "no", size=3),)},
+            False,
+        ),
+        (Verdict.SKIPPED, {}, {"outputs": (output(),)}, False),
+        *((verdict, {}, {}, False) for verdict in sorted(FAILURES - {Verdict.ACCEPTED})),
+    ],
+)
+def test_an_answer_is_something_computed_that_was_judged(verdict, record, more, is_answered):
+    """No element compared is no answer, whatever the verdict."""
+    assert judged("x_1", verdict, more, **record).is_answered is is_answered
+
+
+@pytest.mark.parametrize(
+    ("min_cases", "cases", "shortfall"),
+    [
+        (1, [], "no case was answered; --min-cases requires 1"),
+        (1, ["lstm_14_forward"], ""),
+        (2, ["lstm_14_forward"], "only 1 case answered; --min-cases requires 2"),
+        (1, ["gru_14_layout", "gru_14_absent"], "no case was answered; --min-cases requires 1"),
+        (60, [*CASES], "only 7 cases answered; --min-cases requires 60"),
+    ],
+)
+def test_too_few_answers_are_not_green(min_cases, cases, shortfall):
+    """Cases that were refused, skipped or missing are none."""
+    found = replace(report(judged(name, *CASES[name]) for name in cases), min_cases=min_cases)
+
+    assert found.shortfall == shortfall
+    assert not (found.is_green and shortfall)
 
 
 @pytest.mark.parametrize(

@@ -90,15 +90,19 @@ def test_the_grids_stand_without_a_script():
 
     assert re.search(r"LSTM-14\s+6\s+2\s+1\s+·\s+3\s", text)
     assert re.search(r"Ragged\s+ignores sequence_lens", text)
-    assert "8 of 12 cases fail" in text
+    assert "9 of 14 cases fail" in text
 
 
 @pytest.mark.parametrize(
     ("verification", "words"),
     [
         (report(), "No case was judged"),
+        (
+            report([judged("gru_14_double", *CASES["gru_14_double"])]),
+            "No case was answered; --min-cases requires 1",
+        ),
         (REPORTS["one"], "None of 1 cases fails"),
-        (REPORTS["every verdict"], "8 of 12 cases fail"),
+        (REPORTS["every verdict"], "9 of 14 cases fail"),
     ],
 )
 def test_the_heading_tells_the_outcome(verification, words):

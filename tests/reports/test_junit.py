@@ -35,7 +35,7 @@ def test_what_it_says_adds_up(written, name):
         each.update_statistics()
 
     assert said == [(s.tests, s.failures, s.errors, s.skipped) for s in (suites, *suites)]
-    assert suites.tests == len(REPORTS[name].cases)
+    assert suites.tests == len(REPORTS[name].cases) + bool(REPORTS[name].shortfall)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,11 @@ def test_the_same_report_gives_the_same_bytes(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_nothing_is_a_file_too(written):
-    """An empty run is a well-formed one."""
-    assert written(report()).tests == 0
+def test_too_few_answers_are_a_failure(written):
+    """A CI server that reads nothing but this file must not see a green run."""
+    suites = written(report())
+
+    assert (suites.tests, suites.failures) == (1, 1)
+    assert [case.result[0].message for suite in suites for case in suite] == [
+        "no case was answered; --min-cases requires 1"
+    ]

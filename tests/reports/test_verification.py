@@ -7,7 +7,7 @@ import json
 
 import jsonschema
 import pytest
-from verifications import REPORTS, every_verdict, many
+from verifications import CASES, REPORTS, every_verdict, judged, many, report
 
 from rnncli.cases.library import specs_folder
 from rnncli.cases.schema import schema_text
@@ -110,16 +110,16 @@ def test_the_summary_adds_up(capsys):
             CaseVerdict,
             {
                 *("kind", "margin", "fails", "operator", "dtype", "flags", "tags", "expect"),
-                *("cause", "repeat"),
+                *("cause", "repeat", "answered"),
             },
         ),
         (fields.CAUSE_FIELDS, Cause, {"kind", "sentence", "means"}),
-        (fields.TALLY_FIELDS, Tally, {"cases", "verdicts"}),
+        (fields.TALLY_FIELDS, Tally, {"cases", "verdicts", "allowed"}),
     ],
 )
 def test_the_schema_knows_every_attribute(rows, kind, own):
     """A field added to a verdict must be described."""
-    known = {field.name for field in dataclasses.fields(kind)} - {"name", "counts"}
+    known = {field.name for field in dataclasses.fields(kind)} - {"name", "counts", "excused"}
 
     assert set(rows) - own - {"name"} == known
 
@@ -154,7 +154,7 @@ def test_failures_go_to_stderr_a_block_each(capsys):
     failing = [case.verdict.id for case in every_verdict().cases if case.verdict.fails]
 
     assert [line[5:] for line in talk.splitlines() if line.startswith("FAIL ")] == failing
-    assert talk.count("  repeat: ") == len(failing) == 8
+    assert talk.count("  repeat: ") == len(failing) == 9
 
 
 def test_a_terminal_gets_no_column_of_zeros(capsys, monkeypatch):
@@ -172,13 +172,36 @@ def test_the_last_line_counts():
     assert closing(every_verdict()) == [
         "skipped 1: opset 22 is not required",
         (
-            "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 12 cases in 3.2 s:"
-            " 2 pass, 1 acceptable, 1 refused, 4 differs, 1 accepted, 1 crashed, 1 timeout,"
-            " 1 skipped, 2 expected to fail; 8 fail"
+            "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 14 cases (7"
+            " answered) in 3.2 s: 2 pass, 1 acceptable, 2 refused, 4 differ, 1 accepted, 1 crashed,"
+            " 1 timeout, 1 missing, 1 skipped. 9 fail; 1 more was expected to; 1 allowed: refusals"
         ),
     ]
-    assert closing(REPORTS["one"])[-1].endswith("1 case in 3.2 s: 1 pass; none fails")
-    assert closing(REPORTS["empty"])[-1].endswith("0 cases in 3.2 s")
+    assert closing(REPORTS["one"])[-1].endswith("1 case in 3.2 s: 1 pass. none fails")
+    assert closing(REPORTS["empty"])[-2].endswith("0 cases in 3.2 s")
+
+
+def test_too_few_answers_have_the_last_word():
+    """Although no case fails."""
+    refused = judged("gru_14_double", *CASES["gru_14_double"])
+
+    assert closing(report([refused]))[-2:] == [
+        (
+            "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 1 case (0 answered)"
+            " in 3.2 s: 1 refused. none fails; 1 allowed: refusals"
+        ),
+        "no case was answered; --min-cases requires 1",
+    ]
+
+
+def test_known_failures_are_told_apart_from_those_that_an_option_allows():
+    """Both are counted, and no case in both."""
+    known = judged("lstm_14_known", *CASES["lstm_14_known"])
+    refused = judged("gru_14_double", *CASES["gru_14_double"])
+
+    assert closing(report([known, known, refused]))[-1].endswith(
+        "1 refused, 2 differ. none fails but 2 that were expected to; 1 allowed: refusals"
+    )
 
 
 def test_reports_go_where_they_are_wanted(tmp_path):

@@ -133,7 +133,7 @@ def test_no_shell_runs_the_command(program, tmp_path, vector):
     text = "import sys; sys.exit(' '.join(sys.argv[2:]))"
     attempt = CommandSubject(program(text, "{outputs} $HOME ';' touch x '&&' '*'")).attempt(vector)
 
-    assert attempt.message == "exit code 1: $HOME ; touch x && *"
+    assert attempt.message == "ended with exit code 1: $HOME ; touch x && *"
     assert not (tmp_path / "x").exists()
 
 
@@ -142,9 +142,13 @@ ENDS = {
         Status.REFUSED,
         "no",
     ),
-    "raise ValueError('no')": (Status.REFUSED, "exit code 1: ValueError: no"),
-    "import sys; sys.exit(2)": (Status.REFUSED, "exit code 2"),
-    "import sys; sys.exit(127)": (Status.REFUSED, "exit code 127"),
+    "import sys; sys.exit(3)": (Status.REFUSED, "exit code 3, no message"),
+    "raise ValueError('no')": (Status.CRASHED, "ended with exit code 1: ValueError: no"),
+    "import sys; sys.exit(2)": (Status.CRASHED, "ended with exit code 2"),
+    "import sys; print('foo.c:12', file=sys.stderr); sys.exit(255)": (
+        Status.CRASHED,
+        "ended with exit code 255: foo.c:12",
+    ),
     "import sys; sys.exit(139)": (
         Status.CRASHED,
         "ended with exit code 139, which is SIGSEGV",
@@ -266,26 +270,42 @@ def test_an_interrupt_ends_the_program(program, vector, family):
         ("sh {outputs.zip}", "unknown placeholder {outputs.zip}"),
         ("no_such_program {outputs}", "there is no program 'no_such_program'"),
         ("./prog {outputs}", "there is no program './prog'"),
+        ("./text {outputs}", "the program could not be started: ./text is not executable"),
         ("{here}/prog {outputs}", "there is no program"),
     ],
 )
 def test_a_command_that_cannot_be_run_is_an_error(tmp_path, monkeypatch, command, sentence):
     """Before any vector is put to it."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("#!/bin/sh\n")
 
     with pytest.raises(InvalidRequest) as error:
         CommandSubject(command)
     assert sentence in str(error.value)
 
 
-def test_a_file_that_is_no_program_is_an_error(tmp_path, vector, monkeypatch):
-    """The system says so only when it is started; it says nothing of the vector."""
+UNSTARTABLE = {
+    b"\x7fELFnot": "./prog: Exec format error",
+    b"#!/no/such/interpreter\n": "./prog: No such file or directory; the interpreter that its",
+    b"#!/usr/bin/env no-such-interpreter\n": "./prog ended with exit code 127: ",
+    b"#!/bin/sh\necho 'libk.so: not found' >&2; exit 127\n": (
+        "./prog ended with exit code 127: libk.so: not found"
+    ),
+    b"#!/bin/sh\nexit 126\n": "./prog ended with exit code 126",
+}
+
+
+@pytest.mark.parametrize("contents", UNSTARTABLE)
+def test_a_program_that_does_not_start_ends_the_run(tmp_path, vector, monkeypatch, contents):
+    """The system, a shell or a loader says so only when it is started; nothing refused a vector."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "prog").write_bytes(b"\x7fELFnot")
+    (tmp_path / "prog").write_bytes(contents)
     (tmp_path / "prog").chmod(0o755)
 
-    with pytest.raises(InvalidRequest, match="could not be started: Exec format error"):
+    with pytest.raises(InvalidRequest) as error:
         CommandSubject("./prog {outputs}").attempt(vector)
+    sentence = str(error.value).replace(f"{tmp_path}/", "./").replace("././", "./")
+    assert f": the program could not be started: {UNSTARTABLE[contents]}" in sentence
 
 
 def test_a_program_is_found_from_where_the_command_is_given(tmp_path, vector, monkeypatch):

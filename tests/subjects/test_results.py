@@ -63,12 +63,40 @@ def test_tensors_without_names_are_named_by_position(folder, asked):
 
 
 @pytest.mark.parametrize("case_id", ["missing", "other"])
-def test_a_case_without_results_is_refused(folder, asked, case_id):
-    """Leaving it out is how a device refuses; an empty folder is nothing, too."""
+def test_a_case_without_results_is_missing(folder, asked, case_id):
+    """Nobody knows whether it was refused or never run; an empty folder is nothing, too."""
     attempt = attempted(folder, dataclasses.replace(asked, id=case_id))
 
-    assert attempt.status is Status.REFUSED
+    assert attempt.status is Status.MISSING
     assert attempt.message == "no results for it"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "the results say that it was refused"),
+        (b"\n\x1b[31mlayout 1\nmore", "[31mlayout 1"),
+        (b"\xff" * 10**6, "\ufffd" * 300 + "..."),
+    ],
+)
+def test_a_device_says_that_it_refused_a_case(folder, asked, text, message):
+    """By a file beside the folder of outputs, with or without a reason."""
+    folder.with_name("refused.txt").write_bytes(text)
+    attempt = attempted(folder, asked)
+
+    assert (attempt.status, attempt.message) == (Status.REFUSED, message)
+
+
+def test_what_was_refused_has_no_outputs(folder, asked):
+    """Results that say both are garbage."""
+    folder.with_name("refused.txt").write_text("layout 1")
+    (folder / "output_0.pb").write_bytes(pb.serialize("Y", Y))
+    attempt = attempted(folder, asked)
+
+    assert attempt.status is Status.CRASHED
+    assert attempt.message.startswith(
+        "gave garbage: the results say that it was refused, and hold Y"
+    )
 
 
 def damage_nothing_left(path):
@@ -132,7 +160,16 @@ def test_a_file_is_read_by_id_and_name(tmp_path, asked, extension, prefix):
     assert outputs["Y"].tolist() == Y.tolist()
     assert list(subject.attempt(dataclasses.replace(asked, id="other")).outputs) == ["Y"]
     missing = subject.attempt(dataclasses.replace(asked, id="missing"))
-    assert (missing.status, missing.message) == (Status.REFUSED, "no results for it")
+    assert (missing.status, missing.message) == (Status.MISSING, "no results for it")
+
+
+@pytest.mark.parametrize("extension", ["npz", "h5"])
+def test_a_file_says_what_was_refused(tmp_path, asked, extension):
+    """By a tensor of that name, whatever it holds."""
+    path = tmp_path / f"results.{extension}"
+    write_tensors(path, {"case/refused": np.zeros(0, np.int8)})
+
+    assert results_subject(path).attempt(asked).status is Status.REFUSED
 
 
 @pytest.mark.parametrize("layout", ["onnx", "npz", "h5"])
@@ -148,7 +185,7 @@ def test_a_pack_is_its_own_result(tmp_path, layout):
         assert {n: v.tobytes() for n, v in attempt.outputs.items()} == {
             n: v.tobytes() for n, v in wanted.items()
         }
-        expected = Status.RAN if wanted else Status.REFUSED
+        expected = Status.RAN if wanted else Status.MISSING
         assert attempt.status is expected
         assert [v.dtype for v in attempt.outputs.values()] == [v.dtype for v in wanted.values()]
 

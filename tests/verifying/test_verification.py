@@ -36,7 +36,7 @@ NUMPY = SubjectSpec(kind="backend", name="numpy")
 
 def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
     """A plan; options are those of the plan or of its terms."""
-    names = ("allow_refused", "stop_at_failure", "diagnoses")
+    names = ("allowed", "stop_at_failure", "diagnoses")
     terms = Terms(
         subject=subject,
         rule=rule or Rule(),
@@ -68,6 +68,8 @@ def small(tmp_path_factory):
 @pytest.fixture
 def results(small, tmp_path):
     """The right results in a folder, as a device that needs no Python would leave them."""
+    (tmp_path / "results/test_lstm_14_shape").mkdir(parents=True)
+    (tmp_path / "results/test_lstm_14_shape/refused.txt").write_text("shape of W")
     for path in small.glob("test_*/test_data_set_0/output_*.pb"):
         copy = tmp_path / "results" / path.relative_to(small)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -245,21 +247,42 @@ def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
 
 
 def test_refusals_fail_unless_allowed(small, results):
-    """A valid case without results is refused; a case that must be refused passes like that."""
+    """A valid case may be refused only where an option says so; an invalid one must be."""
     shutil.rmtree(results / "test_lstm_14_clip")
+    (results / "test_lstm_14_clip").mkdir()
+    (results / "test_lstm_14_clip/refused.txt").write_text("clip")
     spec = SubjectSpec(kind="results", name=str(results))
     report = verify(small, spec)
 
     assert verdicts(report)["lstm_14_clip"] is Verdict.REFUSED
     assert verdicts(report)["lstm_14_shape"] is Verdict.PASS
     assert report.fails
-    assert not verify(small, spec, allow_refused=True).fails
+    assert verify(small, spec, allowed=frozenset({Verdict.MISSING})).fails
+    allowed = verify(small, spec, allowed=frozenset({Verdict.REFUSED}))
+    assert not allowed.fails
+    assert (allowed.total.allowed, allowed.total.expected) == (1, 0)
+
+
+@pytest.mark.parametrize("case_id", ["lstm_14_clip", "lstm_14_shape"])
+def test_missing_results_fail_unless_allowed(small, results, case_id):
+    """Also those of a case that must be refused: that nobody ran it does not show that it was."""
+    shutil.rmtree(results / f"test_{case_id}")
+    spec = SubjectSpec(kind="results", name=str(results))
+    report = verify(small, spec)
+
+    assert verdicts(report)[case_id] is Verdict.MISSING
+    assert report.fails
+    assert verify(small, spec, allowed=frozenset({Verdict.REFUSED})).fails
+    allowed = verify(small, spec, allowed=frozenset({Verdict.MISSING}))
+    assert not allowed.fails
+    assert allowed.total.answered == allowed.total.cases - 1
 
 
 def test_what_must_be_refused_and_runs_is_accepted(small, results):
     """Outputs for an invalid node are silently wrong, and counted apart."""
+    (results / "test_lstm_14_shape/refused.txt").unlink()
     folder = results / "test_lstm_14_shape" / "test_data_set_0"
-    folder.mkdir(parents=True)
+    folder.mkdir()
     (folder / "output_0.pb").write_bytes(pb.serialize("Y", np.zeros(3, np.float32)))
     report = verify(small, SubjectSpec(kind="results", name=str(results)))
 
@@ -307,7 +330,9 @@ def test_too_few_cases_are_an_error(small):
     """An almost empty run is not green either."""
     required = Requirements.parse(["dtype=bfloat16"])
 
-    with pytest.raises(NothingSelected, match=r"1 cases to judge, at least 2 are due; 17 were"):
+    with pytest.raises(
+        NothingSelected, match="only 1 case to judge; --min-cases requires 2; 17 were"
+    ):
         select(plan(small, requirements=required, min_cases=2))
 
 

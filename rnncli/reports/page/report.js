@@ -37,6 +37,7 @@
   const SPECIAL = new Map([
     ["failing", (one) => one.fails],
     ["expected", (one) => one.expected],
+    ["allowed", (one) => one.allowed],
   ]);
   function matches(one) {
     const { operator, flag, verdict, q } = wanted;
@@ -260,6 +261,7 @@
     ["", "all"],
     ["failing", "failing"],
     ["expected", "expected to fail"],
+    ["allowed", "allowed to fail"],
     ...named(data.cases.map((one) => one.verdict)).slice(1),
   ]);
   choices(
