@@ -31,10 +31,27 @@ class RnncliWarning(UserWarning):
     """Something allowed but worth knowing: surplus alpha values, a dimension assumed to be 1."""
 
 
+class NodeFailure(NamedTuple):
+    """Which node of a model failed as it ran.
+
+    Attributes:
+        node: the innermost one as sentences name it: ``node 'lstm_3' (LSTM-14)``.
+        makes: the outputs of the node of the model's own graph that it is, or is inside.
+    """
+
+    node: str
+    makes: tuple[str, ...]
+
+
 class RnncliError(Exception):
-    """Any failure this package foresees; `str()` is the sentence shown to the user."""
+    """Any failure this package foresees; `str()` is the sentence shown to the user.
+
+    Attributes:
+        failure: the node that it comes from; None where it is no node's.
+    """
 
     exit_code: ClassVar[int] = 70
+    failure: NodeFailure | None = None
 
 
 class InvalidRequest(RnncliError):  # noqa: N818 -- reads as what it says: `except InvalidRequest`

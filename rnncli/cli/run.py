@@ -73,6 +73,9 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     generated from the declared shapes. Without a tolerance given, outputs are compared by the
     tolerance_K.pb beside them, as packs have it, or else with --atol 1e-5 --rtol 1e-3 --max-ulp 1.
 
+    A generated dimension that has a size neither there nor by --dim or --shape is 1, or the
+    smallest size found at which the nodes run that do not run on 1; a warning tells which.
+
     \b
     rnncli run model.onnx -o out.npz
     rnncli run model.onnx --dim batch=2,seq=16 -i lengths=lens.npy

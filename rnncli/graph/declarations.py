@@ -26,9 +26,7 @@ def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
         InvalidRequest: a name is unknown or missing, or a dtype, a rank or a fixed dimension is
             not the declared one.
     """
-    declared = {value.name: value for value in model.proto.graph.input}
-    for name in inputs:
-        _known(model, name, declared)
+    declared = check_names(model, inputs)
     missing = [value for value in model.inputs if value.name not in inputs]
     if missing:
         raise InvalidRequest(f"{model.name}: missing inputs: {described(missing)}")
@@ -37,10 +35,18 @@ def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
             _check_tensor(model, declared[name], values)
 
 
-def _known(model: Model, name: str, declared: Mapping[str, ValueInfoProto]) -> None:
-    if name not in declared:
-        hint = did_you_mean(name, declared) or f"; it has {described(model.inputs) or 'none'}"
-        raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
+def check_names(model: Model, names: Iterable[str]) -> dict[str, ValueInfoProto]:
+    """Refuse names that are no input's; return what the graph declares of all its inputs.
+
+    Raises:
+        InvalidRequest: a name is unknown.
+    """
+    declared = {value.name: value for value in model.proto.graph.input}
+    for name in names:
+        if name not in declared:
+            hint = did_you_mean(name, declared) or f"; it has {described(model.inputs) or 'none'}"
+            raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
+    return declared
 
 
 def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:

@@ -1,4 +1,4 @@
-"""Make a model's spelling uniform, in place: one name for ONNX's domain, no negative dimensions.
+"""Make a model's spelling uniform, in place: one name for ONNX's domain, none for unknown sizes.
 
 Two more irregularities of real models need no change of the model: an omitted output has no name
 and the evaluator keeps no value for it, and initializers repeated as inputs (IR 3) are values that
@@ -14,13 +14,32 @@ from rnncli.graph.model import all_bodies
 from rnncli.protos import FunctionProto, GraphProto, ModelProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from onnx import ValueInfoProto
 
     from rnncli.graph.model import Body
 
 _LONG_DOMAIN = "ai.onnx"  # ONNX's own domain, written out; its usual spelling is ""
+
+
+UNKNOWN: Mapping[str, str] = {
+    "?": "Paddle2ONNX, and scripts that make the dimensions of an image dynamic",
+    "-1": "frameworks whose shapes have -1 there, written as text",
+    "none": "converters that write Python's None: skl2onnx's first versions, scripts for Keras",
+    "null": "the same, by way of JSON",
+    "nan": "the same, by way of a table",
+    "unk": "tf2onnx's word for unknown, without its number",
+    "unknown": "people",
+    "dynamic": "people, for every dimension that is not fixed",
+    "*": "people",
+}
+"""Names that say that a size is unknown, in lower case, and who writes them.
+
+One of them at two dimensions does not mean that these are equal. A number makes a name of it:
+tf2onnx counts its unknown dimensions, `unk__12`, Paddle2ONNX `p2o.DynamicDimension.0`, and each is
+one dimension, so those stay symbols.
+"""
 
 
 def normalise(proto: ModelProto) -> None:
@@ -37,7 +56,7 @@ def normalise(proto: ModelProto) -> None:
         for node in body.node:
             node.domain = _short(node.domain)
         for value in _declared_values(body):
-            _forget_negative_dimensions(value)
+            _forget_unknown_dimensions(value)
 
 
 def _short(domain: str) -> str:
@@ -63,8 +82,13 @@ def _declared_values(body: Body) -> Iterator[ValueInfoProto]:
         yield from body.output
 
 
-def _forget_negative_dimensions(value: ValueInfoProto) -> None:
-    """Paddle writes -1 for a dimension it does not know; ONNX leaves such a dimension empty."""
+def says_unknown(symbol: str) -> bool:
+    """Tell whether a dimension's name only says that its size is not known."""
+    return symbol.strip().lower() in UNKNOWN
+
+
+def _forget_unknown_dimensions(value: ValueInfoProto) -> None:
+    """Leave a dimension empty that has no size and no name, as ONNX does; Paddle writes -1."""
     for dimension in value.type.tensor_type.shape.dim:
-        if dimension.dim_value < 0:
+        if dimension.dim_value < 0 or says_unknown(dimension.dim_param):
             dimension.Clear()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rnncli.errors import (
     InvalidOperator,
     InvalidRequest,
+    NodeFailure,
     RnncliError,
     Unsupported,
 )
@@ -42,8 +43,13 @@ def placed(
     except Exception as error:  # the kernels are onnx's: any kind can come
         begins = error.where if isinstance(error, InvalidOperator) else str(error)
         if isinstance(error, RnncliError) and begins.startswith(f"{model}{_NODE}"):
+            if error.failure:
+                error.failure = error.failure._replace(makes=tuple(node.output))
             raise
-        raise _about(place(model, path, node, versions), error) from error
+        where = place(model, path, node, versions)
+        about = _about(where, error)
+        about.failure = NodeFailure(where.removeprefix(f"{model}: "), tuple(node.output))
+        raise about from error
 
 
 def _about(where: str, error: Exception) -> RnncliError:

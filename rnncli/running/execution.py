@@ -10,12 +10,13 @@ from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest
 from rnncli.formats import read_inputs, read_tensor
 from rnncli.graph.data_sets import load_data_set
-from rnncli.graph.declarations import check_inputs
+from rnncli.graph.declarations import check_inputs, check_names
 from rnncli.graph.evaluator import Evaluator, prepare
 from rnncli.graph.evaluator import run as run_graph
-from rnncli.graph.inputs import explain_generated, generate_inputs
+from rnncli.graph.inputs import InputRecipe
 from rnncli.graph.model import Model
 from rnncli.running.request import Request, Run
+from rnncli.running.sizing import Sizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,17 +98,25 @@ def run_model(model: Model, request: Request, observer: Observer | None = None) 
         why = "inputs are given or generated" if model.data_sets else "it has no test data sets"
         raise InvalidRequest(f"{model.name}: --data-set {request.data_set}, but {why}")
     else:
-        yield _run_on_inputs(model, evaluator, request)
+        yield _run_on_inputs(model, evaluator, request, is_watched=observer is not None)
 
 
-def _run_on_inputs(model: Model, evaluator: Evaluator, request: Request) -> Run:
-    """Run on the given inputs, those missing generated."""
+def _run_on_inputs(
+    model: Model, evaluator: Evaluator, request: Request, *, is_watched: bool
+) -> Run:
+    """Run on the given inputs, those missing generated in sizes that the model runs on."""
+    check_names(model, request.input_files)
     given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
-    inputs = generate_inputs(
+    recipe = InputRecipe(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
-    with explain_generated(model, inputs.keys() - given.keys()):
-        return _timed(model, evaluator, "", inputs)
+    tried = evaluator
+    if is_watched and recipe.sizes.free:  # an observer is not told of runs that fail
+        tried = prepare(
+            model, backend=request.backend, compute=request.compute, readings=request.readings
+        )
+    run = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs)).settle()
+    return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:

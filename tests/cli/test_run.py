@@ -101,19 +101,28 @@ def test_symbolic_dimensions_come_from_options(rnncli):
     assert "--dim seq=N" in assumed.err
 
 
-def test_failure_on_generated_inputs_says_what_to_try(rnncli, tmp_path):
-    """Silero's STFT needs more than one sample; inputs that were given are not spoken of."""
+def test_a_real_model_runs_without_options(rnncli, tmp_path):
+    """Silero's window needs 192 samples, which is said; given inputs are left as they are."""
     model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
     outcome = rnncli("run", model)
-    assert outcome.code == 2
-    assert "inputs were made for input float32 [batch, sequence], state" in outcome.err
-    assert "try --dim batch=N or --dim sequence=N or --shape input=batch,sequence" in outcome.err
+    assert outcome.code == 0
+    assert "assumed to be 1: batch (--dim batch=N)" in outcome.err
+    assert "assumed to be 192: sequence (--dim sequence=N), the smallest found" in outcome.err
 
     np.save(tmp_path / "state.npy", np.zeros((1, 1, 128), np.float32))
     outcome = rnncli("run", model, "--dim", "sequence=576", "-i", f"state={tmp_path / 'state.npy'}")
     assert outcome.code == 2
     assert "input 'state' must be float32 [2, batch, 128], got float32 [1, 1, 128]" in outcome.err
-    assert "--shape state" not in outcome.err
+    assert "--shape" not in outcome.err
+
+
+def test_failure_on_generated_inputs_says_what_to_try(rnncli):
+    """A size that was asked for is not replaced; the sentence names the option that helps."""
+    model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
+    outcome = rnncli("run", model, "--dim", "sequence=1")
+    assert outcome.code == 2
+    assert "inputs were made for input float32 [batch, sequence]" in outcome.err
+    assert "try --dim batch=N or --dim sequence=N or --shape input=batch,sequence" in outcome.err
 
 
 def test_generated_inputs_depend_on_the_seed_alone(rnncli, tmp_path):

@@ -1,0 +1,267 @@
+"""Sizes of the dimensions of generated inputs that nobody gave.
+
+They are 1 where the model runs on that. Where a node does not, sizes are tried in ascending order,
+on the part of the model that makes the node's outputs: those that the node itself speaks of, a
+kernel, a window, the sizes of its weights, small numbers and powers of two. The smallest one is
+taken, and with it the next node that fails is looked at. Neither clock nor memory has a part in it,
+so the same model always gets the same sizes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning
+from rnncli.graph.declarations import described, is_open, symbols, template
+from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.model import captured_names
+from rnncli.graph.parts import part_that_makes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from onnx import NodeProto, ValueInfoProto
+
+    from rnncli.errors import NodeFailure
+    from rnncli.graph.input_sizes import FreeDimension
+    from rnncli.graph.inputs import InputRecipe
+    from rnncli.numerics import Array
+
+    Sizes = Mapping[FreeDimension, int]
+
+T = TypeVar("T")
+
+MOST_NODES = 12
+"""Nodes whose failure is looked at, one after the other."""
+MOST_TRIES, MOST_ELEMENTS = 400, 1 << 25
+"""Runs of a part of the model for one node, and elements of the inputs of all of them."""
+LARGEST, SMALL = 1 << 16, 16
+"""The largest size tried; up to which all are."""
+MOST_NUMBERS = 64
+"""Elements of a constant whose values are taken for sizes."""
+
+
+class Choice(NamedTuple):
+    """A size that was taken because a node runs from there on.
+
+    Attributes:
+        dimensions: those that have it.
+        size: the smallest that was found.
+        node: as sentences name it.
+    """
+
+    dimensions: tuple[FreeDimension, ...]
+    size: int
+    node: str
+
+
+class Sizing(Generic[T]):
+    """The sizes of free dimensions that a model was found to run on.
+
+    Args:
+        recipe: of the inputs.
+        attempt: runs the whole model on inputs.
+    """
+
+    def __init__(self, recipe: InputRecipe, attempt: Callable[[dict[str, Array]], T]) -> None:
+        self.recipe, self._attempt = recipe, attempt
+        self.sizes: dict[FreeDimension, int] = {}
+        self._choices: list[Choice] = []
+
+    def settle(self) -> T:
+        """Run the model on sizes that suit it, and return what `attempt` does.
+
+        Raises:
+            InvalidRequest: none were found; the sentence is that of the failing node, with the
+                options that change what reaches it.
+
+        Warns:
+            RnncliWarning: of every size that was assumed.
+        """
+        for left in reversed(range(MOST_NODES)):
+            try:
+                result = self._attempt(self.recipe.make(self.sizes))
+            except InvalidRequest as error:
+                if error.failure is None or not self.recipe.made:
+                    raise
+                trials = NodeTrials(self.recipe, error.failure, self.sizes)
+                if not left or not self._grow(trials, error.failure.node):
+                    self._warn()
+                    raise self._explained(error, trials) from error
+            else:
+                break
+        self._warn()
+        return result
+
+    def _grow(self, trials: NodeTrials, node: str) -> bool:
+        """Find sizes at which a node runs, and tell whether there are any."""
+        for size, dimensions in trials.candidates():
+            if max(self._now(dimensions)) < size and trials.run(self._with(dimensions, size)):
+                self._take(trials, dimensions, size, node)
+                return True
+        return False
+
+    def _take(
+        self, trials: NodeTrials, dimensions: tuple[FreeDimension, ...], size: int, node: str
+    ) -> None:
+        """Take the smallest size between the last one that failed and one that runs."""
+        tried = [each for each in trials.sizes if each < size]
+        below = max([*self._now(dimensions), *tried])
+        while size - below > 1:
+            middle = (below + size) // 2
+            if trials.run(self._with(dimensions, middle)):
+                size = middle
+            else:
+                below = middle
+        self.sizes = self._with(dimensions, size)
+        self._choices.append(Choice(dimensions, size, node))
+
+    def _now(self, dimensions: Iterable[FreeDimension]) -> list[int]:
+        return [self.sizes.get(each, 1) for each in dimensions]
+
+    def _with(self, dimensions: Iterable[FreeDimension], size: int) -> dict[FreeDimension, int]:
+        return self.sizes | dict.fromkeys(dimensions, size)
+
+    def _warn(self) -> None:
+        asked, name = self.recipe.sizes, self.recipe.model.name
+        ones = [each for each in asked.free if each not in self.sizes]
+        if ones:
+            _tell(f"{name}: assumed to be 1: {asked.listed(ones)}")
+        for dimensions, size, node in self._choices:
+            if all(self.sizes[each] == size for each in dimensions):
+                _tell(
+                    f"{name}: assumed to be {size}: {asked.listed(dimensions)}, the smallest found"
+                    f" at which {node} runs"
+                )
+
+    def _explained(self, error: InvalidRequest, trials: NodeTrials) -> InvalidRequest:
+        hint = shape_hint(trials.reaching, trials.telling)
+        return InvalidRequest(f"{error}; {hint}")
+
+
+class NodeTrials:
+    """Runs of the part of a model that makes the outputs of one node.
+
+    Args:
+        recipe: of the model's inputs.
+        failure: which node.
+        sizes: of free dimensions, at which it fails.
+    """
+
+    def __init__(self, recipe: InputRecipe, failure: NodeFailure, sizes: Sizes) -> None:
+        self._recipe, self._failing = recipe, sizes
+        (node,) = (n for n in recipe.model.proto.graph.node if tuple(n.output) == failure.makes)
+        reads = {*node.input, *captured_names(node)} - {""}
+        self._before, self._part = (
+            part_that_makes(recipe.model, names) for names in (sorted(reads), failure.makes)
+        )
+        self._names = {value.name for value in self._part.proto.graph.input}
+        self._reach = prepare(self._before, compute="native")
+        self._run = prepare(self._part, compute="native")
+        self._tries, self._elements = 0, 0
+        self.sizes = _sizes([*_numbers(node), *_numbers_in(self._facts(sizes))])
+
+    @property
+    def reaching(self) -> list[ValueInfoProto]:
+        """The inputs that are made and that the node depends on; all that are made, if none."""
+        made = self._recipe.made
+        return [value for value in made if value.name in self._names] or made
+
+    @cached_property
+    def dimensions(self) -> tuple[FreeDimension, ...]:
+        """The free dimensions of the inputs that the node depends on."""
+        free = self._recipe.sizes.free_in
+        return tuple(dict.fromkeys(each for value in self.reaching for each in free(value)))
+
+    @cached_property
+    def telling(self) -> tuple[FreeDimension, ...]:
+        """The free dimensions that change the sizes of what the node reads."""
+        before = self._facts(self._failing)
+        return tuple(each for each in self.dimensions if self._facts(self._more(each)) != before)
+
+    def _more(self, dimension: FreeDimension) -> Sizes:
+        return {**self._failing, dimension: self._failing.get(dimension, 1) + 1}
+
+    def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
+        """Yield what to try: each size of one dimension, of those of an input, or of all."""
+        groups = list(dict.fromkeys(group for group in self._groups() if group))
+        yield from ((size, group) for size in self.sizes for group in groups)
+
+    def _groups(self) -> Iterator[tuple[FreeDimension, ...]]:
+        telling = self.telling or self.dimensions
+        yield from ((each,) for each in telling)
+        for value in self.reaching:
+            free = tuple(each for each in self._recipe.sizes.free_in(value) if each in telling)
+            yield free[1:]  # the first one is most often a batch
+            yield free
+        yield telling
+
+    def run(self, sizes: Sizes) -> bool:
+        """Tell whether the node runs; it does not once more has been tried than is worth it."""
+        self._tries += 1
+        if self._tries > MOST_TRIES or self._elements > MOST_ELEMENTS:
+            return False
+        try:
+            run(self._run, self._inputs(sizes))
+        except (RnncliError, MemoryError):
+            return False
+        return True
+
+    def _inputs(self, sizes: Sizes) -> dict[str, Array]:
+        inputs = self._recipe.make(sizes, only=self._names)
+        self._elements += sum(values.size for values in inputs.values())
+        return inputs
+
+    def _facts(self, sizes: Sizes) -> list[tuple[int, ...]]:
+        """Return shapes, and few integers, of what the node reads; none if it is not reached."""
+        try:
+            read = run(self._reach, self._inputs(sizes))
+        except (RnncliError, MemoryError):
+            return []
+        arrays = [values for values in read if isinstance(values, np.ndarray)]
+        few = [each for each in arrays if each.size <= MOST_NUMBERS and each.dtype.kind in "iu"]
+        return [each.shape for each in arrays] + [tuple(each.ravel().tolist()) for each in few]
+
+
+def _numbers(node: NodeProto) -> Iterator[int]:
+    """Yield the integers of a node's attributes."""
+    for attribute in node.attribute:
+        yield from (attribute.i, *attribute.ints)
+
+
+def _numbers_in(facts: Iterable[Iterable[int]]) -> Iterator[int]:
+    yield from (abs(number) for numbers in facts for number in numbers)
+
+
+def _sizes(numbers: Iterable[int]) -> list[int]:
+    """Return the sizes to try, in ascending order: those spoken of, small ones, powers of two."""
+    powers = (1 << k for k in range(LARGEST.bit_length()))
+    spoken = (number + more for number in numbers for more in (0, 1))
+    return sorted(size for size in {*range(SMALL + 1), *powers, *spoken} if 1 < size <= LARGEST)
+
+
+def shape_hint(values: Sequence[ValueInfoProto], first: Sequence[FreeDimension]) -> str:
+    """Say which options give made inputs other shapes.
+
+    Args:
+        values: the inputs.
+        first: dimensions whose options come first, in that order.
+    """
+    named = [each.symbol for each in first if each.symbol]
+    named += sorted(symbols(values) - {*named})
+    nameless = [each.input for each in first if each.input]
+    opened = sorted(
+        (value for value in values if is_open(value)), key=lambda v: v.name not in nameless
+    )
+    options = [f"--dim {symbol}=N" for symbol in named]
+    options += [f"--shape {value.name}={template(value)}" for value in opened]
+    advice = f"try {' or '.join(options)}" if options else "give them with -i NAME=FILE"
+    return f"inputs were made for {described(values)}; {advice}"
+
+
+def _tell(sentence: str) -> None:
+    warnings.warn(sentence, RnncliWarning, stacklevel=3)

@@ -1,0 +1,146 @@
+"""Claims about the sizes that nobody gave: the smallest at which a model's nodes run."""
+
+import warnings
+
+import numpy as np
+import pytest
+from onnx import parser
+
+from rnncli.errors import InvalidRequest, RnncliWarning
+from rnncli.graph.loading import model_from
+from rnncli.judging.tolerance import EXACT
+from rnncli.running.execution import run_model
+from rnncli.running.request import Request
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1]>\n'
+
+
+def model_of(text):
+    """Return a model that messages call m.onnx."""
+    return model_from(parser.parse_model(HEADER + text), "m.onnx")
+
+
+def ran(text, **asked):
+    """Run a model as `rnncli run` does; return its inputs' shapes and the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (run,) = run_model(model_of(text), Request(tolerance=EXACT, **asked))
+    shapes = {name: values.shape for name, values in run.inputs.items()}
+    return shapes, [str(warning.message) for warning in caught]
+
+
+WINDOW = """g (float[batch, 1, seq] x) => (y) <float[1] one = {1}, int64[3] sizes = {1, 1, 25}> {
+    k = Expand (one, sizes)
+    y = Conv <dilations = [3], pads = [1, 1]> (x, k)
+}"""
+
+
+def test_a_window_is_filled():
+    """25 taps, 3 apart, are 73 steps of which the padding gives 2; the batch stays 1."""
+    shapes, (ones, found) = ran(WINDOW)
+
+    assert shapes == {"x": (1, 1, 71)}
+    assert ones == "m.onnx: assumed to be 1: batch (--dim batch=N)"
+    assert found == (
+        "m.onnx: assumed to be 71: seq (--dim seq=N), the smallest found at which "
+        "node 'Conv_1' (Conv) runs"
+    )
+
+
+def test_what_was_asked_for_is_left_alone():
+    """A size of --dim that does not run is an error, not a reason to take another one."""
+    with pytest.raises(
+        InvalidRequest, match=r"node 'Conv_1' .*inputs were made for x .*--dim seq=N"
+    ):
+        ran(WINDOW, dims={"seq": 9})
+
+    assert ran(WINDOW, dims={"seq": 80, "batch": 2}) == ({"x": (2, 1, 80)}, [])
+
+
+FUNCTION = """<domain: "pkg", opset_import: ["" : 17]> f (a) => (b) {
+    s = Constant <value = int64[2] {-1, 12}> () b = Reshape (a, s)
+}"""
+SIZED = {
+    "both sides of an image": (
+        "g (float[n, 1, ?, ?] x) => (y) { y = MaxPool <kernel_shape = [5, 5]> (x) }",
+        (1, 1, 5, 5),
+    ),
+    "as many as there are weights": (
+        """g (float[n, k] x) => (y) <float[1] a = {1}, int64[2] s = {37, 2}> {
+            w = Expand (a, s) y = MatMul (x, w)
+        }""",
+        (1, 37),
+    ),
+    "a multiple": (
+        "g (float[n] x) => (y) <int64[2] s = {-1, 90}> { y = Reshape (x, s) }",
+        (90,),
+    ),
+    "an index": (
+        "g (float[n, 2] x) => (y) <int64[1] i = {40}> { y = Gather (x, i) }",
+        (41, 2),
+    ),
+    "in a function": (
+        "g (float[n] x) => (y) { y = pkg.f (x) }\n" + FUNCTION,
+        (12,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_size_is_found_for(name):
+    """Whatever the node is: its own numbers, small ones and powers of two are tried."""
+    text, shape = SIZED[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ran(text)[0]["x"] == shape
+
+
+def test_one_node_after_the_other():
+    """The sizes of one node are kept for the next; the larger one is told of."""
+    shapes, said = (
+        ran("""g (float[n] x, float[m] z) => (v, w) <int64[2] p = {-1, 6}, int64[2] q = {-1, 4}> {
+        a = Reshape (x, p)  v = Reshape (x, q)  w = Reshape (z, q)
+    }""")
+    )
+
+    assert shapes == {"x": (12,), "z": (4,)}
+    assert [text.split(",")[0] for text in said] == [
+        "m.onnx: assumed to be 12: n (--dim n=N)",
+        "m.onnx: assumed to be 4: m (--dim m=N)",
+    ]
+
+
+def test_where_nothing_helps_the_telling_dimension_comes_first():
+    """A batch of another size fails in the same way, a longer sequence in another."""
+    text = """g (float[a_batch, seq] x, float[other] z) => (y, v) {
+        s = Shape <start = 1> (x)  t = Constant <value = int64[1] {-2}> ()
+        u = Mul (s, t)  y = ConstantOfShape (u)  v = Neg (z)
+    }"""
+    with pytest.raises(InvalidRequest) as caught:
+        ran(text)
+
+    assert "inputs were made for x float32 [a_batch, seq]; try --dim seq=N or" in str(caught.value)
+    assert "other" not in str(caught.value)
+
+
+def test_an_observer_sees_the_run_that_succeeds():
+    """`extract` captures no node of a run on sizes that did not do."""
+    text = """g (float[T,1,2] x) => (y) <int64[2] p = {-1, 12}, float[1,3,2] W = {1,2,3,4,5,6},
+            float[1,3,3] R = {1,2,3,4,5,6,7,8,9}> {
+        h = RNN <hidden_size = 3> (x, W, R)
+        y = Reshape (h, p)
+    }"""
+    seen = []
+    with pytest.warns(RnncliWarning, match="assumed to be 4: T"):
+        (run,) = run_model(model_of(text), Request(tolerance=EXACT), seen.append)
+
+    assert [occurrence.inputs["X"].shape for occurrence in seen] == [(4, 1, 2)]
+    assert np.shape(run.outputs["y"]) == (1, 12)
+
+
+def test_errors_of_no_node_get_no_advice_on_shapes(tmp_path):
+    """An unknown input is found before the model runs, and shapes have no part in it."""
+    np.save(tmp_path / "c.npy", np.zeros(3, np.float32))
+    request = Request(tolerance=EXACT, input_files={"xx": str(tmp_path / "c.npy")})
+    with pytest.raises(InvalidRequest, match=r"no input 'xx'; did you mean 'x'\?$"):
+        list(run_model(model_of(WINDOW), request))
