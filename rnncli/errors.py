@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from rnncli.terminal import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+# What a machine runs out of, although no file is to blame.
+SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
+NO_THREAD = "can't start new thread"
 
 
 class Place(NamedTuple):
@@ -69,7 +78,7 @@ class ConfigError(InvalidRequest):
 
     def __init__(self, findings: Iterable[tuple[Place, str]]) -> None:
         self.findings = tuple(findings)
-        super().__init__("\n".join(f"{place}: {sentence}" for place, sentence in self.findings))
+        super().__init__("\n".join(one_line(f"{place}: {words}") for place, words in self.findings))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel between processes as what it was made from."""
@@ -112,11 +121,21 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def explain(error: BaseException) -> tuple[str, int]:
     """Return the sentence that tells a user of a failure, and the exit code it calls for."""
-    if isinstance(error, RnncliError):
+    if isinstance(error, ConfigError):
         return str(error), error.exit_code
-    if isinstance(error, MemoryError):
-        return f"not enough memory{f': {error}' if str(error) else ''}", InvalidRequest.exit_code
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}", InvalidRequest.exit_code
+    if isinstance(error, RnncliError):
+        return one_line(str(error)), error.exit_code
+    if said := _said_by_the_machine(error):
+        return one_line(said), InvalidRequest.exit_code
     sentence = f"internal error: {type(error).__name__}: {error}; rerun with --traceback"
-    return sentence, RnncliError.exit_code
+    return one_line(sentence), RnncliError.exit_code
+
+
+def _said_by_the_machine(error: BaseException) -> str:
+    """Return what this machine, and not a mistake of ours, refused; "" if it did not."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f': {error}' if str(error) else ''}"
+    if isinstance(error, OSError) and (error.filename or error.errno in SHORTAGES):
+        why = error.strerror or str(error)
+        return f"{os.fsdecode(error.filename)}: {why}" if error.filename else why
+    return str(error) if isinstance(error, RuntimeError) and str(error) == NO_THREAD else ""

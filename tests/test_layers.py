@@ -13,6 +13,7 @@ PACKAGE = Path(rnncli.__file__).parent
 
 # From the bottom up; what stands on one line does not import each other.
 LAYERS = (
+    ("terminal",),
     ("errors", "notes"),
     ("files",),
     ("numerics", "randomness", "executors", "protos"),

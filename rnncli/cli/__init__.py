@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 from typing import NoReturn
 
 # Objects made until cycles are looked for: more than the imports of any command make.
@@ -13,11 +11,29 @@ COLLECTED_AFTER = 50_000
 def main() -> NoReturn:
     """Run the command line; never shows a traceback unless asked to.
 
-    Imports make no cycles worth looking for, and the interpreter looks once more as it ends: that
-    took a fifth of running a small model.
+    Whatever takes time to import comes after the signals have got their handlers. Imports make no
+    cycles worth looking for, and the interpreter looks once more as it ends: that took a fifth of
+    running a small model.
     """
+    import atexit
+    import gc
+    import sys
+
     gc.set_threshold(COLLECTED_AFTER)
     atexit.register(gc.freeze)
-    from rnncli.cli import group
 
-    group.main()
+    from rnncli import terminal
+    from rnncli.cli import interrupts
+
+    terminal.open_missing_streams()
+    terminal.guard_streams()
+    try:
+        interrupts.begin()
+        from rnncli.cli import group
+
+        code = group.run()
+    except KeyboardInterrupt as error:
+        code = interrupts.told(error)
+    finally:
+        interrupts.end()
+    sys.exit(code)

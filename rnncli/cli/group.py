@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import warnings
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from rnncli import __version__, notes
+from rnncli.cli import interrupts
 from rnncli.errors import RnncliWarning, did_you_mean, explain
+from rnncli.terminal import OUTPUT, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-INTERRUPTED = 130
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
 
@@ -134,51 +133,73 @@ def cli() -> None:
     """
 
 
-def main() -> NoReturn:
-    """Run the command line; never shows a traceback unless asked to."""
-    if instruction := os.environ.get(COMPLETE):
-        from click.shell_completion import shell_complete
+def run() -> int:
+    """Run the command line and return the exit code; shows no traceback unless asked to.
 
-        sys.exit(shell_complete(cli, {}, "rnncli", COMPLETE, instruction))
-    signal.signal(signal.SIGTERM, _interrupt)  # so that temporary files are removed
+    Raises:
+        KeyboardInterrupt: a signal came.
+    """
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
-    notes.LISTENERS.append(partial(click.echo, err=True))
-    sys.exit(_run())
+    notes.LISTENERS[:] = [say]
+    code = _settled(_complete if COMPLETE in os.environ else _invoke)
+    return _settled(_flush) or code
 
 
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
+def _complete(_: dict[str, Any]) -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(cli, {}, "rnncli", COMPLETE, os.environ[COMPLETE])
 
 
-def _run() -> int:
-    """Invoke the group and turn whatever happens into an exit code."""
-    meta: dict[str, Any] = {}
+def _invoke(meta: dict[str, Any]) -> int:
+    """Invoke the group; nothing is taken out of what it says: the streams make it visible."""
     try:
-        with cli.make_context("rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI") as ctx:
-            meta = ctx.meta
-            cli.invoke(ctx)
-            sys.stdout.flush()
+        with cli.make_context(
+            "rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI", color=True
+        ) as ctx:
+            try:
+                cli.invoke(ctx)
+            finally:
+                meta.update(ctx.meta)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    return 0
+
+
+def _flush(_: dict[str, Any]) -> int:
+    """Write out the last of the data: that it is lost must not come after the exit code."""
+    sys.stdout.flush()
+    return 0
+
+
+def _settled(function: Callable[[dict[str, Any]], int]) -> int:
+    """Call a function and turn whatever happens into an exit code."""
+    meta: dict[str, Any] = {}
+    try:
+        return function(meta)
+    except KeyboardInterrupt:
+        raise
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 -- the last line of defence
         if meta.get("traceback"):
             import traceback
 
             traceback.print_exc()
-        sentence, code = explain(error)
-        click.echo(sentence, err=True)
-        return code
-    return 0
+        return _told(error)
+
+
+def _told(error: Exception) -> int:
+    """Say why it failed, unless that is plain, and return the exit code."""
+    if interrupts.FIRST.number is not None:  # and what was interrupted made something else of it
+        raise KeyboardInterrupt from error
+    if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
+        return PIPE_CLOSED
+    sentence, code = explain(error)
+    click.echo(sentence, err=True)
+    return code
 
 
 def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning
@@ -192,4 +213,4 @@ def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning
     """Print our own warnings as one line; those of libraries concern developers, not users."""
     del filename, lineno, file, line
     if issubclass(category, RnncliWarning):
-        click.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}")

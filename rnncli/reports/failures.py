@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from rnncli.judging.hypotheses import sentence_of
 from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
 from rnncli.reports.comparisons import index_text, up_to, value_text
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,18 +20,11 @@ if TYPE_CHECKING:
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
 
-# What must reach neither a terminal nor an XML file as it is: control characters other than tab
-# and line feed, halves of surrogate pairs, marks that turn the direction of writing, and code
-# points that are no characters.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
-
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
-    yield from map(printable, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
+    yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:
@@ -103,8 +96,3 @@ def excerpt(message: str) -> str:
     kept = "\n".join(whole[:LONGEST_MESSAGE].splitlines()[:MOST_LINES])
     more = len(whole) - len(kept)
     return f"{kept} ... and {more} more characters" if more > 0 else kept
-
-
-def printable(text: str) -> str:
-    r"""Write text so that it does no harm on a terminal or in XML: ESC becomes the four \x1b."""
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))

@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file
 from rnncli.judging.verdict import FAILURES, Verdict
-from rnncli.reports.failures import printable, sentences
+from rnncli.reports.failures import sentences
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
     """
-    root = ET.Element("testsuites", name=printable(f"rnncli verify {report.pack.name}"))
+    root = ET.Element("testsuites", name=visible(f"rnncli verify {report.pack.name}"))
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
@@ -44,10 +45,10 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 
 
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
-    suite = ET.Element("testsuite", name=printable(operator))
+    suite = ET.Element("testsuite", name=visible(operator))
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(report).items():
-        ET.SubElement(properties, "property", name=printable(name), value=printable(value))
+        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
     suite.extend(_case(report, case) for case in cases)
     _count(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
     return suite
@@ -56,7 +57,7 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
 def _shortfall(report: VerificationReport) -> ET.Element:
     """Return a test suite that fails because too few cases were answered."""
     suite = ET.Element("testsuite", name="answers")
-    named = printable(f"{report.pack.name}.answers")
+    named = visible(f"{report.pack.name}.answers")
     case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
     ET.SubElement(case, "failure", message=report.shortfall)
     _count(suite, [case], 0.0)
@@ -77,8 +78,8 @@ def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
     verdict = case.verdict
     element = ET.Element(
         "testcase",
-        classname=printable(f"{report.pack.name}.{case.record['operator']}"),
-        name=printable(verdict.id),
+        classname=visible(f"{report.pack.name}.{case.record['operator']}"),
+        name=visible(verdict.id),
         time=f"{verdict.seconds:.6f}",
     )
     lines = list(sentences(report, case))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rnncli.files.atomic import write_text
 from rnncli.judging.verdict import MEANINGS
 from rnncli.reports.diagnosis import diagnosis_sentences
-from rnncli.reports.failures import printable, sentences, times
+from rnncli.reports.failures import sentences, times
 from rnncli.reports.verification import title
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -102,9 +103,9 @@ def _failures(report: VerificationReport) -> Iterator[str]:
 
 def _inline(text: str) -> str:
     """Write text so that it is text: no markup, no link, no new line, no new cell."""
-    flat = " ".join(printable(text).split())
+    flat = " ".join(visible(text).split())
     return re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
 
 
 def _escaped(text: str) -> str:
-    return escape(printable(text), quote=False)
+    return escape(visible(text), quote=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.verification import largest_margin
 from rnncli.reports.comparisons import index_text, value_text
-from rnncli.reports.failures import diagnosed, excerpt, notes, printable, reasons, times
+from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict, OutputVerdict
@@ -32,24 +33,24 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     record, verdict = case
     margin = largest_margin(verdict.outputs)
     return {
-        "id": printable(verdict.id),
+        "id": visible(verdict.id),
         "verdict": str(verdict.verdict),
         "fails": verdict.fails,
         "expected": verdict.fails_as_expected,
         "allowed": bool(verdict.allowed),
-        "operator": printable(record["operator"]),
-        "dtype": printable(record["dtype"]),
-        "flags": list(map(printable, record["flags"])),
-        "summary": printable(record["summary"]),
+        "operator": visible(record["operator"]),
+        "dtype": visible(record["dtype"]),
+        "flags": list(map(visible, record["flags"])),
+        "summary": visible(record["summary"]),
         "margin": times(margin),
         "order": -1 if margin is None else min(margin, 1e300),
         "seconds": verdict.seconds,
-        "reasons": list(map(printable, (*reasons(case), *diagnosed(report, case)))),
+        "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
         "cause": _cause(report, verdict.id),
-        "notes": list(map(printable, notes(report, case))),
+        "notes": list(map(visible, notes(report, case))),
         "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
         "map": _map(case),
-        "repeat": printable(report.repeat(verdict.id)),
+        "repeat": visible(report.repeat(verdict.id)),
     }
 
 
@@ -61,9 +62,9 @@ def _cause(report: VerificationReport, case_id: str) -> str:
 
 def _output(output: OutputVerdict, dtype: str) -> list[str]:
     """Return a row of the table of outputs; its heading stands in the script."""
-    name, verdict = printable(output.name), str(output.verdict)
+    name, verdict = visible(output.name), str(output.verdict)
     if output.problem:
-        return [name, verdict, printable(excerpt(output.problem))]
+        return [name, verdict, visible(excerpt(output.problem))]
     found = [f"{output.differing} of {output.size}", times(output.margin)]
     errors = [f"{output.max_abs:.3g}", f"{output.max_ulp:.3g}"]
     if not output.worst:
@@ -85,9 +86,9 @@ def _map(case: JudgedCase) -> dict[str, Any] | None:
     direction = record["requirements"].get("direction", "forward")
     both = direction == "bidirectional"
     return {
-        "output": printable(name),
+        "output": visible(name),
         "rows": ["".join(map(letter, row)) for row in verdict.error_map],
-        "panels": ["forward", "reverse"] if both and name == "Y" else [printable(direction)],
+        "panels": ["forward", "reverse"] if both and name == "Y" else [visible(direction)],
         "steps": record["sizes"].get("seq_length", 1) if name == "Y" else 0,
         "units": record["sizes"].get("hidden_size", 1),
     }

@@ -15,7 +15,8 @@ from rnncli import __version__
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import write_text
 from rnncli.judging.hypotheses import sentence_of
-from rnncli.reports.failures import printable, times
+from rnncli.reports.failures import times
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,11 +85,11 @@ def _environment() -> Environment:
         loader=PackageLoader("rnncli.reports", "page"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=lambda value: printable(value) if type(value) is str else value,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"times": times, "printable": printable, "meaning": sentence_of}
+    environment.filters |= {"times": times, "visible": visible, "meaning": sentence_of}
     return environment
 
 

@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from rnncli.terminal import drawing, guard_streams, one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
@@ -45,13 +47,14 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
                 MofNCompleteColumn(),
                 TextColumn(self.unit),
                 TextColumn("{task.fields[rate]}"),
-                TextColumn("{task.fields[note]}"),
+                TextColumn("{task.fields[note]}", markup=False),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=Console(file=drawing(sys.stderr)),
                 transient=True,
                 auto_refresh=not self.still,
+                redirect_stdout=False,  # to standard error
             )
-            self.bar.start()
+            self._start()
             self.task = self.bar.add_task(self.unit, total=self.total, rate="", note="")
         return self
 
@@ -64,14 +67,18 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         if self.bar:
             self.bar.stop()
 
+    def _start(self) -> None:
+        if self.bar:
+            self.bar.start()
+            guard_streams()  # once more: rich has put one of its own before ours
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Take the bar away while something else is printed."""
         if self.bar:
             self.bar.stop()
         yield
-        if self.bar:
-            self.bar.start()
+        self._start()
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count more; a note stands beside the bar until the next one."""
@@ -79,4 +86,4 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
             self.bar.advance(self.task, count)
             speed = self.bar.tasks[0].speed
             rate = f"{speed:.3g}/s" if speed else ""
-            self.bar.update(self.task, rate=rate, note=note, refresh=self.still)
+            self.bar.update(self.task, rate=rate, note=one_line(note), refresh=self.still)

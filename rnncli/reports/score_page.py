@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rnncli.judging.adequacy import Fate
 from rnncli.judging.kill_matrix import fate_of
 from rnncli.mutants.table import MUTANTS
-from rnncli.reports.failures import printable
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered, write_page
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ def score_data(matrix: KillMatrix) -> dict[str, Any]:
         "letters": LETTERS,
         "tolerance": TOLERANCE,
         "cells": [_cell(matrix, score.name, reasons) for score in matrix.by_cell],
-        "reasons": list(map(printable, reasons)),
+        "reasons": list(map(visible, reasons)),
     }
 
 
@@ -68,7 +68,7 @@ def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, A
         "fates": "".join(fate_of(row.outcomes[mutant] for row in rows)[0] for mutant in mutants),
         "vectors": [
             {
-                "id": printable(row.id),
+                "id": visible(row.id),
                 "dtype": row.dtype,
                 "enough": row.id in enough,
                 "only": [mutants.index(mutant) for mutant in matrix.only[row.id]],

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.terminal import drawing, one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import JustifyMethod
 
 
 def is_drawn() -> bool:
@@ -45,8 +49,8 @@ def print_row(row: Sequence[Any]) -> None:
 
 
 def _plain(cell: Any) -> str:
-    """Write a cell on one line of a tab-separated table."""
-    return shown(cell).replace("\t", " ").replace("\n", " ")
+    """Write a cell on one line, whatever it holds."""
+    return one_line(shown(cell))
 
 
 def shown(cell: Any) -> str:
@@ -63,24 +67,27 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
     from rich.table import Table
     from rich.text import Text
 
-    heading = Text(title, style="bold") if title else None
+    heading = Text(one_line(title), style="bold") if title else None
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left")
     for k, name in enumerate(columns):
         numeric = any(isinstance(row[k], int | float) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        side: JustifyMethod = "right" if numeric else "left"
+        table.add_column(Text(_plain(name)), justify=side, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
+        table.add_row(*(Text(_plain(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 10_000
-    Console(width=width).print(table)
+    Console(file=drawing(sys.stdout), width=width).print(table)
 
 
 def print_json_line(record: Mapping[str, Any]) -> None:
-    """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for."""
+    """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for.
+
+    What is not printable is written in JSON's own escapes, so that it is still what it was.
+    """
     import json
 
     line = json.dumps(jsonable(record), ensure_ascii=False, allow_nan=False)
-    # Half a surrogate pair, as Python reads bytes that are no text, goes out as JSON's own escape.
-    click.echo(line.encode("utf-8", "backslashreplace").decode())
+    click.echo(line if line.isprintable() else json.dumps(jsonable(record), allow_nan=False))
 
 
 def jsonable(value: Any) -> Any:

@@ -13,8 +13,9 @@ import click
 from rnncli.errors import InvalidRequest
 from rnncli.judging.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
-from rnncli.reports.failures import excerpt, printable, sentences
+from rnncli.reports.failures import excerpt, sentences
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
     sys.stdout.flush()
     if report.diagnosis is not None:
         for sentence in diagnosis_sentences(report.diagnosis):
-            click.echo(printable(sentence), err=True)
+            click.echo(visible(sentence), err=True)
     for sentence in closing(report):
         click.echo(sentence, err=True)
 
@@ -97,7 +98,7 @@ def _print_lines(report: VerificationReport) -> None:
 def _print_failures(report: VerificationReport) -> None:
     for case in report.cases:
         if case.verdict.fails:
-            click.echo(f"FAIL {printable(case.verdict.id)}", err=True)
+            click.echo(f"FAIL {visible(case.verdict.id)}", err=True)
             for sentence in sentences(report, case):
                 click.echo("  " + sentence.replace("\n", "\n    "), err=True)
 
@@ -119,7 +120,7 @@ def closing(report: VerificationReport) -> list[str]:
     Where too few cases were answered, a last line says so.
     """
     skipped = Counter(
-        printable(excerpt(case.verdict.message))
+        visible(excerpt(case.verdict.message))
         for case in report.cases
         if case.verdict.verdict is Verdict.SKIPPED
     )
@@ -155,14 +156,14 @@ def title(report: VerificationReport) -> str:
     """Return what was held against what, by which rule."""
     version = report.subject.about.get("version", "")
     subject = f"{report.subject.name} {version}".rstrip()
-    return printable(f"{subject} against {report.pack.folder} by {report.rule}")
+    return visible(f"{subject} against {report.pack.folder} by {report.rule}")
 
 
 def _row(by: str, tally: Tally) -> tuple[Any, ...]:
     counts = tally.counts.values()
     return (
         by,
-        printable(tally.name),
+        visible(tally.name),
         tally.cases,
         *counts,
         tally.expected,

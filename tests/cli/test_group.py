@@ -62,14 +62,15 @@ def loaded_by(program, *arguments):
 
 OURS = "from rnncli.cli import main"
 BARE = (
-    "import atexit, click, gc, signal\n"
+    "import atexit, click, errno, gc, io, signal, time, types\n"
     "@click.command()\n@click.version_option('1')\ndef main(): pass"
 )
 
 
 def test_help_loads_nothing_that_a_bare_click_program_does_not():
     """But for the modules of ours that list the commands."""
-    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.errors", "rnncli.notes"}
+    ours = {"rnncli", "rnncli.cli", "rnncli.cli.group", "rnncli.cli.interrupts"}
+    ours |= {"rnncli.errors", "rnncli.notes", "rnncli.terminal"}
 
     assert loaded_by(OURS, "--help") - loaded_by(BARE, "--help") == ours
 
@@ -181,9 +182,9 @@ def test_environment_sets_options(rnncli, monkeypatch):
     assert rnncli("run", "lstm_14", "--backend", "numpy").code == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_is_exit_130(number):
-    """Ctrl-C ends with 130 and one word, no traceback."""
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_one_word(number):
+    """The exit code is 128 and the signal's number, as a shell has it: 130 of Ctrl-C."""
     command = [sys.executable, "-m", "rnncli", "run", "-"]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -193,7 +194,7 @@ def test_interrupt_is_exit_130(number):
     process.send_signal(number)
     _, err = process.communicate()
 
-    assert (process.returncode, err) == (130, "interrupted\n")
+    assert (process.returncode, err) == (128 + number, "interrupted\n")
 
 
 def test_completion_offers_operators_and_readings():

@@ -8,7 +8,8 @@ import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output
 
 from rnncli.judging.verdict import Verdict
-from rnncli.reports.failures import LONGEST_MESSAGE, excerpt, printable, sentences, times
+from rnncli.reports.failures import LONGEST_MESSAGE, excerpt, sentences, times
+from rnncli.terminal import visible
 
 LINES = {case.verdict.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
 
@@ -99,7 +100,7 @@ def test_nothing_said_can_move_the_cursor():
     lines = [line for case in REPORTS["hostile"].cases for line in sentences(*_of(case))]
 
     assert not {char for line in lines for char in line if char in "\x00\x1b\ud800\u202e\r"}
-    assert r"\x00\x1b[31m\ud800\u202e ünï→" in printable(HOSTILE)
+    assert r"\x00\x1b[31m\ud800\u202e ünï→" in visible(HOSTILE)
 
 
 def _of(case):

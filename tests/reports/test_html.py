@@ -14,9 +14,9 @@ from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, 
 
 from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
-from rnncli.reports.failures import printable
 from rnncli.reports.page_data import LETTERS, letter, page_data
 from rnncli.reports.verification import check_reports, write_reports
+from rnncli.terminal import visible
 
 PAGES = {name: html.page(verification) for name, verification in REPORTS.items()}
 # Elements and attributes that make a browser fetch something.
@@ -198,4 +198,4 @@ def test_it_is_written(tmp_path):
 
     written = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert written == PAGES["hostile"]
-    assert printable(HOSTILE).split("<", maxsplit=1)[0] in written
+    assert visible(HOSTILE).split("<", maxsplit=1)[0] in written

@@ -17,7 +17,7 @@ def test_pipe_gets_one_line_a_row(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "name\tvalue",
         "Y\t1.23457",
-        "a b c\t-",
+        r"a\tb\nc" + "\t-",
         "long\t" + "x" * 500,
     ]
 
