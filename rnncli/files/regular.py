@@ -82,7 +82,7 @@ def read_bytes(path: str | Path, limit: int = LARGEST_TEXT) -> bytes:
     """
     with open_regular(path, limit) as stream:
         try:
-            content = stream.read(limit + 1)
+            content = stream.read(size_of(stream) + 1)
         except OSError as error:
             raise UnreadableFile(f"{path}: {_reason(error)}") from error
     if len(content) > limit:  # it grew

@@ -96,6 +96,7 @@ def cases_written(target: str) -> list[str]:
 
 
 def _cases_of_folder(target: str) -> list[str]:
+    from rnncli.files.paths import below
     from rnncli.vectors.case_folder import folder_of
     from rnncli.vectors.pack import is_pack, open_pack
 
@@ -103,7 +104,7 @@ def _cases_of_folder(target: str) -> list[str]:
         return [target]
     cases = open_pack(target).manifest.cases
     valid = [case["id"] for case in cases if case["expect"] == "result"]
-    return [str(Path(target, folder_of(case_id))) for case_id in valid]
+    return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 from rnncli.errors import UnreadableFile
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import read_bytes
 from rnncli.formats import pb
 from rnncli.formats.messages import array_of
 from rnncli.formats.onnx_folder import MODEL
+from rnncli.formats.pb import LARGEST as LARGEST_PROTOBUF
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
 from rnncli.protos import ModelProto
@@ -36,9 +39,13 @@ PREFIX = "test_"
 DATA_SET = "test_data_set_0"
 
 
-def folder_of(case_id: str) -> str:
-    """Return the name of a case's folder."""
-    return f"{PREFIX}{case_id}"
+def folder_of(case_id: str) -> Identifier:
+    """Return the name of a case's folder.
+
+    Raises:
+        InvalidRequest: the id can be no part of a path.
+    """
+    return Identifier(f"{PREFIX}{case_id}")
 
 
 def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
@@ -94,9 +101,7 @@ class StoredVector(Vector):
     @cached_property
     def model(self) -> bytes:
         """The model's file."""
-        path = self._path(MODEL)
-        with reading(path):
-            return path.read_bytes()
+        return read_bytes(self._path(MODEL), LARGEST_PROTOBUF)
 
     @cached_property
     def initializers(self) -> tuple[str, ...]:
@@ -107,11 +112,11 @@ class StoredVector(Vector):
     def inputs(self) -> Tensors:
         """The inputs, in the record's order."""
         names = self.record["inputs"]
-        fed = _read(self._path(DATA_SET), "input", len(names) - len(self._held))
+        fed = self._read(DATA_SET, "input", len(names) - len(self._held))
         found = {**fed, **self._held}
         if set(found) != set(names):
             raise UnreadableFile(
-                f"{self._path('')}: holds inputs {', '.join(found)}, not {', '.join(names)}"
+                f"{vars(self)['folder']}: holds inputs {', '.join(found)}, not {', '.join(names)}"
             )
         return {name: found[name] for name in names}
 
@@ -134,12 +139,15 @@ class StoredVector(Vector):
 
     def _answers(self, folder: str) -> Answers:
         count = len(self.record["outputs"]) if self.record["expect"] == "result" else 0
-        path = self._path(folder)
-        return Answers(_read(path, "output", count), _read(path, "tolerance", count))
+        outputs = self._read(folder, "output", count)
+        return Answers(outputs, self._read(folder, "tolerance", count))
 
-    def _path(self, below: str) -> Path:
-        folder: Path = vars(self)["folder"]
-        return folder / below
+    def _read(self, folder: str, role: str, count: int) -> Tensors:
+        paths = [self._path(f"{folder}/{role}_{k}.pb") for k in range(count)]
+        return dict(map(pb.read_named, paths))
+
+    def _path(self, path: str) -> Path:
+        return below(vars(self)["folder"], RelativePath(path))
 
 
 def _initializers(model: bytes) -> Tensors:
@@ -148,7 +156,3 @@ def _initializers(model: bytes) -> Tensors:
     except DecodeError as error:
         raise UnreadableFile("is not an ONNX model") from error
     return {each.name: normalised(array_of(each)) for each in graph.initializer}
-
-
-def _read(folder: Path, role: str, count: int) -> Tensors:
-    return dict(pb.read_named(folder / f"{role}_{k}.pb") for k in range(count))

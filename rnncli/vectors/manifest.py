@@ -7,17 +7,24 @@ line, so that a manifest can be searched, compared and read with a line's worth 
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.errors import UnreadableFile
+from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import LARGEST as LARGEST_FILE
+from rnncli.files.regular import MissingFile, read_bytes
+from rnncli.files.strict_json import parse_json
 from rnncli.formats.reading import reading
+from rnncli.numerics import dtype_named
+from rnncli.operators import operator_named
+from rnncli.recurrence.readings import READINGS
 from rnncli.vectors.record import Record, as_json, sums_of
+from rnncli.vectors.schema_check import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 MANIFEST = "manifest.json"
@@ -35,19 +42,49 @@ class Field(NamedTuple):
     optional: bool = False
 
 
+LARGEST = (1 << 63) - 1
 _TEXT = {"type": "string"}
-_WHOLE = {"type": "integer", "minimum": 0}
-_TEXTS = {"type": "array", "items": _TEXT}
-_SUMS = {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}
-_FILES = Field("SHA-256 of every file, by path within the pack", _SUMS)
+_WHOLE = {"type": "integer", "minimum": 0, "maximum": LARGEST}
+_ATLEAST_0 = {"type": "number", "minimum": 0}
+_TEXTS = {"type": "array", "items": _TEXT, "uniqueItems": True}
+_SCALAR = {"type": ["number", "string"]}
+_ID = {"type": "string", "format": "rnncli-identifier"}
+_DIGITS = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_FILES = Field(
+    "SHA-256 of every file, by path within the pack",
+    {
+        "type": "object",
+        "propertyNames": {"format": "rnncli-path"},
+        "additionalProperties": _DIGITS,
+    },
+)
+_WEIGHTS = {"enum": ["inputs", "initializers"]}
+
+
+def _whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the schema of an object that has those entries and no others."""
+    names = list(required or properties)
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": names,
+        "additionalProperties": False,
+    }
+
 
 CASE_FIELDS: Mapping[str, Field] = {
-    "id": Field("unique in the pack; the folder is test_ID", _TEXT),
+    "id": Field("unique in the pack; the folder is test_ID", _ID),
     "summary": Field("what the case shows; may be empty", _TEXT),
     "operator": Field("operator and version, such as LSTM-14", _TEXT),
     "domain": Field("of the node; empty for ONNX's own operators", _TEXT),
     "opset": Field("version of that domain which the model imports", _WHOLE),
-    "attributes": Field("as written on the node", {"type": "object"}),
+    "attributes": Field(
+        "as written on the node",
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["number", "string", "array"], "items": _SCALAR},
+        },
+    ),
     "sizes": Field(
         "seq_length, batch_size, input_size, hidden_size",
         {"type": "object", "additionalProperties": _WHOLE},
@@ -58,7 +95,7 @@ CASE_FIELDS: Mapping[str, Field] = {
     "outputs": Field("every output that is asked for, in the node's order", _TEXTS),
     "weights": Field(
         "where W, R, B and P are: graph inputs, or held by the model",
-        {"enum": ["inputs", "initializers"]},
+        _WEIGHTS,
     ),
     "flags": Field("why the case exists; each is explained in `notes`", _TEXTS),
     "tags": Field(
@@ -69,8 +106,26 @@ CASE_FIELDS: Mapping[str, Field] = {
         "how contested points of the specification were read",
         {"type": "object", "additionalProperties": _TEXT},
     ),
-    "alternatives": Field("READING=CHOICE of each other answer that is stored", _TEXTS),
-    "requirements": Field("what an implementation must know to run it", {"type": "object"}),
+    "alternatives": Field(
+        "READING=CHOICE of each other answer that is stored",
+        {"type": "array", "items": _ID, "uniqueItems": True},
+    ),
+    "requirements": Field(
+        "what an implementation must know to run it",
+        _whole_object(
+            {
+                "opset": _WHOLE,
+                "dtype": _TEXT,
+                "direction": _TEXT,
+                "layout": _WHOLE,
+                "attributes": _TEXTS,
+                "activations": _TEXTS,
+                "inputs": _TEXTS,
+                "weights": _WEIGHTS,
+                "largest_size": _WHOLE,
+            }
+        ),
+    ),
     "expect": Field(
         "result: it must run and match; rejection: it is invalid and must be refused",
         {"enum": ["result", "rejection"]},
@@ -79,28 +134,21 @@ CASE_FIELDS: Mapping[str, Field] = {
     "golden": Field(
         "certified: proved correctly rounded, with balls of so many bits in so many passes;"
         " float64: computed in float64 and rounded once; none: it must be refused",
-        {
-            "type": "object",
-            "properties": {
+        _whole_object(
+            {
                 "kind": {"enum": ["certified", "float64", "none"]},
                 "bits": _WHOLE,
                 "passes": _WHOLE,
             },
-            "required": ["kind"],
-            "additionalProperties": False,
-        },
+            required=["kind"],
+        ),
     ),
     "profile": Field("of the tolerances; see `profiles`", _TEXT),
     "tolerance": Field(
         "for each output the rtol and atol that accept all its tolerances accept",
         {
             "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "properties": {"rtol": {"type": "number"}, "atol": {"type": "number"}},
-                "required": ["rtol", "atol"],
-                "additionalProperties": False,
-            },
+            "additionalProperties": _whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
         },
     ),
     "kills": Field(
@@ -119,7 +167,23 @@ PACK_FIELDS: Mapping[str, Field] = {
     "layout": Field(
         "onnx: a folder for each case; npz, h5: one file", {"enum": ["onnx", "npz", "h5"]}
     ),
-    "profiles": Field("the error model behind the tolerances, by name", {"type": "object"}),
+    "profiles": Field(
+        "the error model behind the tolerances, by name",
+        {
+            "type": "object",
+            "additionalProperties": _whole_object(
+                {
+                    "name": _TEXT,
+                    "summary": _TEXT,
+                    "accumulator": _TEXT,
+                    "deviations": _ATLEAST_0,
+                    "kr": _ATLEAST_0,
+                    "ka": _ATLEAST_0,
+                    "flush_to_zero": {"type": "boolean"},
+                }
+            ),
+        },
+    ),
     "notes": Field(
         "flag -> which bug its cases find", {"type": "object", "additionalProperties": _TEXT}
     ),
@@ -133,7 +197,7 @@ PACK_FIELDS: Mapping[str, Field] = {
     "files": _FILES,
     "digest": Field(
         "SHA-256 of this file without the digest and the comma before it",
-        {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        _DIGITS,
     ),
 }
 
@@ -213,57 +277,61 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     with reading(path):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        _check(record, PACK_FIELDS, "the manifest")
-        if record["format"] != FORMAT:
-            raise UnreadableFile(f"is of format {record['format']!r}; this rnncli reads {FORMAT!r}")
-        for case in record["cases"]:
-            _check(case, CASE_FIELDS, "a case")
-        _check_kills(record)
+        record = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
+        check(record, {"type": "object"}, "the manifest")
+        if record.get("format") != FORMAT:
+            given = ascii(record.get("format"))[:80]
+            raise UnreadableFile(f"is of format {given}; this rnncli reads {FORMAT!r}")
+        check(record, _PACK, "the manifest")
+        _check_cases(record)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
         manifest = Manifest(header, tuple(record["cases"]), record["files"])
-        for listed in manifest.sums():
-            _check_path(listed)
         if manifest.digest != record["digest"]:
             raise UnreadableFile("was changed: its digest is not that of its content")
     return manifest
 
 
-_PYTHON: Mapping[str, type | tuple[type, ...]] = {
-    "string": str,
-    "integer": int,
-    "array": list,
-    "object": dict,
-}
+def check_case(case: Any, where: str) -> None:
+    """Refuse a record of a case that is not as `CASE_FIELDS` say, or does not fit itself.
+
+    Args:
+        case: as JSON has it.
+        where: what messages call it.
+
+    Raises:
+        InvalidRequest: the first thing that is wrong.
+    """
+    check(case, _CASE, where)
+    named = f"{where} ({case['id']})"
+    operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
+    _check_names(case["inputs"], {row.name for row in operator.inputs}, f"{named}: input")
+    _check_names(case["outputs"], {row.name for row in operator.outputs}, f"{named}: output")
+    _check_names(case["tolerance"], {*case["outputs"]}, f"{named}: tolerance of")
+    _check_names(case["alternatives"], _CHOICES, f"{named}: other reading")
+    for path in case["files"]:
+        if not path.startswith(f"test_{case['id']}/"):
+            raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
 
 
-def _check(record: Any, fields: Mapping[str, Field], what: str) -> None:
-    """Refuse a record that lacks an entry, or holds one of another type."""
-    if not isinstance(record, dict):
-        raise UnreadableFile(f"{what} is not an object")
-    for name, row in fields.items():
-        if row.optional and name not in record:
-            continue
-        wanted = _PYTHON.get(row.schema.get("type", ""), object)
-        if not isinstance(record.get(name), wanted) or name not in record:
-            raise UnreadableFile(f"{what} has no '{name}' as it should: {row.summary}")
+def _check_names(names: Iterable[str], known: Collection[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InvalidRequest(f"{what} {ascii(name)[:80]} is not one of {', '.join(known)}")
 
 
-def _check_kills(record: Mapping[str, Any]) -> None:
-    """Refuse a pack of which only some cases are scored, or one that kills what there is not."""
+def _check_cases(record: Mapping[str, Any]) -> None:
+    """Refuse what is wrong with a case, or between the cases: an id twice, kills of no mutant."""
     known = {name for names in record.get("mutants", {}).values() for name in names}
-    for case in record["cases"]:
+    ids: set[str] = set()
+    for k, case in enumerate(record["cases"]):
+        check_case(case, f"cases[{k}]")
+        if case["id"] in ids:
+            raise InvalidRequest(f"two cases are called {case['id']}")
+        ids.add(case["id"])
         if ("kills" in case) != ("mutants" in record):
             raise UnreadableFile(f"{case['id']}: 'kills' and the pack's 'mutants' go together")
         if strange := [name for name in case.get("kills", ()) if name not in known]:
             raise UnreadableFile(f"{case['id']} kills {strange[0]!r}, which is no mutant of it")
-
-
-def _check_path(path: str) -> None:
-    """Refuse a path that leads out of the pack."""
-    parts = path.split("/")
-    if not path or "" in parts or ".." in parts or "\\" in path or "\0" in path:
-        raise UnreadableFile(f"lists {path!r}, which is no path within the pack")
 
 
 def manifest_schema() -> dict[str, Any]:
@@ -279,26 +347,30 @@ def manifest_schema() -> dict[str, Any]:
 
 
 def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            name: {"description": row.summary, **row.schema} for name, row in fields.items()
-        },
-        "required": [name for name, row in fields.items() if not row.optional],
-        "additionalProperties": False,
-    }
+    bare = _bare(fields)
+    told = {name: {"description": row.summary, **row.schema} for name, row in fields.items()}
+    return {**bare, "properties": told}
+
+
+def _bare(fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the schema of an object without the words."""
+    schemas = {name: row.schema for name, row in fields.items()}
+    return _whole_object(schemas, [name for name, row in fields.items() if not row.optional])
+
+
+_PACK, _CASE = _bare(PACK_FIELDS), _bare(CASE_FIELDS)
+_CHOICES = {f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices}
 
 
 def differences(sums: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
     """Yield (path, what is wrong) for every file that is missing, or not what its checksum says."""
     for path, checksum in sums.items():
         try:
-            content = (folder / path).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+            content = read_bytes(below(folder, RelativePath(path)), LARGEST_FILE)
+        except MissingFile:
             yield path, "missing"
-            continue
-        except OSError as error:
-            yield path, f"unreadable: {error.strerror}"
-            continue
-        if sha256(content) != checksum:
-            yield path, "altered"
+        except InvalidRequest as error:
+            yield path, f"unreadable: {error}"
+        else:
+            if sha256(content) != checksum:
+                yield path, "altered"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.selection import Selection
 from rnncli.errors import InvalidRequest, NothingSelected, UnreadableFile, did_you_mean
+from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
 from rnncli.vectors.case_folder import StoredVector, folder_of
 from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
@@ -93,7 +94,7 @@ class Pack:
             UnreadableFile: it is missing or damaged.
         """
         if self.layout == ONNX:
-            return StoredVector(self.folder / folder_of(record["id"]), record)
+            return StoredVector(below(self.folder, folder_of(record["id"])), record)
         return _vector(record, self._groups.get(record["id"], {}))
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -108,7 +109,8 @@ class Pack:
     def _groups(self) -> dict[str, Tensors]:
         """The tensors of each case, in a layout of one file."""
         groups: dict[str, Tensors] = {}
-        for name, values in read_tensors(self.folder / file_of(self.layout)).items():
+        file = below(self.folder, RelativePath(file_of(self.layout)))
+        for name, values in read_tensors(file).items():
             case, _, rest = name.partition("/")
             groups.setdefault(case, {})[rest] = values
         return groups
