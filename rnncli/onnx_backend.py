@@ -17,6 +17,7 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.graph import evaluator
 from rnncli.graph.declarations import check_inputs
 from rnncli.graph.loading import model_from
+from rnncli.graph.recurrent_node import Arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class PreparedModel(BackendRep):
-    """A model whose nodes all have an implementation."""
+    """A model whose nodes all have an implementation; threads may run it at the same time."""
 
-    def __init__(self, model: Model, prepared: evaluator.Evaluator) -> None:
-        self._model, self._evaluator = model, prepared
+    def __init__(self, model: Model, arithmetic: Arithmetic) -> None:
+        self._model, self._arithmetic = model, arithmetic
+        with evaluator.ready(model, arithmetic):
+            pass  # it is kept for the first run
 
     def run(self, inputs: Any) -> tuple[Any, ...]:  # type: ignore[override]  # no options
         """Evaluate the model.
@@ -44,7 +47,8 @@ class PreparedModel(BackendRep):
         """
         feeds = self._by_name([inputs] if isinstance(inputs, np.ndarray) else inputs)
         check_inputs(self._model, feeds)
-        return tuple(evaluator.run(self._evaluator, feeds))
+        with evaluator.ready(self._model, self._arithmetic) as prepared:
+            return tuple(evaluator.run(prepared, feeds))
 
     def _by_name(self, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(inputs, list | tuple):
@@ -101,8 +105,7 @@ class RnncliBackend(Backend):
         proto = ModelProto()
         proto.CopyFrom(model)
         loaded = model_from(proto, model.graph.name or "model")
-        prepared = evaluator.prepare(loaded, backend=backend, compute=compute, readings=readings)
-        return PreparedModel(loaded, prepared)
+        return PreparedModel(loaded, Arithmetic(backend, compute, readings or {}))
 
     @classmethod
     def run_node(  # type: ignore[override]

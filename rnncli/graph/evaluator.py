@@ -7,6 +7,7 @@ value until the end, where the nodes of onnx's reference run graphs of their own
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from rnncli.graph.model import (
     walk,
 )
 from rnncli.graph.own_node import OwnNode
+from rnncli.graph.prepared import lent
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
 from rnncli.graph.refusals import placed
 from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fold
@@ -55,6 +57,11 @@ def evaluate_model(
 ) -> dict[str, Array]:
     """Evaluate a model.
 
+    What the first call prepares is kept with the model, for each `backend`, `compute` and
+    `readings`; later calls only run the nodes. Threads may evaluate one model at the same time. A
+    model whose protobuf is altered after its first call must be made anew:
+    ``dataclasses.replace(model)``.
+
     Args:
         model: from `load_model`.
         inputs: every required input by name, and initializers to replace, if any.
@@ -71,8 +78,22 @@ def evaluate_model(
     """
     check_inputs(model, inputs)
     _refuse_other_than_tensors(model)
-    evaluator = prepare(model, backend=backend, compute=compute, readings=readings)
-    return dict(zip(evaluator.output_names, run(evaluator, inputs), strict=True))
+    with ready(model, Arithmetic(backend, compute, readings or {})) as evaluator:
+        return dict(zip(evaluator.output_names, run(evaluator, inputs), strict=True))
+
+
+def ready(model: Model, arithmetic: Arithmetic) -> AbstractContextManager[Evaluator]:
+    """Lend an evaluator that is kept with the model, or prepare one.
+
+    Raises:
+        RnncliError: as `prepare` does.
+    """
+    return lent(model, arithmetic, partial(_detached, model, arithmetic))
+
+
+def _detached(model: Model, arithmetic: Arithmetic) -> Evaluator:
+    """Prepare a model so that the evaluator does not keep it alive."""
+    return prepare(replace(model), **arithmetic._asdict())
 
 
 def prepare(
