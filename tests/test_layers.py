@@ -15,6 +15,7 @@ PACKAGE = Path(rnncli.__file__).parent
 LAYERS = (
     ("terminal",),
     ("errors", "notes"),
+    ("budget",),
     ("files",),
     ("numerics", "randomness", "executors", "protos"),
     ("profiles",),

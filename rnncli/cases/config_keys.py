@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli import budget
 from rnncli.cases.case import Filling, Given
 from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
 from rnncli.cases.findings import Findings
@@ -163,16 +164,16 @@ class ConfigKeys:
         return read_seed(self._entry("seed"), self.findings)
 
     def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
-        """Refuse sizes that this machine cannot hold, before anything is allocated."""
+        """Refuse sizes that the run cannot hold, before anything is allocated."""
         named = {*self._section("inputs", "input"), *outputs}
         rows = (*operator.inputs, *operator.outputs)
         needed = frame.needed(row for row in rows if row.name in named or not row.optional)
-        if needed <= memory():
-            return True
-        gib = 1 << 30
-        sentence = f"{needed // gib:,} GiB are needed, and this machine has {memory() // gib:,}"
-        self._find(self._entry("sizes"), f"these sizes are too large: about {sentence}")
-        return False
+        try:
+            budget.ask(needed, "what they make", otherwise=memory())
+        except budget.OutOfMemory as error:
+            self._find(self._entry("sizes"), f"these sizes are too large: {error}")
+            return False
+        return True
 
     def sources(
         self, operator: Operator, blanks: Mapping[str, Blank], folder: Path

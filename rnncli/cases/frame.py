@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.operators.operator import SYMBOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rnncli.operators import Dim, Input, Operator
     from rnncli.operators.operator import Tensor
@@ -43,8 +43,15 @@ class Frame:
         return _names(row.shape(self.layout))
 
     def needed(self, rows: Iterable[Tensor]) -> int:
-        """Return about how many bytes a case of these tensors takes."""
-        return BYTES_PER_ELEMENT * sum(math.prod(self.shape(row)) for row in rows)
+        """Return about how many bytes a case of these tensors takes.
+
+        A size of 0 counts as 1: a thousand million steps of nothing are as many steps.
+        """
+        return BYTES_PER_ELEMENT * sum(math.prod(_at_least_1(self.shape(row))) for row in rows)
+
+
+def _at_least_1(sizes: Iterable[int]) -> Iterator[int]:
+    return (max(size, 1) for size in sizes)
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rnncli.cli.options import json_option, tolerance_options
+from rnncli.cli.options import json_option, tolerance_options, within_memory
 from rnncli.reports.tables import print_json_line
 
 
@@ -14,6 +14,7 @@ from rnncli.reports.tables import print_json_line
 @click.argument("a", metavar="A", type=click.Path())
 @click.argument("b", metavar="B", type=click.Path())
 @tolerance_options
+@within_memory
 @json_option
 @click.pass_context
 def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rnncli.cli.options import within_memory
+
 
 @click.command()
 @click.argument("source", metavar="A", type=click.Path())
@@ -14,6 +16,7 @@ import click
     type=click.Choice(["onnx", "npz", "h5"]),
     help="Of a pack: a folder for each case (onnx), or one file.",
 )
+@within_memory
 def convert(source: str, destination: str, layout: str | None) -> None:
     """Convert tensors, or a pack, from one file format to another.
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import TARGET, Name, Size, input_options, json_option, layout_option
+from rnncli.cli.options import (
+    TARGET,
+    Name,
+    Size,
+    input_options,
+    json_option,
+    layout_option,
+    within_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +83,7 @@ def _profiles() -> Iterable[str]:
     help="Of the tolerances: what an implementation may round.",
 )
 @layout_option
+@within_memory
 @json_option
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.

@@ -12,6 +12,7 @@ from rnncli.cli.options import (
     json_option,
     layout_option,
     selection_option,
+    within_memory,
     worker_options,
 )
 
@@ -43,6 +44,7 @@ WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.cert
 @selection_option
 @click.option("--seed", type=click.IntRange(0), help="Instead of the suite's.")
 @worker_options
+@within_memory
 @json_option
 @click.pass_context
 def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from rnncli.cli.options import TARGET, json_option
+from rnncli.cli.options import TARGET, json_option, within_memory
 from rnncli.reports.tables import print_json_line
 
 
 @click.command()
 @click.argument("target", type=TARGET)
+@within_memory
 @json_option
 def inspect(target: str, as_json: bool) -> None:
     """Show a config with every default filled in, a case of a suite, a model or a pack.

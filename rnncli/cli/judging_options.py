@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from rnncli.cli.options import (
     Name,
     Pair,
+    Size,
     backend_names,
     compute_option,
     expect_workers,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SUBJECTS = ("runtime", "backend", "results", "command")
 TOLERANCES = ("atol", "rtol", "max_ulp")
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _runtimes() -> Iterable[str]:
@@ -42,18 +41,6 @@ def _profiles() -> Iterable[str]:
     from rnncli.profiles import PROFILES
 
     return PROFILES
-
-
-def _size(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
-    """Read `512M` or `2G`."""
-    if text is None:
-        return None
-    match = re.fullmatch(
-        r"(\d+)([KMG]?)", text.strip().upper().removesuffix("IB").removesuffix("B")
-    )
-    if not match:
-        raise click.BadParameter(f"expected bytes such as 512M or 2G, got '{text}'")
-    return int(match[1]) * UNITS[match[2].upper()]
 
 
 def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +93,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--max-memory",
-            callback=_size,
+            type=Size(),
             metavar="SIZE",
             help="As in 512M or 2G; then it is killed.",
         ),

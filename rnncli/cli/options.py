@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from click.shell_completion import CompletionItem
 
@@ -70,7 +71,7 @@ class Pair(click.ParamType[tuple[str, Any]]):
 
 
 class Size(click.ParamType[int]):
-    """A number of bytes: `500000`, `64K`, `200M`, `2G`; the letters are powers of 1024.
+    """A number of bytes: `500000`, `64K`, `200M`, `2G`, `2GiB`; the letters are powers of 1024.
 
     Args:
         most: what may be asked for.
@@ -78,15 +79,15 @@ class Size(click.ParamType[int]):
 
     name = "size"
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = 1 << 60) -> None:
         self.most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read a number and perhaps a letter."""
-        match = re.fullmatch(r"([0-9]{1,18})([KMG]?)B?", str(value), re.IGNORECASE)
+        match = re.fullmatch(r"([0-9]{1,18})([KMGT]?)(?:I?B)?", str(value), re.IGNORECASE)
         if not match:
             self.fail(f"expected a size such as 200M, got '{value}'", param, ctx)
-        size = int(match[1]) << (10 * " KMG".index(match[2].upper() or " "))
+        size = int(match[1]) << (10 * " KMGT".index(match[2].upper() or " "))
         if size > self.most:
             self.fail(f"at most {self.most} bytes, got '{value}'", param, ctx)
         return size
@@ -178,6 +179,37 @@ threads_option = click.option(
     expose_value=False,
     help="Threads that share one evaluation where it is large enough; one unless given.",
 )
+memory_option = click.option(
+    "--max-memory",
+    type=Size(),
+    metavar="SIZE",
+    help="Memory that a run may take, as in 512M or 2G; 768M unless given, and 16 bytes for each"
+    " byte of the files named.",
+)
+
+
+def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --max-memory, and let the command take no more."""
+
+    @functools.wraps(function)
+    def bounded(*args: Any, max_memory: int | None, **options: Any) -> Any:
+        from rnncli.budget import held
+
+        with held(max_memory, named=filter(None, _texts(options.values()))):
+            return function(*args, **options)
+
+    return memory_option(bounded)
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """Yield every text among options, any of which may name a file."""
+    for value in values:
+        if isinstance(value, str | os.PathLike):
+            yield os.fspath(value)
+        elif isinstance(value, tuple):
+            yield from _texts(value)
+
+
 layout_option = click.option(
     "--format",
     "layout",

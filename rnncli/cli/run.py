@@ -12,6 +12,7 @@ from rnncli.cli.options import (
     compute_option,
     input_options,
     json_option,
+    memory_option,
     readings_option,
     threads_option,
     tolerance_options,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @threads_option
 @readings_option
 @tolerance_options
+@memory_option
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rnncli.budget import ask, shortage
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ def _said(error: Exception) -> str:
     """What a library says of a damaged file, which may be as little as the name of a key."""
     if isinstance(error, OSError) and error.strerror:
         return _one_line(error.strerror)
-    what = "does not fit in memory" if isinstance(error, MemoryError) else "is damaged"
-    return _one_line(f"{what}: {error}" if str(error) else what)
+    if isinstance(error, MemoryError):
+        return _one_line(shortage(error))
+    return _one_line(f"is damaged: {error}" if str(error) else "is damaged")
 
 
 def _one_line(words: str) -> str:
@@ -100,4 +102,5 @@ class Allowance:
                 f"takes {size} bytes once read, and a file of this size may take "
                 f"{self._total} in all ({self._left} left); store it uncompressed"
             )
+        ask(size, "what it holds", otherwise=size)
         self._left -= size

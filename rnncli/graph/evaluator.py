@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -269,7 +270,10 @@ class Evaluator:
             try:
                 made = folded(step, values) if step.may_fold else step.run(values)
                 values.update(zip(step.outputs, made, strict=False))
-            except Exception:
+            except Exception as error:
+                if isinstance(error, MemoryError):  # to say so takes memory, too
+                    values.clear()
+                    clear_frames(error.__traceback__)
                 # Entered by every node it would take as long as the node.
                 with self._placed(step.path, step.operator.onnx_node):
                     raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.graph.tensors import LARGEST_FROM_NOTHING
+from rnncli.budget import ask, from_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,15 +28,15 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     """Refuse an operator of ONNX's own domain whose output these inputs make giant.
 
     Raises:
-        NotImplementedError: it would have more elements than this package makes from nothing.
+        OutOfMemory: it would take more than the run may take.
     """
     if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
         return
     elements = _ELEMENTS[op_type](*inputs)
-    if elements > LARGEST_FROM_NOTHING and elements > 4 * max(map(np.size, inputs)):
-        raise NotImplementedError(
-            f"would make {elements:.0f} elements; at most {LARGEST_FROM_NOTHING} are made"
-        )
+    arrays = [values for values in inputs if isinstance(values, np.ndarray)]
+    width = _WIDTHS.get(op_type, arrays[0].itemsize)
+    given = max(values.nbytes for values in arrays)
+    ask(elements * width, "its output", otherwise=from_tensors(given))
 
 
 def _product(sizes: Any) -> int:
@@ -83,3 +83,6 @@ _ELEMENTS: Mapping[str, Count] = {
     "Resize": _resized,
     "Upsample": _resized,
 }
+
+# Bytes of an element that is not of the first input's type: here, of float32.
+_WIDTHS: Mapping[str, int] = {"ConstantOfShape": 4, "OneHot": 4}

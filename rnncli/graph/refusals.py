@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rnncli.budget import OutOfMemory, shortage
 from rnncli.errors import (
     InvalidOperator,
     InvalidRequest,
@@ -57,6 +58,8 @@ def _about(where: str, error: Exception) -> RnncliError:
         return InvalidOperator(where, error.problems)
     if isinstance(error, RnncliError):
         return type(error)(f"{where}: {error}")
+    if isinstance(error, MemoryError):
+        return OutOfMemory(f"{where}: {shortage(error)}")
     if isinstance(error, NotImplementedError | ImportError):
         return Unsupported(f"{where}: {_reason(error)}")
     return InvalidRequest(f"{where}: {_reason(error)}")

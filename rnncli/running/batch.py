@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.budget import held
 from rnncli.errors import RnncliWarning, explain
 from rnncli.executors.processes import in_processes
 from rnncli.executors.table import in_order
@@ -45,7 +46,8 @@ def run_task(task: Task) -> TargetReport:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", RnncliWarning)
         try:
-            runs = _run(task)
+            with held(task.request.max_memory, named=(task.target, *task.request.files)):
+                runs = _run(task)
         except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's
             import traceback
 

@@ -28,6 +28,7 @@ class Request:
         shapes: input name -> shape of a generated input.
         dims: name of a symbolic dimension -> its size.
         data_set: the number of the one test data set to run; None runs all of them.
+        max_memory: bytes that a target may take; None for `budget.DEFAULT` and what its files add.
     """
 
     tolerance: Tolerance
@@ -41,6 +42,12 @@ class Request:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     data_set: int | None = None
+    max_memory: int | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files and folders that inputs are read from."""
+        return tuple(filter(None, (*self.input_files.values(), self.inputs_from)))
 
     @property
     def shapes_inputs(self) -> bool:

@@ -236,7 +236,7 @@ def test_giant_sizes_allocate_nothing(size):
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
 
-    assert "x:2:8: these sizes are too large: about" in done.stderr
+    assert "x:2:8: these sizes are too large: what they make takes" in done.stderr
 
 
 def test_all_findings_of_a_file_come_at_once(tmp_path):

@@ -66,6 +66,14 @@ def test_layout_is_unknown_to_old_versions():
     assert frame_of(OPERATORS["GRU-7"], SIZES, {"layout": 0}) is None
 
 
+def test_a_size_of_zero_hides_no_other():
+    """A thousand million steps of an empty batch are as many steps."""
+    row = OPERATORS["RNN-14"]
+    frame = frame_of(row, {**SIZES, "seq_length": 10**9, "batch_size": 0}, {})
+
+    assert frame.needed(row.inputs[:1]) >= 10**9
+
+
 def test_need_is_counted_without_allocating():
     """Sizes of 2**31 in every direction are just a number."""
     row = OPERATORS["RNN-14"]

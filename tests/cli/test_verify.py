@@ -199,7 +199,7 @@ def test_known_failures_are_no_failures(rnncli, results, tmp_path):
         (["--backend", "numpy", "--profile", "strict", "--rtol", "1"], 2, "exclude each other"),
         (["--backend", "numpy", "--atol", "Z:1"], 2, "unknown output 'Z'"),
         (["--backend", "numpy", "--shard", "3/2"], 2, "expected i/n"),
-        (["--backend", "numpy", "--max-memory", "much"], 2, "512M"),
+        (["--backend", "numpy", "--max-memory", "much"], 2, "200M"),
         (["--backend", "numpy", "--xfails", "nothing"], 2, "nothing"),
         (["--backend", "numpy", "--junit", "no/such/folder/v.xml"], 2, "there is no folder"),
         (["--results", "nothing"], 2, "nothing"),

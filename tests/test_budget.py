@@ -1,0 +1,135 @@
+"""Claims about the memory that a run may take, of this process and of one that is measured."""
+
+import itertools
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import onnx
+import pytest
+
+from rnncli import budget
+from rnncli.budget import OutOfMemory
+
+MIB = 1 << 20
+GIANT = "g (float[2] x) => (float y) {{ {} }}"
+NAMES = ["x", *(f"c{k}" for k in range(36))]
+DOUBLING = "".join(f"{b} = Concat <axis = 0> ({a}, {a}) " for a, b in itertools.pairwise(NAMES))
+HOSTILE = {
+    "outer product": GIANT.format(
+        "n = Constant <value = int64[2] {100000, 1}> () p = ConstantOfShape (n)"
+        " m = Constant <value = int64[2] {1, 100000}> () q = ConstantOfShape (m)"
+        " y = MatMul (p, q)"
+    ),
+    "doubling": GIANT.format(DOUBLING + "y = Identity (c35)"),
+    "window": GIANT.format("n = Constant <value = int64 {1099511627776}> () y = HannWindow (n)"),
+    "loop": GIANT.format(
+        'n = Constant <value = int64 {1000000000000}> () y = Loop (n, "", x)'
+        " <body = b (int64 i, bool c, float[k] s) => (bool d, float[k] t)"
+        " { d = Identity (c) t = Concat <axis = 0> (s, s) }>"
+    ),
+    "steps": "g (float[1000000000, 0, 3] x, float[1, 2, 3] w, float[1, 2, 2] r) => (float y)"
+    " { y = RNN <hidden_size = 2> (x, w, r) }",
+}
+
+
+def run(*arguments):
+    """Return code, words on stderr and bytes at the peak of a command."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "rnncli", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        words = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, words, usage.ru_maxrss * 1024
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone holds a budget")
+
+
+@on_linux
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_small_model_stays_below_1_gib(tmp_path, name):
+    """Whatever makes the memory, the run ends with one sentence that names the node."""
+    graph = onnx.parser.parse_graph(HOSTILE[name])
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+
+    code, words, peak = run("run", tmp_path / "m.onnx")
+
+    assert (code, "node '" in words, "768.0 MiB in all" in words) == (2, True, True)
+    assert "--max-memory SIZE raises that" in words
+    assert peak < 1 << 30
+
+
+@on_linux
+def test_a_config_of_zero_sequences_is_not_free(tmp_path):
+    """A size of 0 makes no product of sizes harmless."""
+    sizes = "seq_length: 1000000000, batch_size: 0, input_size: 3, hidden_size: 2"
+    (tmp_path / "c.yaml").write_text(f"op: LSTM-14\nsizes: {{{sizes}}}\n")
+
+    code, words, peak = run("run", tmp_path / "c.yaml")
+
+    assert (code, "these sizes are too large" in words, peak < 1 << 30) == (2, True, True)
+
+
+@on_linux
+def test_zipped_zeros_stay_below_1_gib(tmp_path):
+    """Half a megabyte that holds half a gigabyte is refused before a second copy of it."""
+    with (
+        zipfile.ZipFile(tmp_path / "z.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w") as member,
+    ):
+        header = {"descr": "<f4", "fortran_order": False, "shape": (125 * MIB,)}
+        np.lib.format.write_array_header_1_0(member, header)
+        for _ in range(500):
+            member.write(bytes(MIB))
+
+    code, words, peak = run("compare", tmp_path / "z.npz", tmp_path / "z.npz")
+
+    assert (code, "z.npz" in words, peak < 1 << 30) == (2, True, True)
+
+
+@on_linux
+def test_what_no_estimate_foresees_fails_as_an_allocation():
+    """And afterwards the process may take as much as before."""
+    with pytest.raises(OutOfMemory, match="not enough memory"), budget.held(64 * MIB):
+        np.zeros(1 << 28)
+
+    assert np.zeros(1 << 28).nbytes == 2 << 30
+
+
+def test_files_that_the_user_named_add_to_the_default(tmp_path):
+    """By what the disk holds of them, folders too; a size that the user gives stands."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "w.bin").write_bytes(np.ones(MIB, np.uint8).tobytes())
+    with (tmp_path / "sparse.bin").open("wb") as file:
+        file.truncate(1 << 40)
+
+    with budget.held(None, [tmp_path, "no such file", "f.npz::key"]):
+        grown = budget.current().limit
+    with budget.held(99 * MIB, [tmp_path]):
+        given = budget.current().limit
+
+    assert budget.DEFAULT + 16 * MIB <= grown <= budget.DEFAULT + 17 * MIB
+    assert given == 99 * MIB
+
+
+def test_asking_names_what_takes_too_much_and_how_to_allow_it():
+    """Without a budget only what the maker itself allows is allowed."""
+    with (
+        budget.limited(10 * MIB),
+        pytest.raises(OutOfMemory, match=r"it takes 2\.0 GiB, and .* 10\.0 MiB .* --max-memory"),
+    ):
+        budget.ask(2 << 30, "it")
+    with pytest.raises(OutOfMemory, match=r"it takes 2\.0 GiB, and at most 1\.0 GiB"):
+        budget.ask(2 << 30, "it", otherwise=1 << 30)
+
+    budget.ask(2 << 30, "it", otherwise=2 << 30)
