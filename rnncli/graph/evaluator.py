@@ -115,10 +115,12 @@ def prepare(
         observer: told of each execution of a recurrent node, wherever it sits.
 
     Raises:
-        InvalidRequest: no node of the model has a reading, or a node is malformed.
-        Unsupported: a node has no implementation.
+        InvalidRequest: backend, compute or a reading does not exist, no node of the model has a
+            reading, or a node is malformed.
+        Unsupported: the backend does not import, or a node has no implementation.
     """
     arithmetic = Arithmetic(backend, compute, readings or {})
+    arithmetic.check()
     _refuse_idle_readings(model, arithmetic.readings)
     library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
     return Evaluator(model.proto.graph, model.opsets, library)

@@ -13,6 +13,7 @@ from rnncli.operators import evaluate, problems
 from rnncli.operators.binding import Binding
 from rnncli.operators.evaluation import compute_named
 from rnncli.protos import AttributeProto
+from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,18 @@ class Arithmetic(NamedTuple):
     backend: str = "numpy"
     compute: str = "float64"
     readings: Mapping[str, str] = {}
+
+    def check(self) -> None:
+        """Refuse what does not exist, before a node is asked for it.
+
+        Raises:
+            InvalidRequest: there is no such backend, mode, reading or choice.
+            Unsupported: the backend does not import.
+        """
+        backend_named(self.backend)
+        compute_named(self.compute)
+        for name, choice in self.readings.items():
+            check_reading(name, choice)
 
 
 class Description(NamedTuple):

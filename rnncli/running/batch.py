@@ -63,6 +63,7 @@ def run_task(task: Task) -> TargetReport:
 
 
 def _run(task: Task) -> tuple[RunReport, ...]:
+    task.request.arithmetic.check()  # before a large model is read
     loaded = load_target(task.target, seed=task.request.seed)
     runs = list(execute(loaded, task.request))
     if task.saved_inputs or task.output:

@@ -85,13 +85,7 @@ def run_model(model: Model, request: Request, observer: Observer | None = None) 
     Raises:
         RnncliError: the model, or what was asked of it, is wrong or not supported.
     """
-    evaluator = prepare(
-        model,
-        backend=request.backend,
-        compute=request.compute,
-        readings=request.readings,
-        observer=observer,
-    )
+    evaluator = prepare(model, **request.arithmetic._asdict(), observer=observer)
     if model.data_sets and not request.shapes_inputs:
         yield from _run_on_data_sets(model, evaluator, request.data_set)
     elif request.data_set is not None:
@@ -107,14 +101,13 @@ def _run_on_inputs(
     """Run on the given inputs, those missing generated in sizes that the model runs on."""
     check_names(model, request.input_files)
     given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
+    check_names(model, given)
     recipe = InputRecipe(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
     tried = evaluator
     if is_watched and recipe.sizes.free:  # an observer is not told of runs that fail
-        tried = prepare(
-            model, backend=request.backend, compute=request.compute, readings=request.readings
-        )
+        tried = prepare(model, **request.arithmetic._asdict())
     run = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs)).settle()
     return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 

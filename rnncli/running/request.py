@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.graph.recurrent_node import Arithmetic
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -48,6 +50,11 @@ class Request:
     def files(self) -> tuple[str, ...]:
         """The files and folders that inputs are read from."""
         return tuple(filter(None, (*self.input_files.values(), self.inputs_from)))
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """How recurrent operators are evaluated."""
+        return Arithmetic(self.backend, self.compute, self.readings)
 
     @property
     def shapes_inputs(self) -> bool:

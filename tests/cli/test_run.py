@@ -125,6 +125,35 @@ def test_failure_on_generated_inputs_says_what_to_try(rnncli):
     assert "try --dim batch=N or --dim sequence=N or --shape input=batch,sequence" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--backend", "cuda"], "unknown backend 'cuda' (installed: "),
+        (["--reading", "zero-lenght=zero"], "unknown reading 'zero-lenght'; did you mean"),
+        (["--reading", "zero-length=nil"], "'zero-length' must be"),
+    ],
+)
+def test_options_are_checked_before_the_model(rnncli, options, sentence):
+    """What is wrong with an option is no node's fault, and shapes do not mend it."""
+    outcome = rnncli("run", LSTM, *options)
+
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert "node" not in outcome.err
+    assert "try --" not in outcome.err
+    assert "assumed" not in outcome.err
+
+
+@pytest.mark.parametrize("options", [["-i", "xx=nosuch.npy"], ["--dim", "bacth=3"]])
+def test_names_are_checked_before_anything_runs(rnncli, options):
+    """A misspelt input or dimension is told as such, without advice on shapes."""
+    outcome = rnncli("run", LSTM, *options)
+
+    assert outcome.code == 2
+    assert "did you mean" in outcome.err
+    assert "try --" not in outcome.err
+
+
 def test_generated_inputs_depend_on_the_seed_alone(rnncli, tmp_path):
     """The same seed gives the same file, byte for byte; another seed another one."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
