@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # What a machine runs out of, although no file is to blame.
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 NO_THREAD = "can't start new thread"
+LONGEST_SENTENCE = 400
 
 
 class Place(NamedTuple):
@@ -117,6 +118,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""
+
+
+def shortened(text: str) -> str:
+    """Return what a library says, perhaps paragraphs, as one line of at most 400 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}..."
 
 
 def explain(error: BaseException) -> tuple[str, int]:

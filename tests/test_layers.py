@@ -16,7 +16,7 @@ LAYERS = (
     ("terminal",),
     ("errors", "notes"),
     ("budget",),
-    ("files",),
+    ("files", "plugins"),
     ("numerics", "randomness", "executors", "protos"),
     ("profiles",),
     ("recurrence", "formats"),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
-from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
+from rnncli.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.backends.backend import Backend
 
-GROUP = "rnncli.backends"
 BUILT_IN: Mapping[str, str] = {
     "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
@@ -34,10 +33,7 @@ EXTRAS: Mapping[str, str] = {"certified": "certified", "numba": "numba"}
 @cache
 def known_backends() -> Mapping[str, str]:
     """Name -> "module:attribute"; a package cannot replace a built-in row."""
-    from importlib.metadata import entry_points  # takes as long as running a small model
-
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {**found, **BUILT_IN}
+    return {**{name: each.where for name, each in plugins("backend").items()}, **BUILT_IN}
 
 
 @cache
@@ -45,20 +41,26 @@ def backend_named(name: str) -> Backend:
     """Import and return a backend.
 
     Raises:
-        InvalidRequest: there is none of that name.
+        InvalidRequest: there is none of that name, or another package's fails.
         Unsupported: its package does not import.
     """
     family, _, member = name.partition(":")
     if family in FAMILIES:
         return cast("Backend", resolve_name(FAMILIES[family][0])(member))
-    where = BUILT_IN.get(name) or known_backends().get(name)
-    if where is None:
-        known = known_backends()
-        hint = did_you_mean(name, known)
-        raise InvalidRequest(f"unknown backend '{name}'{hint} (installed: {', '.join(known)})")
-    module, _, attribute = where.partition(":")
+    if name in BUILT_IN:
+        return _built_in(name)
+    if plugin := plugins("backend").get(name):
+        from rnncli.backends.plugged import PluggedBackend
+
+        return PluggedBackend(plugin)
+    known = known_backends()
+    hint = did_you_mean(name, known)
+    raise InvalidRequest(f"unknown backend '{name}'{hint} (installed: {', '.join(known)})")
+
+
+def _built_in(name: str) -> Backend:
     try:
-        return cast("Backend", getattr(import_module(module), attribute)())
+        return cast("Backend", resolve_name(BUILT_IN[name])())
     except ImportError as error:
         extra = EXTRAS.get(name)
         hint = f"; install it with: pip install 'rnncli[{extra}]'" if extra else ""
@@ -66,12 +68,12 @@ def backend_named(name: str) -> Backend:
 
 
 def describe_backends() -> list[dict[str, str]]:
-    """Return name, summary and origin of every backend, also of one that does not import."""
+    """Return name, summary and origin of every backend, also of one that cannot be used."""
     rows = []
     for name, where in known_backends().items():
         try:
             summary = backend_named(name).summary
-        except Unsupported as error:
+        except RnncliError as error:
             summary = f"unusable: {error}"
         rows.append({"backend": name, "summary": summary, "from": where})
     rows += [

@@ -15,10 +15,7 @@ def formats(as_json: bool) -> None:
 
     Installed packages add formats through the entry point group `rnncli.formats`.
     """
-    from rnncli.formats import format_with, known_formats
+    from rnncli.formats import describe_formats
 
-    records = (
-        {"extension": ext, "summary": format_with(ext).summary, "from": where}
-        for ext, where in known_formats().items()
-    )
+    records = describe_formats()
     print_records(("extension", "what it is", "from"), records, as_json=as_json)

@@ -12,7 +12,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.errors import InvalidRequest, RnncliWarning, did_you_mean
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, did_you_mean
+from rnncli.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,29 +33,40 @@ FORMATS: Mapping[str, str] = {
     FOLDER: "rnncli.formats.onnx_folder:ONNX_FOLDER",
 }
 
-GROUP = "rnncli.formats"
-
 
 def known_formats() -> Mapping[str, str]:
     """Return where each format is defined, by extension: ours, and those of other packages."""
-    from importlib import metadata  # takes as long as reading many a file
-
-    others = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP)}
-    return {**others, **FORMATS}
+    return {**{name: each.where for name, each in plugins("format").items()}, **FORMATS}
 
 
 def format_with(extension: str) -> Format:
     """Return the format of an extension without its dot; ``"/"`` is a folder.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: there is none, or another package's fails.
+        Unsupported: another package's does not import.
     """
-    where = FORMATS.get(extension) or known_formats().get(extension)
-    if where is None:
-        listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
-        raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
-    found: Format = pkgutil.resolve_name(where)
-    return found
+    if extension in FORMATS:
+        found: Format = pkgutil.resolve_name(FORMATS[extension])
+        return found
+    if plugin := plugins("format").get(extension):
+        from rnncli.formats.plugged import plugged_format
+
+        return plugged_format(plugin)
+    listed = ", ".join(f".{name}" for name in known_formats() if name != FOLDER)
+    raise InvalidRequest(f"no format is named '.{extension}': there are {listed} and FOLDER/")
+
+
+def describe_formats() -> list[dict[str, str]]:
+    """Return extension, summary and origin of every format, also of one that cannot be used."""
+    rows = []
+    for extension, where in known_formats().items():
+        try:
+            summary = format_with(extension).summary
+        except RnncliError as error:
+            summary = f"unusable: {error}"
+        rows.append({"extension": extension, "summary": summary, "from": where})
+    return rows
 
 
 def format_of(path: str | Path) -> Format:

@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rnncli.budget import ask, shortage
-from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-LONGEST_SENTENCE = 400
 
 
 def faults() -> tuple[type[Exception], ...]:
@@ -51,7 +49,7 @@ def reading(subject: object) -> Iterator[None]:
     try:
         yield
     except RnncliError as error:
-        sentence = _one_line(str(error).removeprefix(f"{subject}: "))
+        sentence = shortened(str(error).removeprefix(f"{subject}: "))
         raise _kind_of(error)(f"{subject}: {sentence}") from None
     except faults() as error:
         raise UnreadableFile(f"{subject}: {_said(error)}") from error
@@ -65,15 +63,10 @@ def _kind_of(error: RnncliError) -> type[RnncliError]:
 def _said(error: Exception) -> str:
     """What a library says of a damaged file, which may be as little as the name of a key."""
     if isinstance(error, OSError) and error.strerror:
-        return _one_line(error.strerror)
+        return shortened(error.strerror)
     if isinstance(error, MemoryError):
-        return _one_line(shortage(error))
-    return _one_line(f"is damaged: {error}" if str(error) else "is damaged")
-
-
-def _one_line(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
+        return shortened(shortage(error))
+    return shortened(f"is damaged: {error}" if str(error) else "is damaged")
 
 
 class Allowance:

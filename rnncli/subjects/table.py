@@ -7,18 +7,16 @@ class made with (settings, threads). It is imported in the process of its own th
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.subjects.isolation import IsolatedSubject
-
-GROUP = "rnncli.subjects"
 
 
 class Row(NamedTuple):
@@ -67,8 +65,8 @@ SUBJECTS: Mapping[str, Row] = {
 def known_subjects() -> Mapping[str, Row]:
     """Return ours and those of installed packages, which cannot replace ours."""
     others = {
-        point.name: Row(point.value, f"of the package {point.module.partition('.')[0]}")
-        for point in entry_points(group=GROUP)
+        name: Row(plugin.where, f"of the package {plugin.package}")
+        for name, plugin in plugins("runtime").items()
     }
     return {**others, **SUBJECTS}
 

@@ -1,10 +1,9 @@
 """Claims about the table of runtimes, and those that other packages add."""
 
-from importlib.metadata import EntryPoint
-
 import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.plugins import Plugin
 from rnncli.subjects import table
 from rnncli.subjects.table import SUBJECTS, describe_subjects, known_subjects, subject_named
 from rnncli.vectors.attempt import Status
@@ -13,11 +12,11 @@ from rnncli.vectors.attempt import Status
 @pytest.fixture
 def installed(monkeypatch):
     """A package that adds a runtime, and tries to replace one of ours."""
-    points = [
-        EntryPoint("friendly", "hostile_runtimes:Hostile", table.GROUP),
-        EntryPoint("openvino", "hostile_runtimes:Hostile", table.GROUP),
-    ]
-    monkeypatch.setattr(table, "entry_points", lambda group: points)
+    found = {
+        name: Plugin("runtime", name, "hostile_runtimes:Hostile", "hostile")
+        for name in ("friendly", "openvino")
+    }
+    monkeypatch.setattr(table, "plugins", lambda kind: found)
     known_subjects.cache_clear()
     yield
     known_subjects.cache_clear()

@@ -1,0 +1,209 @@
+"""Claims about plug-ins that fail: they are named, and never called a bug of ours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rnncli.backends.table import backend_named, describe_backends, known_backends
+from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
+from rnncli.formats import describe_formats, read_tensors, write_tensors
+from rnncli.operators import evaluate
+from rnncli.plugins import Plugin, PluginFailure, calling, plugins
+
+MODULE = """
+import sys
+import numpy as np
+from rnncli.errors import Unsupported
+from rnncli.formats.format import Format
+from rnncli.recurrence.recurrence import Result
+
+class Backend:
+    def supports(self, recurrence, compute):
+        return None
+
+class Raises(Backend):
+    def run(self, recurrence, compute):
+        raise RuntimeError("boom\\non a second line")
+
+class Exits(Backend):
+    def run(self, recurrence, compute):
+        sys.exit(0)
+
+class Refuses(Backend):
+    def run(self, recurrence, compute):
+        raise Unsupported("has no RNN")
+
+class Doubts(Backend):
+    def supports(self, recurrence, compute):
+        return recurrence.no_such_field
+
+class Silent(Backend):
+    def run(self, recurrence, compute):
+        return None
+
+class Stateless(Backend):
+    def run(self, recurrence, compute):
+        return Result(np.zeros((5, 1, 1, 3)), ())
+
+class Flat(Backend):
+    def run(self, recurrence, compute):
+        return Result(np.zeros(15), (np.zeros((1, 1, 3)),))
+
+class Whole(Backend):
+    def run(self, recurrence, compute):
+        return Result(np.zeros((5, 1, 1, 3)), (np.zeros((1, 1, 3), np.int8),))
+
+class Unmade:
+    def __init__(self):
+        raise KeyError("RNN_HOME")
+
+def read(path):
+    if path.stem == "list":
+        return [1]
+    if path.stem == "number":
+        return {"x": 1}
+    raise RuntimeError("boom")
+
+def write(path, tensors):
+    raise ZeroDivisionError("boom")
+
+TXT = Format("txt", ("txt",), "text", read, write)
+"""
+BACKENDS = (
+    "Raises",
+    "Exits",
+    "Refuses",
+    "Doubts",
+    "Silent",
+    "Stateless",
+    "Flat",
+    "Whole",
+    "Unmade",
+    "Missing",
+)
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path, monkeypatch):
+    """What pip leaves of a package with entry points."""
+    (tmp_path / "boom_kernels.py").write_text(MODULE)
+    (tmp_path / "boom_syntax.py").write_text("def (")
+    info = tmp_path / "boom-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: boom\nVersion: 1.0\n")
+    rows = [f"{name.lower()} = boom_kernels:{name}" for name in BACKENDS]
+    rows += ["syntax = boom_syntax:Backend", "absent = not_there:Backend"]
+    (info / "entry_points.txt").write_text(
+        "\n".join(["[rnncli.backends]", *rows, "[rnncli.formats]"])
+        + "\ntxt = boom_kernels:TXT\ntsv = boom_kernels:Missing\ncsv = boom_kernels:Raises\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for table in (known_backends, backend_named):
+        table.cache_clear()
+    yield
+    for table in (known_backends, backend_named):
+        table.cache_clear()
+
+
+def run(backend):
+    """Evaluate an RNN of 5 steps and 3 units with a backend."""
+    inputs = {"X": np.ones((5, 1, 2)), "W": np.ones((1, 3, 2)), "R": np.ones((1, 3, 3))}
+    return evaluate("RNN-14", inputs, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raises", "RuntimeError: boom on a second line"),
+        ("exits", "SystemExit: 0"),
+        ("doubts", "AttributeError: 'Recurrence' object has no attribute 'no_such_field'"),
+        ("silent", "TypeError: run gave NoneType, not a Result"),
+        ("stateless", "TypeError: run gave 0 last states, not 1"),
+        ("flat", "TypeError: run gave float64 (15,) where float64 [5, 1, 1, 3] is due"),
+        ("whole", "TypeError: run gave int8 (1, 1, 3) where float64 [1, 1, 3] is due"),
+        ("unmade", "KeyError: 'RNN_HOME'"),
+        ("missing", "AttributeError: module 'boom_kernels' has no attribute 'Missing'"),
+    ],
+)
+def test_a_backend_that_fails_is_named(name, said):
+    """In one line, with the package it comes from, and with exit code 2."""
+    with pytest.raises(PluginFailure) as failure:
+        run(name)
+
+    where = f"it is boom_kernels:{name.capitalize()} of the package boom"
+    assert explain(failure.value) == (f"backend '{name}' failed: {said}; {where}", 2)
+
+
+def test_a_module_that_is_no_python_is_a_failure_of_its_package():
+    """What the import raises is named, too."""
+    with pytest.raises(PluginFailure, match=r"^backend 'syntax' failed: SyntaxError: .* boom$"):
+        run("syntax")
+
+
+def test_a_module_that_is_not_installed_is_exit_3():
+    """As a missing extra of ours is."""
+    with pytest.raises(Unsupported, match="backend 'absent' does not import: No module named 'not"):
+        run("absent")
+
+
+def test_our_own_errors_pass_as_they_are():
+    """A plug-in refuses by them."""
+    with pytest.raises(Unsupported, match=r"^has no RNN$"):
+        run("refuses")
+
+
+def test_listings_say_which_cannot_be_used():
+    """One that fails does not hide the others."""
+    backends = {row["backend"]: row["summary"] for row in describe_backends()}
+    formats = {row["extension"]: row["summary"] for row in describe_formats()}
+
+    assert backends["unmade"].startswith("unusable: backend 'unmade' failed: KeyError")
+    assert backends["raises"] == ""
+    assert formats["txt"] == "text"
+    assert formats["tsv"].startswith("unusable: format 'tsv' failed: AttributeError")
+    assert formats["csv"].startswith("unusable: format 'csv' failed: TypeError: a Format is due")
+    assert "unusable" not in backends["numpy"] + formats["npz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x", "RuntimeError: boom"),
+        ("list", "TypeError: read gave list, not a dict of arrays"),
+        ("number", "TypeError: read gave int named 'x', not an array"),
+    ],
+)
+def test_a_format_that_fails_is_named_with_the_file(tmp_path, name, said):
+    """When it reads."""
+    path = tmp_path / f"{name}.txt"
+    with pytest.raises(PluginFailure) as failure:
+        read_tensors(path)
+
+    wanted = f"{path}: format 'txt' failed: {said}; it is boom_kernels:TXT of the package boom"
+    assert wanted == str(failure.value)
+
+
+def test_a_format_that_cannot_write_is_named_with_the_file(tmp_path):
+    """When it writes, the exit code is 2, too."""
+    with pytest.raises(
+        InvalidRequest, match=r"x\.txt: format 'txt' failed: ZeroDivisionError: boom"
+    ):
+        write_tensors(tmp_path / "x.txt", {})
+
+
+def test_an_entry_point_without_a_distribution_is_of_its_module(monkeypatch):
+    """Made by hand it still has a package to name."""
+    from importlib.metadata import EntryPoint
+
+    points = [EntryPoint("x", "some.module:X", "rnncli.backends")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
+
+    assert plugins("backend") == {"x": Plugin("backend", "x", "some.module:X", "some")}
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), RnncliError("x")])
+def test_what_is_not_the_plugins_fault_passes(error):
+    """Too little memory, the user's interrupt, our own errors."""
+    with pytest.raises(type(error)), calling(Plugin("backend", "x", "x:X", "x")):
+        raise error
