@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rnncli.cli.options import PathOrName, backend_names, dim_option
+from rnncli.cli.options import PathOrName, Written, backend_names, dim_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -153,7 +153,7 @@ OPTIONS = (
     click.option(
         "-o",
         "--output",
-        type=click.Path(dir_okay=False),
+        type=Written("--json prints there"),
         metavar="FILE.json",
         help="Store all rounds.",
     ),

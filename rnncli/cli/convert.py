@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.options import within_memory
+from rnncli.cli.options import Written, within_memory
 
 
 @click.command()
 @click.argument("source", metavar="A", type=click.Path())
-@click.argument("destination", metavar="B", type=click.Path())
+@click.argument("destination", metavar="B", type=Written())
 @click.option(
     "--format",
     "layout",

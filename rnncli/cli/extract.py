@@ -11,6 +11,7 @@ from rnncli.cli.options import (
     TARGET,
     Name,
     Size,
+    Written,
     input_options,
     json_option,
     layout_option,
@@ -38,7 +39,7 @@ def _profiles() -> Iterable[str]:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=Written(path_type=Path),
     required=True,
     metavar="DIR",
     help="The folder of the pack: new, empty, or an earlier extraction of a model of that name,"

@@ -8,6 +8,7 @@ import click
 
 from rnncli.cli.options import (
     SUITE,
+    Written,
     expect_workers,
     json_option,
     layout_option,
@@ -29,6 +30,7 @@ WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.cert
 @click.option(
     "-o",
     "--output",
+    type=Written(),
     default="",
     metavar="DIR",
     help="The folder of the pack: new, empty, or a pack of the same suite, which is brought up to"

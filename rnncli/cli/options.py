@@ -133,6 +133,30 @@ class PathOrName(click.Path):
         return [*named, *super().shell_complete(ctx, param, incomplete)]
 
 
+class Written(click.Path):
+    """A path that is written to; `-`, which elsewhere is standard output, is refused.
+
+    Args:
+        instead: what is printed there, and how, for the message; or "".
+        path_type: as of `click.Path`.
+    """
+
+    def __init__(self, instead: str = "", path_type: type[Any] = str) -> None:
+        super().__init__(path_type=path_type)
+        self.instead = instead
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take any other path, one that does not exist as well."""
+        if str(value) == "-":
+            self.fail(
+                "'-' is not a path: files are not written to standard output"
+                f"{self.instead and f'; {self.instead}'} (a file of that name is './-')",
+                param,
+                ctx,
+            )
+        return super().convert(value, param, ctx)
+
+
 OPERATOR = Name("operator", _operators)
 TARGET = click.Path(path_type=str, allow_dash=True)
 SUITE = PathOrName(_suites)

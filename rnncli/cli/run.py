@@ -8,6 +8,7 @@ import click
 
 from rnncli.cli.options import (
     TARGET,
+    Written,
     backend_option,
     compute_option,
     input_options,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
+    type=Written("--json prints a summary there"),
     metavar="PATH",
     default="",
     help="Write outputs to PATH.npz or PATH.h5; any other PATH is a folder and becomes an ONNX test"
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 @input_options
 @click.option(
     "--save-inputs",
+    type=Written(),
     default="",
     metavar="PATH",
     help="Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz files.",

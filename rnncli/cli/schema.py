@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rnncli.cli.options import Written
+
 # What has a schema, and what makes it; each is imported on use.
 SCHEMAS = {
     "config": "rnncli.cases.schema:config_schema",
@@ -15,7 +17,14 @@ SCHEMAS = {
 
 @click.command()
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
-@click.option("-o", "--output", default="", metavar="FILE", help="Write it there, not to stdout.")
+@click.option(
+    "-o",
+    "--output",
+    type=Written("without -o it is printed"),
+    default="",
+    metavar="FILE",
+    help="Write it there, not to stdout.",
+)
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, expect_workers, selection_option, worker_options
+from rnncli.cli.options import SUITE, Written, expect_workers, selection_option, worker_options
 
 if TYPE_CHECKING:
     from rnncli.judging.rule import Rule
@@ -30,12 +30,14 @@ TOLERANCES = ("atol", "rtol")
 @click.option(
     "--matrix",
     "matrix_file",
+    type=Written("--json prints there"),
     metavar="FILE.json",
     help="Write the margin of every mutant in every vector, too.",
 )
 @click.option(
     "--html",
     "html_file",
+    type=Written("--json prints there"),
     metavar="FILE",
     help="Write a page with the picture of it, too (extra `report`).",
 )

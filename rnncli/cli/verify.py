@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.judging_options import judging_options, plan_of
-from rnncli.cli.options import json_option
+from rnncli.cli.options import Written, json_option
 from rnncli.errors import NothingSelected
 
 if TYPE_CHECKING:
@@ -53,9 +53,18 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
     help="Name the bug behind what differs, as `rnncli diagnose` does.",
 )
 @json_option
-@click.option("--junit", metavar="FILE", help="Write JUnit XML, too.")
-@click.option("--markdown", metavar="FILE", help="Write Markdown, too.")
-@click.option("--html", metavar="FILE", help="Write one self-contained page, too (extra `report`).")
+@click.option(
+    "--junit", type=Written("--json prints there"), metavar="FILE", help="Write JUnit XML, too."
+)
+@click.option(
+    "--markdown", type=Written("--json prints there"), metavar="FILE", help="Write Markdown, too."
+)
+@click.option(
+    "--html",
+    type=Written("--json prints there"),
+    metavar="FILE",
+    help="Write one self-contained page, too (extra `report`).",
+)
 @click.pass_context
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     """Judge an implementation against a pack of conformance vectors.

@@ -46,6 +46,41 @@ def test_every_option_is_explained(name):
     assert "traceback" in {option.name for option in options}
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "run gru_7 -o -",
+        "run gru_7 --save-inputs -",
+        "generate smoke -o -",
+        "extract model.onnx -o -",
+        "convert a.npz -",
+        "bench small -o -",
+        "schema -o -",
+        "score smoke --matrix -",
+        "score smoke --html -",
+        "verify pack --junit -",
+        "verify pack --markdown -",
+        "verify pack --html -",
+    ],
+)
+def test_a_dash_is_no_file(rnncli, call, tmp_path, monkeypatch):
+    """It is refused with a sentence, and no file or folder of that name is made."""
+    monkeypatch.chdir(tmp_path)
+    outcome = rnncli(*call.split())
+
+    assert outcome.code == 2
+    assert "'-' is not a path: files are not written to standard output" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_have_the_name_of_a_dash(rnncli, tmp_path, monkeypatch):
+    """Named as the message says."""
+    monkeypatch.chdir(tmp_path)
+
+    assert rnncli("schema", "-o", "./-").code == 0
+    assert (tmp_path / "-").is_file()
+
+
 def loaded_by(program, *arguments):
     """The modules that a process has loaded when the `main` of a program ends well."""
     code = (
