@@ -19,7 +19,8 @@ def inspect(target: str, as_json: bool) -> None:
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
     flags and what each finds. Of a model: its inputs and outputs, then each recurrent node with its
-    place, attributes (defaults included) and the shapes of its inputs.
+    place, attributes (defaults included) and the shapes of its inputs; `not_evaluated` lists the
+    nodes of operators that rnncli does not have, such as com.microsoft::DynamicQuantizeLSTM.
     Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
     not what its checksum says; its digest stands for all of it.
     """

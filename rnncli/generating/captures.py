@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from rnncli.errors import NothingSelected, did_you_mean
+from rnncli.errors import NothingSelected, Unsupported, did_you_mean
 from rnncli.graph.model import rooted
-from rnncli.graph.nodes import recurrent_sites
+from rnncli.graph.nodes import recurrent_sites, unevaluated_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from rnncli.graph.observation import Occurrence
 
     Path = tuple[str, ...]
+
+
+MOST_NAMED = 3
+"""Nodes that a sentence names, of many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +60,7 @@ class Captures:
 
     Raises:
         NothingSelected: the model has no recurrent node, or none of a wanted name.
+        Unsupported: it has only such that cannot be evaluated, or one of them is wanted.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Captures:
         self._surplus = 0
 
     def _refuse_idle(self, wanted: Sequence[str]) -> None:
+        self._refuse_unevaluated(wanted)
         if not self.paths:
             raise NothingSelected(f"{self.model.name}: has no recurrent node")
         for pattern in wanted:
@@ -81,6 +87,18 @@ class Captures:
                 names = dict.fromkeys(path[-1] for path in self.paths)
                 hint = did_you_mean(pattern, names) or f"; there are {', '.join(names)}"
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
+
+    def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
+        """Refuse nodes that would be captured if they could run."""
+        found = [
+            node
+            for node in unevaluated_nodes(self.model)
+            if (_is_any(node.path, wanted) if wanted else not self.paths)
+        ]
+        if found:
+            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
+            nodes = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
+            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
 
     def add(self, occurrence: Occurrence) -> None:
         """Look at an execution; keep it if it is wanted and there is room."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnncli.graph.model import GRAPH, attribute_value, rooted, walk
+from rnncli.graph.model import GRAPH, attribute_value, operator_name, rooted, walk
 from rnncli.operators import operator_for
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
 
     Shape = tuple[int | str, ...]
+
+_RECURRENT = re.compile("LSTM|GRU|RNN")
+"""In the name of every recurrent operator that any domain is known to have."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,35 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
     for site, row in recurrent_sites(model):
         path = rooted(model, (*site.path, site.name))
         yield _described(site, row, path, shapes if path[0] == GRAPH else {})
+
+
+@dataclass(frozen=True)
+class UnevaluatedNode:
+    """A node that is recurrent by its operator's name, and that no row evaluates.
+
+    Attributes:
+        name: its own, or operator and position.
+        operator: with its domain: ``com.microsoft::DynamicQuantizeLSTM``.
+        path: the bodies it is inside, outermost first, then its name.
+    """
+
+    name: str
+    operator: str
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"'{' / '.join(self.path)}' ({self.operator})"
+
+
+def unevaluated_nodes(model: Model) -> Iterator[UnevaluatedNode]:
+    """Yield the recurrent nodes that are not evaluated here, in the order of `recurrent_nodes`."""
+    functions = {(each.domain, each.name) for each in model.proto.functions}
+    for site in walk(model):
+        node, ours = site.node, operator_for(site.node.domain, site.node.op_type, site.version)
+        called = (node.domain, node.op_type) in functions  # whose own nodes are walked
+        if _RECURRENT.search(node.op_type) and not (ours or called):
+            path = rooted(model, (*site.path, site.name))
+            yield UnevaluatedNode(site.name, operator_name(node), path)
 
 
 def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:

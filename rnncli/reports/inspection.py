@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from rnncli.graph.declarations import describe as describe_value
-from rnncli.graph.nodes import recurrent_nodes
+from rnncli.graph.nodes import recurrent_nodes, unevaluated_nodes
 from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def as_text(record: Mapping[str, Any]) -> str:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """Return what a model takes and gives, and its recurrent nodes."""
+    """Return what a model takes and gives, and its recurrent nodes, those too that cannot run."""
     graph = model.proto.graph
     return {
         "model": model.name,
@@ -52,6 +52,10 @@ def model_record(model: Model) -> dict[str, Any]:
         "outputs": {value.name: describe_value(value) for value in graph.output},
         "data_sets": [folder.name for folder in model.data_sets],
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
+        "not_evaluated": [
+            {"node": node.name, "operator": node.operator, "where": " / ".join(node.path)}
+            for node in unevaluated_nodes(model)
+        ],
     }
 
 

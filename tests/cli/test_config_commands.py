@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 import yaml
 
@@ -44,6 +45,26 @@ def test_model_shows_its_recurrent_nodes_where_they_sit(rnncli):
     assert "If_1.then_branch" in record["recurrent_nodes"][0]["where"]
     assert record["recurrent_nodes"][0]["attributes"]["hidden_size"] == 128
     assert yaml.safe_load(rnncli("inspect", model).out)["inputs"] == record["inputs"]
+    assert record["not_evaluated"] == []
+
+
+def test_a_model_shows_recurrent_nodes_that_cannot_run(rnncli, tmp_path):
+    """A quantized LSTM is not denied: it stands under `not_evaluated`, in YAML and JSON."""
+    text = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[4,2,3] x) => (y) { [lstm] y = com.microsoft.DynamicQuantizeLSTM (x) }"""
+    onnx.save(onnx.parser.parse_model(text), model := tmp_path / "quantized.onnx")
+
+    record = json.loads(rnncli("inspect", model, "--json").out)
+
+    assert record["recurrent_nodes"] == []
+    assert record["not_evaluated"] == [
+        {
+            "node": "lstm",
+            "operator": "com.microsoft::DynamicQuantizeLSTM",
+            "where": "graph / lstm",
+        }
+    ]
+    assert yaml.safe_load(rnncli("inspect", model).out) == record
 
 
 def test_lint_lists_all_findings_at_once(rnncli, tmp_path):

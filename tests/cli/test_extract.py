@@ -153,11 +153,14 @@ def test_a_wrong_request_writes_nothing(rnncli, scan, tmp_path, options, wanted)
         ("lstm_14_peepholes", (2, "is a config of one operator; `extract` is for models")),
         ("nothing.onnx", (2, "nothing.onnx: no such file")),
         ("none.onnx", (5, "none.onnx: has no recurrent node")),
+        ("quantized.onnx", (3, "1 recurrent node cannot be evaluated here: 'graph / lstm' (com.")),
     ],
 )
 def test_what_has_no_recurrent_node_is_refused(rnncli, tmp_path, monkeypatch, target, wanted):
     """One line that names it."""
     saved(tmp_path / "none.onnx", "g (float[2] x) => (float[2] y) { y = Identity (x) }")
+    node = "[lstm] y = com.microsoft.DynamicQuantizeLSTM (x)"
+    saved(tmp_path / "quantized.onnx", f"g (float[2] x) => (float[2] y) {{ {node} }}")
     monkeypatch.chdir(tmp_path)
     done = rnncli("extract", target, "-o", "pack")
 

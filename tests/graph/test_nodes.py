@@ -3,7 +3,7 @@
 from real_models import PATHS
 
 from rnncli.graph.loading import load_model
-from rnncli.graph.nodes import recurrent_nodes
+from rnncli.graph.nodes import recurrent_nodes, unevaluated_nodes
 
 SIGNATURE = "(float[T,2,3] X, float[1,6,3] W, float[1,6,2] R) => (float[1,2,2] out)"
 
@@ -75,3 +75,28 @@ def test_real_models_are_listed():
     assert silero[0].inputs["W"] == (1, 512, 128)
     assert gru.path == ("graph", "/Loop.body", "/GRU")
     assert gru.attributes["linear_before_reset"] == 1
+
+
+def test_recurrent_nodes_of_other_operators_are_listed(parse):
+    """In the graph, in branches and in functions; the call of a function is none itself."""
+    text = """g (float[4,2,3] x, bool c) => (y) {
+        a = com.microsoft.DynamicQuantizeLSTM (x)
+        b = If (c) <then_branch = t () => (p) { p = com.microsoft.AttnLSTM (a) },
+                    else_branch = e () => (q) { q = Identity (a) }>
+        y = pkg.LSTMLayer (b)
+    }
+    <domain: "pkg", opset_import: ["" : 17, "com.microsoft" : 1]>
+    LSTMLayer (v) => (w) { u = Relu (v)  w = com.microsoft.GridRNN (u) }"""
+
+    nodes = unevaluated_nodes(parse(text, more=', "pkg" : 1, "com.microsoft" : 1'))
+
+    assert [str(node) for node in nodes] == [
+        "'graph / DynamicQuantizeLSTM_0' (com.microsoft::DynamicQuantizeLSTM)",
+        "'graph / If_1.then_branch / AttnLSTM_0' (com.microsoft::AttnLSTM)",
+        "'function pkg::LSTMLayer / GridRNN_1' (com.microsoft::GridRNN)",
+    ]
+
+
+def test_evaluated_nodes_are_not_listed_twice():
+    """A model of ONNX's own operators has no others."""
+    assert not [*unevaluated_nodes(load_model(PATHS["silero_vad_16k_op15"]))]
