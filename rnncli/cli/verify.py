@@ -73,7 +73,8 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     process of their own: a crash, a hang or garbage is a verdict about that case, and the run goes
     on. The exit code is 1 when any case is silently wrong, refused, crashed, timed out or missing
     and is neither a known failure nor allowed; it is 5 when none fails, but fewer than --min-cases
-    were answered.
+    were answered. Where a pack asks for invalid cases to be refused, valid ones of the same
+    operators are tried, too: where those fail, a refusal shows nothing, and the exit code is 5.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'

@@ -116,6 +116,7 @@ class VerificationReport:
         command: the command line that gave this, without its selection of cases.
         diagnosis: what is behind the wrong outputs; None where that was not asked.
         min_cases: how many cases must be answered.
+        unproved: how many cases that must be refused were skipped because valid ones fail, too.
     """
 
     pack: JudgedPack
@@ -126,6 +127,7 @@ class VerificationReport:
     command: str = ""
     diagnosis: Diagnosis | None = None
     min_cases: int = 1
+    unproved: int = 0
 
     @property
     def fails(self) -> bool:
@@ -135,6 +137,17 @@ class VerificationReport:
     @property
     def shortfall(self) -> str:
         """Why it would prove nothing that no case fails, or ""."""
+        return "; ".join(filter(None, (self._unproved, self._too_few)))
+
+    @property
+    def _unproved(self) -> str:
+        if not self.unproved:
+            return ""
+        count = f"{self.unproved} refusal{'s' * (self.unproved != 1)}"
+        return f"{count} of invalid cases cannot be judged, because valid ones fail, too"
+
+    @property
+    def _too_few(self) -> str:
         answered = sum(case.is_answered for case in self.cases)
         if answered >= max(1, self.min_cases):
             return ""

@@ -33,6 +33,11 @@ class SubjectSpec:
     timeout: float = 60.0
     max_memory: int | None = None
 
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a case that the user does not have can be put to it, too."""
+        return self.kind != RESULTS
+
     def open(self) -> Subject:
         """Return it, ready to be asked.
 
@@ -75,9 +80,10 @@ def _command(spec: SubjectSpec) -> Subject:
     return CommandSubject(spec.name, timeout=spec.timeout, max_memory=spec.max_memory)
 
 
+RESULTS = "results"
 KINDS: Mapping[str, Callable[[SubjectSpec], Subject]] = {
     "runtime": _runtime,
     "backend": _backend,
-    "results": _results,
+    RESULTS: _results,
     "command": _command,
 }

@@ -22,6 +22,7 @@ from rnncli.judging.verification import (
 )
 from rnncli.vectors.pack import is_pack, open_pack
 from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
+from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from rnncli.vectors.pack import Pack
 
 LARGEST_BATCH = 32
+UNASKED = (
+    "results cannot be asked a valid case: only a pack of valid cases shows that what wrote them"
+    " does not refuse everything"
+)
 
 Found = TypeVar("Found")
 
@@ -105,9 +110,14 @@ class Selected:
     skipped: Mapping[str, str]
 
     @property
+    def asked(self) -> list[Record]:
+        """The records of the cases to judge."""
+        return [record for record in self.records if record["id"] not in self.skipped]
+
+    @property
     def ids(self) -> list[str]:
         """The cases to judge."""
-        return [record["id"] for record in self.records if record["id"] not in self.skipped]
+        return [record["id"] for record in self.asked]
 
 
 def select(plan: Plan) -> Selected:
@@ -149,22 +159,23 @@ def judge_all(
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
     """
     start = time.perf_counter()
-    about = _about(plan)
+    about, probed = _introduced(plan, selected)
     verdicts = {
         case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)
         for case_id, reason in selected.skipped.items()
     }
     evidence = []
     try:
-        for verdict, found in _judged(plan, selected.ids):
+        for verdict, clues in _judged(plan, selected.ids):
             verdicts[verdict.id] = verdict
-            evidence += [found] if found else []
+            evidence += [clues] if clues else []
             done(verdict)
     finally:
         Subjects.close()
     header = selected.pack.manifest.header
     digest = selected.pack.manifest.digest
-    judged = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
+    found = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
+    judged = without_idle_refusals(found, probed)
     return VerificationReport(
         pack=JudgedPack(header["suite"], digest, str(plan.pack), header["notes"]),
         subject=JudgedSubject(plan.terms.subject.name, about),
@@ -176,6 +187,7 @@ def judge_all(
         if plan.terms.diagnoses
         else None,
         min_cases=plan.min_cases,
+        unproved=sum(new is not old for new, old in zip(judged, found, strict=True)),
     )
 
 
@@ -231,13 +243,26 @@ def _too_few(plan: Plan, found: Selected) -> str:
     return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
 
-def _about(plan: Plan) -> Mapping[str, str]:
-    """Ask the subject what it is; this opens it, and fails early where it cannot be."""
-    subject = plan.terms.subject.open()
+def _introduced(plan: Plan, selected: Selected) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Ask the subject what it is, and put probes to it; fails early where it cannot be opened.
+
+    Returns:
+        What it says of itself; id -> why a refusal would show nothing.
+
+    Warns:
+        RnncliWarning: results cannot be asked.
+    """
+    spec = plan.terms.subject
+    subject = spec.open()
     try:
-        return dict(subject.describe())
+        about = dict(subject.describe())
+        if spec.can_be_asked:
+            return about, failing_probes(subject, selected.asked, plan.terms.rule)
     finally:
         subject.close()
+    if unprobed(selected.asked):
+        warnings.warn(UNASKED, RnncliWarning, stacklevel=2)
+    return about, {}
 
 
 def _run(

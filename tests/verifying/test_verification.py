@@ -248,13 +248,13 @@ def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
 
 def test_refusals_fail_unless_allowed(small, results):
     """A valid case may be refused only where an option says so; an invalid one must be."""
-    shutil.rmtree(results / "test_lstm_14_clip")
-    (results / "test_lstm_14_clip").mkdir()
-    (results / "test_lstm_14_clip/refused.txt").write_text("clip")
+    shutil.rmtree(results / "test_gru_14_gates_forward_inputs")
+    (results / "test_gru_14_gates_forward_inputs").mkdir()
+    (results / "test_gru_14_gates_forward_inputs/refused.txt").write_text("clip")
     spec = SubjectSpec(kind="results", name=str(results))
     report = verify(small, spec)
 
-    assert verdicts(report)["lstm_14_clip"] is Verdict.REFUSED
+    assert verdicts(report)["gru_14_gates_forward_inputs"] is Verdict.REFUSED
     assert verdicts(report)["lstm_14_shape"] is Verdict.PASS
     assert report.fails
     assert verify(small, spec, allowed=frozenset({Verdict.MISSING})).fails
@@ -263,7 +263,7 @@ def test_refusals_fail_unless_allowed(small, results):
     assert (allowed.total.allowed, allowed.total.expected) == (1, 0)
 
 
-@pytest.mark.parametrize("case_id", ["lstm_14_clip", "lstm_14_shape"])
+@pytest.mark.parametrize("case_id", ["gru_14_gates_forward_inputs", "lstm_14_shape"])
 def test_missing_results_fail_unless_allowed(small, results, case_id):
     """Also those of a case that must be refused: that nobody ran it does not show that it was."""
     shutil.rmtree(results / f"test_{case_id}")

@@ -1,0 +1,211 @@
+"""Valid cases put to an implementation before it is judged by what it refuses.
+
+One that refuses everything, or does not work at all, refuses what is invalid, too. So each case
+that must be refused has a probe: a valid case of the same operator, element type, direction, layout
+and optional inputs, with the weights in the same place. Where its probe fails, a refusal shows
+nothing, and the case counts as skipped. Valid cases of the same operator in the same run are as
+good as a probe: they are judged anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.cases.config import parse_config
+from rnncli.judging.judgement import judge
+from rnncli.judging.rule import Rule
+from rnncli.judging.verdict import CaseVerdict, Verdict
+from rnncli.judging.verification import JudgedCase
+from rnncli.operators import evaluate, operator_named
+from rnncli.vectors.conversion import with_model
+from rnncli.vectors.vector import Answers, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.subjects.subject import Subject
+
+Record = Any  # a case of the manifest
+
+SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
+LARGEST_SIZE = 16
+PROFILE = Rule("standard")
+WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
+
+
+class Kind(NamedTuple):
+    """What a case and its probe have in common.
+
+    Attributes:
+        operator: and version, such as LSTM-14.
+        dtype: of every floating-point tensor.
+        weights: "inputs" or "initializers".
+        direction: of the node.
+        layout: 0, or 1 for batch first.
+        inputs: names of the optional ones that are present.
+        sizes: as `SIZES` names them.
+    """
+
+    operator: str
+    dtype: str
+    weights: str
+    direction: str
+    layout: int
+    inputs: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, record: Record) -> Kind:
+        """Return that of a case; what its manifest does not say is as plain as it can be."""
+        needs, sizes = record["requirements"], record["sizes"]
+        return cls(
+            record["operator"],
+            record["dtype"],
+            record["weights"],
+            needs.get("direction", "forward"),
+            needs.get("layout", 0),
+            tuple(needs.get("inputs", ())),
+            tuple(min(max(1, sizes.get(name, 1)), LARGEST_SIZE) for name in SIZES),
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config of a case of this kind."""
+        roles = {row.name: row.role for row in operator_named(self.operator).inputs}
+        present = [name for name in self.inputs if name in roles]
+        fills = {name: "lengths" if roles[name] == "lengths" else "uniform" for name in present}
+        return {
+            "op": self.operator,
+            "sizes": dict(zip(SIZES, self.sizes, strict=True)),
+            "dtype": self.dtype,
+            "attributes": {
+                "direction": self.direction,
+                **({"layout": self.layout} if self.layout else {}),
+            },
+            "inputs": fills,
+        }
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        features = [
+            *([self.direction] if self.direction != "forward" else []),
+            *(["layout 1"] if self.layout else []),
+            *self.inputs,
+        ]
+        with_them = f" with {', '.join(features)}" if features else ""
+        return f"{self.operator} in {self.dtype}{with_them}"
+
+
+def probe_of(kind: Kind) -> Vector:
+    """Make a valid case of a kind; its answers are computed in float64.
+
+    Raises:
+        rnncli.errors.InvalidRequest: there is none of that kind: the manifest is not one of ours.
+    """
+    case = parse_config(json.dumps(kind.config), f"a valid {kind}")
+    name = f"probe_{case.operator.name.lower().replace('-', '_')}"
+    record = {
+        "id": name,
+        "operator": case.operator.name,
+        "domain": case.operator.domain,
+        "opset": case.operator.version,
+        "attributes": {name: v for name, v in case.attributes.items() if v is not None},
+        "sizes": dict(case.sizes),
+        "dtype": case.dtype.name,
+        "inputs": [*case.inputs],
+        "outputs": list(case.outputs),
+        "weights": kind.weights,
+        "readings": dict(case.readings),
+        "requirements": {"direction": kind.direction},
+        "expect": "result",
+        "profile": "",
+    }
+    outputs = evaluate(
+        case.operator,
+        case.inputs,
+        attributes=case.attributes,
+        outputs=case.outputs,
+        readings=case.readings,
+    )
+    vector = Vector(name, b"", case.inputs, (), Answers(outputs), {}, record)
+    return with_model(vector)
+
+
+def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:
+    """Put a probe of each kind to an implementation.
+
+    Args:
+        subject: the implementation.
+        records: of the cases to be judged.
+        rule: by which tolerances; the standard profile's where it is that of a pack.
+
+    Returns:
+        id -> why its refusal would show nothing, of each case whose probe fails.
+    """
+    needed = unprobed(records)
+    own = rule if rule.profile or rule.tolerance else PROFILE
+    kinds = dict.fromkeys(map(Kind.of, needed))
+    sentences = {kind: _failure(kind, subject, own) for kind in kinds}
+    return {record["id"]: sentence for record in needed if (sentence := sentences[Kind.of(record)])}
+
+
+def unprobed(records: Iterable[Record]) -> list[Record]:
+    """Return the cases that must be refused without a valid case of their operator beside them."""
+    records = list(records)
+    valid = {record["operator"] for record in records if record["expect"] == "result"}
+    return [r for r in records if r["expect"] == "rejection" and r["operator"] not in valid]
+
+
+def _failure(kind: Kind, subject: Subject, rule: Rule) -> str:
+    vector = probe_of(kind)
+    found = judge(vector, subject.attempt(vector), rule)
+    if found.verdict in WORKS:
+        return ""
+    return _sentence(f"a valid case of {kind}", found)
+
+
+def _sentence(what: str, found: CaseVerdict) -> str:
+    said = f": {found.message}" if found.message else ""
+    return f"a refusal shows nothing, for {what} fails, too: {found.verdict}{said}"
+
+
+def without_idle_refusals(
+    cases: Sequence[JudgedCase], probed: Mapping[str, str]
+) -> list[JudgedCase]:
+    """Skip each case that was refused as it must be, where that shows nothing.
+
+    Args:
+        cases: all that were judged.
+        probed: id -> why, of those whose probe fails.
+    """
+    idle = _idle_operators(cases)
+    return [
+        _without(case, probed.get(case.verdict.id) or idle.get(case.record["operator"], ""))
+        for case in cases
+    ]
+
+
+def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
+    """Return operators none of whose valid cases, which some were asked, has been answered."""
+    asked = [
+        case
+        for case in cases
+        if case.record["expect"] == "result" and case.verdict.verdict is not Verdict.SKIPPED
+    ]
+    answered = {case.record["operator"] for case in asked if case.is_answered}
+    return {
+        case.record["operator"]: _sentence(f"the valid case {case.verdict.id}", case.verdict)
+        for case in reversed(asked)
+        if case.record["operator"] not in answered
+    }
+
+
+def _without(case: JudgedCase, why: str) -> JudgedCase:
+    is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
+    if not (is_refused and why):
+        return case
+    return JudgedCase(
+        case.record, replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
+    )

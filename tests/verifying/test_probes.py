@@ -1,0 +1,178 @@
+"""Claims about probes: who refuses everything has refused nothing."""
+
+import sys
+import warnings
+
+import pytest
+from small_suite import small_suite
+
+from rnncli.errors import RnncliWarning
+from rnncli.generating.generation import Plan as GenerationPlan
+from rnncli.generating.generation import generate
+from rnncli.generating.making import make_vectors
+from rnncli.judging.judgement import judge
+from rnncli.judging.requirements import Requirements
+from rnncli.judging.rule import Rule
+from rnncli.judging.verdict import Verdict
+from rnncli.judging.xfails import Xfails
+from rnncli.operators import OPERATORS
+from rnncli.subjects.backend import BackendRuntime
+from rnncli.subjects.runtime import put
+from rnncli.verifying.batch import Terms
+from rnncli.verifying.probes import PROFILE, Kind, probe_of
+from rnncli.verifying.subject_spec import SubjectSpec
+from rnncli.verifying.verification import Plan, judge_all, select
+
+REJECTIONS = """\
+suite: rejections
+summary: Invalid nodes, and nothing else.
+seed: 11
+defaults:
+  sizes: {seq_length: 3, batch_size: 3, input_size: 3, hidden_size: 5}
+cases:
+  shape:
+    matrix: {op: [GRU-14, LSTM-14], weights: [inputs, initializers]}
+    breaks: {sizes: {W: {input_size: 4}}}
+"""
+REFUSES_ALL = "import sys; sys.exit(3)"
+FAILS_ALL = "raise SystemExit('no device')"
+ANSWERS_ALL = "pass"
+
+
+@pytest.fixture(scope="module")
+def rejections(tmp_path_factory):
+    """A pack in which every case must be refused."""
+    folder = tmp_path_factory.mktemp("packs") / "rejections"
+    suite = small_suite(REJECTIONS)
+    assert generate(GenerationPlan(suite=suite), folder, lambda _: None).failed == []
+    return folder
+
+
+def verify(pack, subject, allowed=(), **options):
+    """The report."""
+    terms = Terms(subject, Rule(), Xfails(), allowed=frozenset(allowed))
+    asked = Plan(pack=pack, terms=terms, **options)
+    return judge_all(asked, select(asked), lambda _: None)
+
+
+def command(tmp_path, text):
+    """A program of the user's."""
+    (tmp_path / "program.py").write_text(text)
+    return SubjectSpec(
+        kind="command", name=f"{sys.executable} -I -S {tmp_path}/program.py {{outputs}}"
+    )
+
+
+def verdicts(report):
+    """Those that there are."""
+    return {case.verdict.verdict for case in report.cases}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("weights", ["inputs", "initializers"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
+    """Of every operator, with all its optional inputs: our own backend passes it."""
+    optional = tuple(row.name for row in OPERATORS[operator].inputs if row.optional)
+    kind = Kind(operator, "float32", weights, direction, 0, optional, (3, 2, 3, 4))
+    vector = probe_of(kind)
+    verdict = judge(vector, put(BackendRuntime({}, 1), vector), PROFILE)
+
+    assert verdict.verdict is Verdict.PASS
+    assert vector.model
+    assert set(optional) <= {*vector.inputs}
+
+
+@pytest.mark.parametrize("executor", ["processes", "dask"])
+def test_what_works_is_judged_by_what_it_refuses(rejections, executor):
+    """Whoever works."""
+    report = verify(rejections, SubjectSpec(kind="backend", name="numpy"), executor=executor)
+
+    assert verdicts(report) == {Verdict.PASS}
+    assert (report.total.answered, report.shortfall) == (4, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(REFUSES_ALL, "refused: exit code 3, no message"), (FAILS_ALL, "crashed: ")]
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, said, jobs):
+    """It is not green, and the case that shows it is named."""
+    allowed = frozenset({Verdict.REFUSED})
+    report = verify(rejections, command(tmp_path, text), jobs=jobs, allowed=allowed)
+
+    assert not report.is_green
+    if text is REFUSES_ALL:
+        assert verdicts(report) == {Verdict.SKIPPED}
+        assert report.cases[0].verdict.message == (
+            "a refusal shows nothing, for a valid case of GRU-14 in float32 fails, too: " + said
+        )
+        assert report.shortfall == (
+            "4 refusals of invalid cases cannot be judged, because valid ones fail, too;"
+            " no case was answered; --min-cases requires 1"
+        )
+
+
+def test_what_runs_although_invalid_is_said_whatever_the_probe(rejections, tmp_path):
+    """A program that writes nothing fails its probe, and accepts what it must refuse."""
+    report = verify(rejections, command(tmp_path, ANSWERS_ALL))
+
+    assert verdicts(report) == {Verdict.ACCEPTED}
+    assert report.fails
+
+
+def test_one_operator_that_works_does_not_speak_for_another(rejections):
+    """A mixture is not green either, but what can be judged is."""
+    report = verify(rejections, SubjectSpec(kind="backend", name="mutant:peepholes-dropped"))
+    found = {case.record["operator"]: case.verdict.verdict for case in report.cases}
+
+    assert found == {"GRU-14": Verdict.SKIPPED, "LSTM-14": Verdict.PASS}
+    assert report.shortfall == (
+        "2 refusals of invalid cases cannot be judged, because valid ones fail, too"
+    )
+    only = Requirements.parse(["operator=LSTM-14"])
+    assert verify(
+        rejections,
+        SubjectSpec(kind="backend", name="mutant:peepholes-dropped"),
+        requirements=only,
+    ).is_green
+
+
+def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
+    """They cannot be asked; what they do not say is missing."""
+    for case_id in ("gru_14_shape_inputs", "lstm_14_shape_inputs"):
+        (tmp_path / f"test_{case_id}").mkdir()
+        (tmp_path / f"test_{case_id}/refused.txt").write_text("W")
+    results = SubjectSpec(kind="results", name=str(tmp_path))
+    with pytest.warns(RnncliWarning, match="results cannot be asked a valid case"):
+        report = verify(rejections, results)
+
+    assert [case.verdict.verdict for case in report.cases] == [
+        *(Verdict.PASS, Verdict.MISSING, Verdict.PASS, Verdict.MISSING)
+    ]
+
+
+def test_valid_cases_of_the_pack_are_probes(tmp_path):
+    """A pack that has both needs no other; none of them answered, no refusal is an answer."""
+    pack = tmp_path / "small"
+    assert generate(GenerationPlan(suite=small_suite()), pack, lambda _: None).failed == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right = verify(pack, SubjectSpec(kind="backend", name="numpy"))
+    refused = verify(pack, command(tmp_path, REFUSES_ALL), allowed=[Verdict.REFUSED])
+
+    assert right.is_green
+    assert not refused.fails
+    assert refused.shortfall.endswith("no case was answered; --min-cases requires 1")
+    shape = next(c for c in refused.cases if c.verdict.id == "lstm_14_shape")
+    assert shape.verdict.message == (
+        "a refusal shows nothing, for the valid case lstm_14_clip fails, too: refused: exit code 3,"
+        " no message"
+    )
+
+
+def test_the_suite_has_cases_that_must_be_refused():
+    """So the claims above hold of some."""
+    vectors = make_vectors(list(small_suite(REJECTIONS).select("shape")))
+
+    assert {vector.record["expect"] for vector in vectors} == {"rejection"}
