@@ -44,11 +44,17 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def put_file(path: str, content: bytes) -> None:
+def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
     """Write one of many small files: whole at its name, or not there.
 
-    Unlike `atomic_file` it does not wait for the disk, follows no link, and leaves names of its own
-    behind when it is killed, see `remove_temporaries`.
+    Unlike `atomic_file` it follows no link, and leaves names of its own behind when it is killed,
+    see `remove_temporaries`.
+
+    Args:
+        path: of the file; a link there is replaced.
+        content: all of it.
+        sync: whether to wait for the disk. Without it a power failure, unlike a kill, can leave a
+            torn file, which a pack's checksums find.
 
     Raises:
         OSError: the disk refuses.
@@ -60,6 +66,8 @@ def put_file(path: str, content: bytes) -> None:
         try:
             while content:  # a second time where the system wrote a part of it
                 content = content[os.write(descriptor, content) :]
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(temporary, path)  # noqa: PTH105 -- Path costs as much again
@@ -67,6 +75,17 @@ def put_file(path: str, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+
+
+def append_bytes(path: Path, content: bytes) -> None:
+    """Add to the end of a file that is there and no link.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _FLAGS)
+    with os.fdopen(descriptor, "ab") as stream:
+        stream.write(content)
 
 
 def remove_temporaries(folder: Path) -> None:

@@ -85,8 +85,9 @@ def try_lock(descriptor: int) -> None:
 def _note(descriptor: int) -> None:
     """Write who holds the lock, for the sentence that a second writer gets."""
     since = time.strftime("%H:%M")
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
+    with suppress(OSError):  # a full disk
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
 
 
 def _holder(path: Path) -> str:

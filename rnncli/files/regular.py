@@ -118,6 +118,18 @@ def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:
     return stream
 
 
+def holds(path: str, content: bytes) -> bool:
+    """Whether a file has exactly that content; a link has none, nor has a file of two names."""
+    try:
+        descriptor = os.open(path, _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
+        status = os.fstat(descriptor)
+        alone = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        return alone and status.st_size == len(content) and stream.readall() == content
+
+
 def size_of(stream: IO[bytes]) -> int:
     """Return how many bytes a stream has, and go back to its start."""
     size = stream.seek(0, os.SEEK_END)

@@ -6,8 +6,7 @@ import traceback
 import warnings
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import RnncliWarning, explain
 from rnncli.generating.making import outcomes
@@ -18,10 +17,23 @@ from rnncli.vectors.files import compare_files, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rnncli.cases.suite import Suite
     from rnncli.vectors.record import Record
     from rnncli.vectors.vector import Vector
+
+
+class Place(NamedTuple):
+    """Where the files of cases belong.
+
+    Attributes:
+        root: the folder below which they are written; absolute.
+        finished: that of a finished pack; what it has already is not written.
+    """
+
+    root: Path
+    finished: Path | None = None
 
 
 class Delivery(StrEnum):
@@ -55,13 +67,13 @@ class Made:
     traceback: str = ""
 
 
-def work(suite: Suite, delivery: Delivery, root: str, ids: Sequence[str]) -> list[Made]:
+def work(suite: Suite, delivery: Delivery, place: Place, ids: Sequence[str]) -> list[Made]:
     """Make some vectors of a suite; one that fails does not stop the others.
 
     Args:
         suite: which.
         delivery: what becomes of the files.
-        root: the folder of the pack; absolute.
+        place: where they belong.
         ids: which of its cases.
 
     Raises:
@@ -72,7 +84,7 @@ def work(suite: Suite, delivery: Delivery, root: str, ids: Sequence[str]) -> lis
         warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
         for case_id, outcome in outcomes([suite.entry(case_id) for case_id in ids]):
             scored = _scored(outcome) if suite.score else outcome
-            found.append(_deliver(delivery, root, case_id, scored))
+            found.append(_deliver(delivery, place, case_id, scored))
     return found
 
 
@@ -85,15 +97,15 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
     return replace(outcome, record={**outcome.record, "kills": kills})
 
 
-def _deliver(delivery: Delivery, root: str, case_id: str, outcome: Vector | Exception) -> Made:
+def _deliver(delivery: Delivery, place: Place, case_id: str, outcome: Vector | Exception) -> Made:
     if isinstance(outcome, Exception):
         sentence, code = explain(outcome)
         trace = "".join(traceback.format_exception(outcome))
         return Made(case_id, error=sentence, exit_code=code, traceback=trace)
     record, files = packed(outcome)
     if delivery is Delivery.COMPARE:
-        return Made(case_id, record, differing=tuple(compare_files(Path(root), files)))
+        return Made(case_id, record, differing=tuple(compare_files(place.root, files)))
     if delivery is Delivery.RETURN:
         return Made(case_id, record, files)
-    write_files(root, files)
+    write_files(place.root, files, place.finished)
     return Made(case_id, record)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.errors import InvalidRequest, RnncliError
-from rnncli.generating.batch import Delivery, Made
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import LARGEST, read_bytes
+from rnncli.generating.batch import Delivery, Made, Place
 from rnncli.generating.generation import Plan, make_all, pack_manifest, require_backends
 from rnncli.generating.surroundings import files_in
 from rnncli.vectors.manifest import read_manifest, sha256
@@ -59,10 +61,10 @@ def check(plan: Plan, folder: Path, done: Callable[[int], None]) -> Check:
         spool = Path(scratch)
         ids = [entry.id for entry in entries]
         delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
-        root = folder if plan.layout == ONNX else spool
+        place = Place((folder if plan.layout == ONNX else spool).absolute())
         records: dict[str, Record] = {}
         differing: list[tuple[str, str]] = []
-        for made in make_all(plan, ids, root, delivery):
+        for made in make_all(plan, ids, place, delivery):
             for each in made:
                 differing += each.differing
                 if each.record is None:
@@ -91,7 +93,7 @@ def _findings(
     before = _sums_before(folder)
     found = [(path, _word(folder, path, word, before)) for path, word in differing]
     for name, wanted_content in beside.items():
-        content = _content(folder / name)
+        content = _content(folder, name)
         if content != wanted_content:
             found.append((name, "missing" if content is None else "stale or altered"))
     extra = [path for path in files_in(folder) if path not in wanted]
@@ -99,8 +101,8 @@ def _findings(
 
 
 def _compared(folder: Path, spool: Path, name: str) -> list[tuple[str, str]]:
-    content = _content(folder / name)
-    if content == (spool / name).read_bytes():
+    content = _content(folder, name)
+    if content == _content(spool, name):
         return []
     return [(name, "missing" if content is None else "differs")]
 
@@ -116,12 +118,12 @@ def _word(folder: Path, path: str, word: str, before: Mapping[str, str]) -> str:
     """Say of a file that differs whether it is as it was made."""
     if word == "missing":
         return word
-    content = _content(folder / path)
+    content = _content(folder, path)
     return "stale" if content is not None and before.get(path) == sha256(content) else "altered"
 
 
-def _content(path: Path) -> bytes | None:
+def _content(folder: Path, path: str) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_bytes(below(folder, RelativePath(path)), LARGEST)
+    except UnreadableFile:
         return None

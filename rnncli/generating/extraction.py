@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupported
-from rnncli.files.atomic import atomic_folder, require_replaceable
+from rnncli.files.atomic import atomic_folder, put_file, require_replaceable
 from rnncli.generating import goldens
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.making import make_vectors
@@ -156,7 +156,7 @@ def extract(
         if spool != temporary:
             shutil.rmtree(spool)
         for name, content in manifest.contents().items():
-            (temporary / name).write_bytes(content)
+            put_file(f"{temporary}/{name}", content)
     return Extraction(manifest, [f"left out: {error}" for error in errors])
 
 

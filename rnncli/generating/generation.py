@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 from rnncli.executors.table import EXECUTORS, executor_named
-from rnncli.files.atomic import write_bytes
+from rnncli.files.atomic import put_file, remove_temporaries
+from rnncli.files.lock import LOCK, writing
+from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
-from rnncli.generating.batch import Delivery, Made, work
+from rnncli.generating.batch import Delivery, Made, Place, work
 from rnncli.generating.journal import JOURNAL, Journal, premises
-from rnncli.generating.surroundings import SPOOL, owned_cases, remove_stale
+from rnncli.generating.surroundings import SPOOL, is_empty, owned_cases, remove_stale
 from rnncli.mutants.table import mutants_of
 from rnncli.profiles import PROFILES
-from rnncli.vectors.files import write_files
+from rnncli.vectors.files import move_files, write_files
 from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest
 from rnncli.vectors.pack import ONNX, Pack, file_of
 from rnncli.vectors.single_file import gathered
@@ -93,22 +95,36 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
     """
     entries = plan.entries()
     require_backends(entries)
+    owned_cases(folder, plan.suite.name)  # refuses before anything is touched
+    _make_folder(folder)
+    with writing(folder):
+        return _written(plan, entries, folder, done)
+
+
+def _written(
+    plan: Plan, entries: Sequence[Entry], folder: Path, done: Callable[[int], None]
+) -> Generation:
+    """Write a pack as its only writer.
+
+    A finished pack stays as it is until all of the new one is there: what changes is written in a
+    folder of its own, and moved last.
+    """
     owned = owned_cases(folder, plan.suite.name)
-    root = folder if plan.layout == ONNX else folder / SPOOL
-    is_new = not folder.exists() or not any(folder.iterdir())
-    _make_folder(root)
-    journal = Journal(root)
+    is_new = is_empty(folder)
+    remove_temporaries(folder)
+    place = _place(plan, folder)
+    _make_folder(place.root)
+    journal = Journal(*place)
     held = premises(plan.suite)
     wanted = {entry.id for entry in entries}
     records = {i: r for i, r in journal.whole(held).items() if i in wanted}
-    owned |= journal.owned | wanted
+    owned |= journal.owned | Journal(folder).owned | wanted
     with _naming(folder):
         journal.begin(held, owned, records.values())
-        (folder / MANIFEST).unlink(missing_ok=True)  # a manifest means a whole pack
     report = Generation(reused=len(records))
     done(len(records))
     ids = [entry.id for entry in entries if entry.id not in records]
-    for made in make_all(plan, ids, root, Delivery.WRITE):
+    for made in make_all(plan, ids, place, Delivery.WRITE):
         for each in made:
             if each.record is None:
                 report.failed.append(each)
@@ -120,10 +136,16 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
     if not report.failed:
         ordered = [records[entry.id] for entry in entries]
         _finish(plan, folder, ordered, set() if is_new else owned, report)
-        journal.remove()
-        if root != folder:
-            shutil.rmtree(root, ignore_errors=True)
     return report
+
+
+def _place(plan: Plan, folder: Path) -> Place:
+    """Return where cases are written: at once where they belong in a new pack of folders."""
+    whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
+    if plan.layout != ONNX:
+        return Place(spool)
+    finished = below(folder, RelativePath(MANIFEST)).exists()
+    return Place(spool, whole) if finished else Place(whole)
 
 
 def require_backends(entries: Sequence[Entry]) -> None:
@@ -137,7 +159,7 @@ def require_backends(entries: Sequence[Entry]) -> None:
 
 
 def make_all(
-    plan: Plan, ids: Sequence[str], root: Path, delivery: Delivery
+    plan: Plan, ids: Sequence[str], place: Place, delivery: Delivery
 ) -> Iterator[list[Made]]:
     """Make the vectors of some cases; yield batches of them as they are done.
 
@@ -148,13 +170,13 @@ def make_all(
         return
     away = not EXECUTORS[plan.executor].shares_files and delivery is Delivery.WRITE
     size = max(1, min(LARGEST_BATCH, len(ids) // (8 * plan.jobs)))
-    making = partial(work, plan.suite, Delivery.RETURN if away else delivery, str(root.absolute()))
+    making = partial(work, plan.suite, Delivery.RETURN if away else delivery, place)
     batches = [ids[k : k + size] for k in range(0, len(ids), size)]
     run = executor_named(plan.executor)
     for _, made in run(making, batches, jobs=plan.jobs, scheduler=plan.scheduler):
         if away:
             for each in made:
-                write_files(root, each.files)
+                write_files(place.root, each.files, place.finished)
         yield made
 
 
@@ -174,17 +196,22 @@ def _finish(
         owned: ids of cases that may have left files there; none where the folder was new.
         report: gets the manifest, and warnings.
     """
+    spool = below(folder, SPOOL)
     with _naming(folder):
-        report.manifest = pack_manifest(plan, records, folder, folder / SPOOL)
+        report.manifest = pack_manifest(plan, records, spool, spool)
+        if spool.exists():
+            move_files(report.manifest.sums(), spool, folder)
+        for name, content in report.manifest.contents().items():
+            put_file(f"{folder}/{name}", content, sync=True)
         if owned:
             report.warnings += _tidied(folder, report.manifest, owned)
-        for name, content in report.manifest.contents().items():
-            write_bytes(folder / name, content)
+        below(folder, JOURNAL).unlink(missing_ok=True)
+        shutil.rmtree(spool, ignore_errors=True)
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
     """Remove what no longer belongs to the pack; return a warning for each file that never did."""
-    keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL}
+    keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
     foreign = remove_stale(folder, keep, owned)
     return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 

@@ -7,22 +7,35 @@ are what they were: the first line says what those are.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rnncli
-from rnncli.errors import UnreadableFile
-from rnncli.vectors.manifest import differences, sha256
+from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import append_bytes, put_file
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import LARGEST, MissingFile, read_bytes
+from rnncli.files.strict_json import parse_json
+from rnncli.vectors.manifest import check_case, differences, sha256
 from rnncli.vectors.record import Record, as_json
+from rnncli.vectors.schema_check import check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.cases.suite import Suite
 
-JOURNAL = ".rnncli-journal"
+JOURNAL = RelativePath(".rnncli-journal")
+_HEADER = {
+    "type": "object",
+    "properties": {
+        "premises": {"type": "object"},
+        "owned": {"type": "array", "items": {"type": "string", "format": "rnncli-identifier"}},
+    },
+    "required": ["premises", "owned"],
+    "additionalProperties": False,
+}
 
 
 def premises(suite: Suite) -> dict[str, Any]:
@@ -38,8 +51,8 @@ def premises(suite: Suite) -> dict[str, Any]:
 
 def _sum_of(path: Path) -> str:
     try:
-        return sha256(path.read_bytes())
-    except OSError:
+        return sha256(read_bytes(path, LARGEST))
+    except MissingFile:
         return "missing"
 
 
@@ -50,49 +63,61 @@ def _code() -> str:
     import onnx
 
     package = Path(rnncli.__file__).parent
-    sources = b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))
+    sources = b"".join(read_bytes(path) for path in sorted(package.rglob("*.py")))
     return sha256(sources + f"{np.__version__} {onnx.__version__}".encode())
 
 
 class Journal:
     """The journal of one pack.
 
+    One that is damaged, or that nobody can have written, is none: its cases are made again.
+
+    Args:
+        root: the folder below which the files are written.
+        finished: that of a finished pack, some of whose files need not be written again.
+
     Attributes:
         path: of its file.
         owned: ids of all cases an earlier run may have begun to write.
+
+    Raises:
+        UnreadableFile: it is a link, or cannot be read.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.path = root / JOURNAL
+    def __init__(self, root: Path, finished: Path | None = None) -> None:
+        self.path = below(root, JOURNAL)
         self.owned: set[str] = set()
-        self._lines: list[dict[str, Any]] = []
-        self._read()
-
-    def _read(self) -> None:
+        self._roots = [root, finished] if finished else [root]
+        self._premises: Mapping[str, Any] = {}
+        self._records: list[dict[str, Any]] = []
         try:
-            lines = self.path.read_bytes().split(b"\n")[:-1]  # what follows the last \n was cut off
-        except FileNotFoundError:
+            lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
+        except MissingFile:
             return
-        except OSError as error:
-            raise UnreadableFile(f"{self.path}: {error.strerror}") from error
+        self._parse(lines)
+
+    def _parse(self, lines: Sequence[bytes]) -> None:
         try:
-            self._lines = [json.loads(line) for line in lines]
-        except ValueError:
-            self._lines = []
-        for line in self._lines[:1]:
-            self.owned = set(line["owned"])
+            header, *records = map(parse_json, lines)
+            check(header, _HEADER, "its first line")
+            for number, record in enumerate(records, 2):
+                check_case(record, f"line {number}")
+        except (InvalidRequest, ValueError):  # ValueError: no line at all
+            return
+        self.owned = {Identifier(case_id) for case_id in header["owned"]}
+        self._premises, self._records = header["premises"], records
 
     def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
         """Return the records of the cases that need not be made again."""
-        header, *records = self._lines or [{}]
-        if header.get("premises") != premises:
+        if self._premises != premises:
             return {}
-        root = self.path.parent
-        return {
-            record["id"]: Record.of(record)
-            for record in records
-            if not any(differences(record["files"], root))
-        }
+        return {r["id"]: Record.of(r) for r in self._records if self._is_whole(r["files"])}
+
+    def _is_whole(self, files: Mapping[str, str]) -> bool:
+        """Whether every file is there, wherever it need be."""
+        for root in self._roots:
+            files = {path: files[path] for path, _ in differences(files, root)}
+        return not files
 
     def begin(
         self,
@@ -102,14 +127,11 @@ class Journal:
     ) -> None:
         """Start anew with the records that are whole."""
         header = {"premises": premises, "owned": sorted(owned)}
-        temporary = self.path.with_name(f"{JOURNAL}.tmp")
-        temporary.write_bytes(f"{as_json(header)}\n".encode() + _lines(records))
-        temporary.replace(self.path)
+        put_file(str(self.path), f"{as_json(header)}\n".encode() + _lines(records))
 
     def add(self, records: Iterable[Record]) -> None:
         """Note cases whose files are all written."""
-        with self.path.open("ab") as file:
-            file.write(_lines(records))
+        append_bytes(self.path, _lines(records))
 
     def remove(self) -> None:
         """The pack is whole."""

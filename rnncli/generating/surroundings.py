@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import TEMPORARY
+from rnncli.files.lock import LOCK
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import read_bytes
+from rnncli.files.strict_json import parse_json
 from rnncli.generating.journal import JOURNAL
 from rnncli.vectors.case_folder import folder_of
 from rnncli.vectors.manifest import FORMAT, MANIFEST
@@ -17,7 +21,7 @@ from rnncli.vectors.pack import file_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-SPOOL = ".rnncli-partial"
+SPOOL = RelativePath(".rnncli-partial")
 # The paths that cases have, below their folder.
 _OURS = re.compile(
     r"model\.onnx|(test_data_set_0|readings/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
@@ -37,20 +41,25 @@ def owned_cases(folder: Path, suite: str) -> set[str]:
     if (folder / MANIFEST).is_file():
         return _cases_of(folder, suite)
     begun = (folder / JOURNAL).exists() or (folder / SPOOL).is_dir()
-    if not begun and any(folder.iterdir()):
+    if not (begun or is_empty(folder)):
         raise InvalidRequest(
             f"cannot write {folder}: the folder holds other files; choose a new or empty one"
         )
     return set()
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder but what a killed writer leaves."""
+    return all(each.name == LOCK or TEMPORARY.fullmatch(each.name) for each in folder.iterdir())
+
+
 def _cases_of(folder: Path, suite: str) -> set[str]:
     """Read an earlier manifest, even one whose digest is wrong: it only says what is ours."""
     try:
-        record: Any = json.loads((folder / MANIFEST).read_bytes())
+        record: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
         ours, name = record["format"] == FORMAT, record["suite"]
-        owned = {str(case["id"]) for case in record["cases"]}
-    except (OSError, ValueError, TypeError, KeyError):
+        owned: set[str] = {Identifier(case["id"]) for case in record["cases"]}
+    except (InvalidRequest, AttributeError, TypeError, KeyError):
         ours, name, owned = False, "", set()
     if not ours:
         raise InvalidRequest(
@@ -69,7 +78,8 @@ def files_in(folder: Path) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders.sort()
         prefix = f"{place[skipped:]}/".lstrip("/").replace(os.sep, "/")
-        for name in sorted(names):
+        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
+        for name in sorted(names + links):
             yield prefix + name
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.atomic import atomic_folder
+from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.graph.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
@@ -50,7 +50,7 @@ def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
         write = _write_folders if layout == ONNX else _write_single
         manifest = write(pack, temporary, header)
         for name, content in manifest.contents().items():
-            (temporary / name).write_bytes(content)
+            put_file(f"{temporary}/{name}", content)
     return manifest
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import jsonschema
@@ -15,10 +16,12 @@ from small_suite import TEXT, small_suite
 
 from rnncli.errors import InvalidRequest, NothingSelected, Unsupported
 from rnncli.executors.table import EXECUTORS
+from rnncli.files.lock import LOCK, writing
 from rnncli.generating import goldens
 from rnncli.generating.checking import check
 from rnncli.generating.generation import Plan, generate
 from rnncli.generating.journal import JOURNAL
+from rnncli.generating.surroundings import SPOOL
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import MANIFEST, SUMS, manifest_schema
 from rnncli.vectors.pack import open_pack
@@ -311,15 +314,153 @@ def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, layout, wait):
 def test_a_full_disk_is_one_sentence_and_loses_nothing(packs, tmp_path):
     """When a file can no longer grow, the sentence names it, and the next run goes on."""
     folder = tmp_path / "pack"
+    with (
+        no_file_above(6000),
+        pytest.raises(InvalidRequest, match=r"cannot write .*: File too"),
+    ):
+        write(folder)
+    write(folder)
+
+    assert contents(folder) == contents(packs / "onnx")
+
+
+CHANGED = TEXT.replace("seed: 11", "seed: 12")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("limit", [100, 1000, 3000, 6000, 20000])
+def test_no_torn_file_ever_has_a_final_name(packs, tmp_path, layout, limit):
+    """Whatever a full disk leaves at a name of the pack is what the pack has there."""
+    folder = tmp_path / "pack"
+    with no_file_above(limit), suppress(InvalidRequest):
+        write(folder, layout=layout)
+    left = {path: c for path, c in contents(folder).items() if not path.startswith(".")}
+    whole = contents(packs / layout)
+    assert {path: whole[path] for path in left} == left
+    write(folder, layout=layout)
+
+    assert contents(folder) == whole
+
+
+@contextmanager
+def no_file_above(size):
+    """Let no file grow beyond so many bytes."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
-        with pytest.raises(InvalidRequest, match=r"cannot write .*: File too large"):
-            write(folder)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+@pytest.mark.parametrize("text", [TEXT, CHANGED], ids=["same", "changed"])
+@pytest.mark.parametrize("name", ["test_lstm_14_clip/test_data_set_0/output_0.pb", SUMS])
+def test_a_link_in_a_pack_is_replaced_and_never_written_through(pack, tmp_path, link, text, name):
+    """What it leads to is not ours."""
+    inside = pack / name
+    inside.unlink()
+    outside = tmp_path / "outside"
+    outside.write_text("of the user")
+    getattr(inside, link)(outside)
+    write(pack, text)
+
+    assert outside.read_text() == "of the user"
+    assert not inside.is_symlink()
+    assert findings(pack, text) == []
+
+
+@pytest.mark.parametrize("name", ["test_lstm_14_clip", MANIFEST, JOURNAL, SPOOL])
+def test_a_link_on_the_way_is_refused(pack, tmp_path, name):
+    """A folder, or what is read beside the cases."""
+    outside = tmp_path / "outside"
+    if (pack / name).exists():
+        shutil.move(pack / name, outside)
+    else:
+        outside.mkdir()
+    (pack / name).symlink_to(outside)
+    before = contents(tmp_path)
+    with pytest.raises(InvalidRequest, match=r"is a symbolic link|choose"):
+        write(pack, CHANGED)
+
+    after = {path: c for path, c in contents(tmp_path).items() if not path.startswith("pack/.")}
+    assert {path: before[path] for path in after} == after
+
+
+def test_a_second_writer_is_refused(packs, tmp_path):
+    """Two suites in one folder would be one pack of neither."""
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    with (
+        writing(folder),
+        pytest.raises(InvalidRequest, match=r"is being written by process \d+ on \S+ since"),
+    ):
+        write(folder)
     write(folder)
 
+    assert contents(folder) == contents(packs / "onnx")
+
+
+def test_a_finished_pack_stays_until_the_new_one_is_whole(pack, tmp_path):
+    """Interrupted on the way to another seed it is the old one, with its manifest."""
+    before = contents(pack)
+    interrupt_after(pack, 5, CHANGED)
+    kept = {path: c for path, c in contents(pack).items() if not path.startswith(".")}
+
+    assert kept == before
+    assert not any(open_pack(pack).problems())
+    assert write(pack, CHANGED).reused >= 5
+    write(tmp_path / "new", CHANGED)
+    assert contents(pack) == contents(tmp_path / "new")
+
+
+def test_what_killed_writers_left_is_removed(packs, pack):
+    """Temporaries at any depth, and the lock."""
+    for name in (".SHA256SUMS.0123456789ab.tmp", "test_lstm_14_clip/.model.onnx.ba9876543210.tmp"):
+        (pack / name).touch()
+    (pack / LOCK).touch()
+    write(pack)
+
+    assert contents(pack) == contents(packs / "onnx")
+
+
+def test_only_leftovers_in_a_folder_are_nothing(packs, tmp_path):
+    """A run that was killed at once does not make the folder somebody else's."""
+    (tmp_path / LOCK).touch()
+    (tmp_path / ".x.0123456789ab.tmp").touch()
+    write(tmp_path)
+
+    assert contents(tmp_path) == contents(packs / "onnx")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda lines: [b"", *lines],
+        lambda lines: [b"null", *lines],
+        lambda lines: [b"[]", *lines[1:]],
+        lambda lines: [b"{}", *lines[1:]],
+        lambda lines: [b'{"premises": 1, "owned": []}', *lines[1:]],
+        lambda lines: [b'{"premises": {}, "owned": 1}', *lines[1:]],
+        lambda lines: [b'{"premises": {}, "owned": [1]}', *lines[1:]],
+        lambda lines: [lines[0].replace(b'"owned": [', b'"owned": ["../../x", '), *lines[1:]],
+        lambda lines: [*lines, b"null"],
+        lambda lines: [*lines, b"{}"],
+        lambda lines: [*lines, b'{"id": 1}'],
+        lambda lines: [*lines, lines[1].replace(b"test_", b"../test_")],
+        lambda lines: [*lines, b"\xff\xfe"],
+        lambda lines: [*lines, b"[" * 100_000],
+        lambda lines: [*lines, b'{"a": NaN}'],
+    ],
+)
+def test_a_journal_that_nobody_wrote_is_none(packs, tmp_path, spoil):
+    """Whatever stands in it: all is made again, and nothing is our own bug."""
+    folder = tmp_path / "pack"
+    interrupt_after(folder, 5)
+    journal = folder / JOURNAL
+    journal.write_bytes(b"\n".join([*spoil(journal.read_bytes().splitlines()), b""]))
+
+    assert write(folder).reused == 0
     assert contents(folder) == contents(packs / "onnx")
