@@ -45,12 +45,18 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'rnncli' has no attribute '{name}'")
-    import pkgutil
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
-    return pkgutil.resolve_name(_ELSEWHERE[name])
+
+if not TYPE_CHECKING:  # which would let a checker take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ELSEWHERE:
+            raise AttributeError(f"module 'rnncli' has no attribute '{name}'")
+        import pkgutil
+
+        return pkgutil.resolve_name(_ELSEWHERE[name])
 
 
 def evaluate(

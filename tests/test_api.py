@@ -34,6 +34,36 @@ def test_unknown_name_is_an_attribute_error():
         rnncli.evalute  # noqa: B018
 
 
+def test_every_public_name_is_completed():
+    """`dir` lists what shells complete and `help` shows, and none of our imports."""
+    listed = dir(rnncli)
+
+    assert set(rnncli.__all__) <= set(listed)
+    assert {"__doc__", "__file__"} <= set(listed)
+    assert [name for name in listed if name[0] != "_"] == [
+        name for name in rnncli.__all__ if name[0] != "_"
+    ]
+
+
+def test_type_checkers_know_every_name_and_no_other(tmp_path):
+    """A slip is found before the program runs."""
+    mypy = pytest.importorskip("mypy.api")
+    names = "\n".join(f"rnncli.{name}" for name in (*rnncli.__all__, "nosuch"))
+    (tmp_path / "user.py").write_text(f"import rnncli\n{names}\n")
+
+    found, _, code = mypy.run(
+        [
+            *("--strict", "--follow-imports=skip", "--no-incremental"),
+            *(rnncli.__file__, str(tmp_path / "user.py")),
+        ]
+    )
+
+    assert code == 1
+    assert [line.partition("error: ")[2] for line in found.splitlines() if "user.py" in line] == [
+        'Module has no attribute "nosuch"  [attr-defined]'
+    ]
+
+
 def test_lists_are_taken_as_arrays():
     """What NumPy can make an array of is an input."""
     Y = rnncli.evaluate("RNN-7", {"X": [[[1.0]]], "W": [[[1.0]]], "R": [[[1.0]]]}, outputs=["Y"])
