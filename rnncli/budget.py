@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import Exhausted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ _STATUS = Path("/proc/self/status")
 _DATA = re.compile(r"VmData:\s+([0-9]+) kB")
 
 
-class OutOfMemory(InvalidRequest):
+class OutOfMemory(Exhausted):
     """Something takes more memory than the run may take."""
 
 

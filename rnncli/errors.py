@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from rnncli.terminal import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 # What a machine runs out of, although no file is to blame.
@@ -70,6 +70,10 @@ class InvalidRequest(RnncliError):  # noqa: N818 -- reads as what it says: `exce
     exit_code = 2
 
 
+class Exhausted(InvalidRequest):
+    """The request takes more memory or time than it was given."""
+
+
 class UnreadableFile(InvalidRequest):
     """A file is missing, truncated, foreign or hostile."""
 
@@ -92,7 +96,8 @@ class InvalidOperator(InvalidRequest):
     def __init__(self, where: str, problems: Iterable[Problem]) -> None:
         self.where = where
         self.problems = tuple(problems)
-        super().__init__(f"{where}: {'; '.join(problem.sentence for problem in self.problems)}")
+        sentences = [problem.sentence for problem in self.problems]
+        super().__init__(f"{where}: {listed(sentences, '; ')}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel between processes as what it was made from."""
@@ -109,6 +114,16 @@ class NothingSelected(RnncliError):  # noqa: N818
     """No case was selected: an empty run is never a success."""
 
     exit_code = 5
+
+
+MOST_LISTED = 8
+
+
+def listed(words: Sequence[object], between: str = ", ") -> str:
+    """Write a list of any length in a sentence: the first few, and how many there are."""
+    shown = between.join(map(str, words[:MOST_LISTED]))
+    left = len(words) > MOST_LISTED
+    return f"{shown}{between}... ({len(words)} in all)" if left else shown
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

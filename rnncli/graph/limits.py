@@ -33,7 +33,7 @@ def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
     if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
         return
     elements = _ELEMENTS[op_type](*inputs)
-    arrays = [values for values in inputs if isinstance(values, np.ndarray)]
+    arrays = [values for values in inputs if isinstance(values, np.ndarray | np.generic)]
     width = _WIDTHS.get(op_type, arrays[0].itemsize)
     given = max(values.nbytes for values in arrays)
     ask(elements * width, "its output", otherwise=from_tensors(given))

@@ -113,11 +113,23 @@ def _described(
     )
 
 
+MOST_SHOWN = 64  # values of a list; no attribute of a recurrent operator has more
+
+
+def _plain(value: Any) -> Any:
+    """Return what can be written as JSON; of tensors, graphs and types only what they are."""
+    if isinstance(value, list):
+        left = [f"... ({len(value)} in all)"] * (len(value) > MOST_SHOWN)
+        return [*map(_plain, value[:MOST_SHOWN]), *left]
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else f"a {type(value).__name__.removesuffix('Proto')}"
+
+
 def _attributes(site: Site, row: Operator) -> dict[str, Any]:
     given = {
         attribute.name: f"@{attribute.ref_attr_name}"
         if attribute.ref_attr_name
-        else attribute_value(attribute)
+        else _plain(attribute_value(attribute))
         for attribute in site.node.attribute
     }
     values = {name: attribute.default for name, attribute in row.attributes.items()} | given

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rnncli.graph.model import Body
 
+_BEFORE_IMPORTS = (1, 2)  # versions of the IR in which a model could not say its opset
 _LONG_DOMAIN = "ai.onnx"  # ONNX's own domain, written out; its usual spelling is ""
 
 
@@ -64,7 +65,7 @@ def _short(domain: str) -> str:
 
 
 def _name_imports(proto: ModelProto | FunctionProto) -> None:
-    """Call ONNX's domain ``""``; a model without imports is older than imports: opset 1."""
+    """Call ONNX's domain ``""``; a model older than imports, of IR 1 or 2, has opset 1."""
     versions: dict[str, int] = {}
     for imported in proto.opset_import:
         imported.domain = _short(imported.domain)
@@ -72,6 +73,10 @@ def _name_imports(proto: ModelProto | FunctionProto) -> None:
             domain = imported.domain or _LONG_DOMAIN
             raise InvalidRequest(f"domain {domain} is imported at two versions")
     if not versions:
+        if isinstance(proto, ModelProto) and proto.ir_version not in _BEFORE_IMPORTS:
+            raise InvalidRequest(
+                f"imports no opset, which a model of IR version {proto.ir_version} must"
+            )
         proto.opset_import.add(domain="", version=1)
 
 

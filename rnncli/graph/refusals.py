@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.budget import OutOfMemory, shortage
 from rnncli.errors import (
+    Exhausted,
     InvalidOperator,
     InvalidRequest,
     NodeFailure,
@@ -49,7 +50,8 @@ def placed(
             raise
         where = place(model, path, node, versions)
         about = _about(where, error)
-        about.failure = NodeFailure(where.removeprefix(f"{model}: "), tuple(node.output))
+        if not isinstance(about, Exhausted):  # which no other sizes of inputs would mend
+            about.failure = NodeFailure(where.removeprefix(f"{model}: "), tuple(node.output))
         raise about from error
 
 

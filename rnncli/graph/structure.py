@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.graph.expansion import check_expansion
 from rnncli.graph.model import (
     all_bodies,
     defined_names,
@@ -19,12 +20,17 @@ from rnncli.graph.model import (
 from rnncli.protos import FunctionProto, ModelProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from onnx import NodeProto
+    from onnx import NodeProto, OperatorSetIdProto, ValueInfoProto
 
     from rnncli.graph.model import Body
 
+
+# NumPy's own limit.
+MOST_DIMENSIONS = 64
+# The newest opset that changed a recurrent operator: a model up to it needs no look at onnx's.
+OPERATORS_NEWEST = 22
 
 _TEXTS = ("name", "domain", "op_type", "overload", "ref_attr_name", "dim_param")
 
@@ -33,10 +39,15 @@ def check_structure(proto: ModelProto) -> None:
     """Refuse a model that cannot be run whatever its operators do.
 
     Raises:
-        InvalidRequest: no outputs, a value read before it is made, made twice, or never made.
+        InvalidRequest: no outputs, a value read before it is made, made twice, or never made; no
+            name where one is due; an impossible rank; functions without end.
+        Unsupported: a newer opset than is known.
     """
+    _check_imports(proto)
     if not proto.graph.output:
         raise InvalidRequest("the graph has no outputs")
+    _check_once(proto.graph.output, "the graph", "output")
+    check_expansion(proto)
     _check_body(proto.graph, frozenset(), "the graph")
     for function in proto.functions:
         _check_body(function, frozenset(), f"function {function_name(function)}")
@@ -82,7 +93,44 @@ def _messages(body: Body) -> Iterator[Any]:
         yield from value.type.tensor_type.shape.dim
 
 
+def _check_imports(proto: ModelProto) -> None:
+    for imported in (i for each in (proto, *proto.functions) for i in each.opset_import):
+        if imported.version < 1:
+            raise InvalidRequest(f"opset {imported.version} of {_domain(imported)}: below 1")
+        if not imported.domain and imported.version > OPERATORS_NEWEST:
+            from onnx.defs import onnx_opset_version  # takes all of onnx
+
+            if imported.version > onnx_opset_version():
+                raise Unsupported(
+                    f"opset {imported.version} of {_domain(imported)} is not known; the newest is"
+                    f" {onnx_opset_version()}"
+                )
+
+
+def _domain(imported: OperatorSetIdProto) -> str:
+    return imported.domain or "ai.onnx"
+
+
+def _check_once(values: Iterable[ValueInfoProto], where: str, what: str) -> None:
+    """Refuse values of a graph without a name, with the name of another, or of a rank too high."""
+    seen = set()
+    for value in values:
+        if not value.name:
+            raise InvalidRequest(f"{where} has an {what} without a name")
+        if value.name in seen:
+            raise InvalidRequest(f"{where} names the {what} '{value.name}' twice")
+        seen.add(value.name)
+        rank = len(value.type.tensor_type.shape.dim)
+        if rank > MOST_DIMENSIONS:
+            raise InvalidRequest(
+                f"{where} declares the {what} '{value.name}' with {rank} dimensions; at most"
+                f" {MOST_DIMENSIONS} are possible"
+            )
+
+
 def _check_body(body: Body, outer: frozenset[str], where: str) -> None:
+    if not isinstance(body, FunctionProto):
+        _check_once(body.input, where, "input")
     known = {*outer, *defined_names(body), ""}
     made: set[str] = set()
     for index, node in enumerate(body.node):

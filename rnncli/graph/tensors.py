@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.budget import ask
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.formats.messages import array_of, tensor_of
 from rnncli.graph.model import all_bodies
@@ -59,19 +60,41 @@ def sparse_tensor_values(tensor: SparseTensorProto, folder: Path | None) -> Arra
         InvalidRequest: indices, values and shape disagree, or the shape is giant.
     """
     name, shape = tensor.values.name, tuple(tensor.dims)
-    if min(shape, default=0) < 0 or math.prod(shape) > LARGEST_FROM_NOTHING:
+    if min(shape, default=0) < 0:
         raise InvalidRequest(f"sparse tensor '{name}' declares the shape {list(shape)}")
     values = tensor_values(tensor.values, folder)
-    indices = tensor_values(tensor.indices, folder)
-    dense = np.zeros(shape, values.dtype)
+    ask(math.prod(shape) * values.itemsize, f"sparse tensor '{name}'")
+    places = _places(tensor_values(tensor.indices, folder), shape, name)
     try:
-        if indices.ndim == 1:
-            dense.reshape(-1)[indices] = values
-        else:
-            dense[tuple(indices.T)] = values
+        dense = np.zeros(shape, values.dtype)
+        dense.reshape(-1)[places] = values
     except (IndexError, ValueError) as error:
         raise InvalidRequest(f"sparse tensor '{name}': {error}") from error
     return dense
+
+
+def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
+    """Return where the values of a sparse tensor stand in the dense one, counted in C order.
+
+    Raises:
+        InvalidRequest: an index lies outside the shape, or is given twice.
+    """
+    limits = np.array([math.prod(shape)] if indices.ndim == 1 else shape)
+    rows = indices.reshape(-1, 1) if indices.ndim == 1 else indices
+    if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1] != len(limits):
+        raise InvalidRequest(
+            f"sparse tensor '{name}': indices are {rows.dtype} {list(indices.shape)} for the shape"
+            f" {list(shape)}"
+        )
+    if rows.size and not bool(np.all((rows >= 0) & (rows < limits))):
+        raise InvalidRequest(
+            f"sparse tensor '{name}': an index lies outside the shape {list(shape)}"
+        )
+    flat = len(limits) == 1 or not rows.size
+    places = rows[:, 0] if flat else np.ravel_multi_index(tuple(rows.T), shape)
+    if len(np.unique(places)) < len(places):
+        raise InvalidRequest(f"sparse tensor '{name}': an index is given twice")
+    return np.asarray(places)
 
 
 def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import Problem, RnncliWarning, did_you_mean
+from rnncli.errors import Problem, RnncliWarning, did_you_mean, listed
 from rnncli.operators.attributes import TYPES, remember, text
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
 
@@ -26,7 +26,7 @@ def activation_problems(
         return
     subject = ("attributes", "activations")
     names = [text(name) for name in names]
-    for name in names:
+    for name in dict.fromkeys(names):
         if _CANONICAL.get(name.casefold()) not in operator.activations:
             known = ", ".join(operator.activations)
             hint = did_you_mean(name, operator.activations) or f" (there are {known})"
@@ -109,10 +109,10 @@ def _queue(
     parameter: str, values: Sequence[float], rows: Sequence[Activation]
 ) -> list[float | None]:
     """Consume the values in order by only those functions that take one."""
-    queue = list(values)
     takes = [getattr(row, parameter) is not None for row in rows]
-    given = [queue.pop(0) if take and queue else None for take in takes]
-    _warn_of_surplus(parameter, queue)
+    queue = iter(values)
+    given = [next(queue, None) if take else None for take in takes]
+    _warn_of_surplus(parameter, [*queue])
     return given
 
 
@@ -131,9 +131,9 @@ def _positional(
 
 def _warn_of_surplus(parameter: str, values: Sequence[float]) -> None:
     if values:
-        listed = ", ".join(f"{value:g}" for value in values)
+        shown = listed([f"{value:g}" for value in values])
         warnings.warn(
-            f"{parameter} value{'s' * (len(values) > 1)} {listed} used by no activation",
+            f"{parameter} value{'s' * (len(values) > 1)} {shown} used by no activation",
             RnncliWarning,
             stacklevel=2,
         )

@@ -59,6 +59,10 @@ TYPES: Mapping[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
 }
 
 
+# Values of a list: some are allowed that no activation uses, as exporters write them.
+MOST_VALUES = 1000
+
+
 def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return every attribute by role, as Python values, defaults filled in; None where absent.
 
@@ -134,6 +138,9 @@ def _unknown(operator: Operator, name: str) -> str:
 
 def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
     wanted, test, convert = TYPES[row.type]
+    if isinstance(value, list | tuple | np.ndarray) and len(value) > MOST_VALUES:
+        yield f"attribute '{row.name}' has {len(value)} values; at most {MOST_VALUES} make sense"
+        return
     if not test(value):
         yield f"attribute '{row.name}' must be {wanted}, got {value!r:.80}"
         return

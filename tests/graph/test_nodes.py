@@ -1,8 +1,12 @@
 """Claims about the listing of recurrent nodes."""
 
+import json
+
+import numpy as np
+from onnx import helper, numpy_helper
 from real_models import PATHS
 
-from rnncli.graph.loading import load_model
+from rnncli.graph.loading import load_model, model_from
 from rnncli.graph.nodes import recurrent_nodes, unevaluated_nodes
 
 SIGNATURE = "(float[T,2,3] X, float[1,6,3] W, float[1,6,2] R) => (float[1,2,2] out)"
@@ -100,3 +104,19 @@ def test_recurrent_nodes_of_other_operators_are_listed(parse):
 def test_evaluated_nodes_are_not_listed_twice():
     """A model of ONNX's own operators has no others."""
     assert not [*unevaluated_nodes(load_model(PATHS["silero_vad_16k_op15"]))]
+
+
+def test_attributes_that_are_no_numbers_are_named_by_their_kind():
+    """A tensor or graph where numbers are due, and a list without end, can be shown as JSON."""
+    node = helper.make_node("RNN", ["X", "W", "R"], ["", "Y"], hidden_size=[1] * 1000)
+    tensor = numpy_helper.from_array(np.zeros(2, np.float32))
+    node.attribute.append(helper.make_attribute("activation_alpha", tensor))
+    infos = [helper.make_tensor_value_info(name, 1, None) for name in ("X", "W", "R", "Y")]
+    graph = helper.make_graph([node], "g", infos[:3], infos[3:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+
+    (found,) = recurrent_nodes(model_from(proto))
+
+    assert found.attributes["activation_alpha"] == "a Tensor"
+    assert found.attributes["hidden_size"] == [*[1] * 64, "... (1000 in all)"]
+    assert json.dumps(found.attributes)

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.graph.loading import model_from
 
 BROKEN = {
@@ -21,6 +21,9 @@ BROKEN = {
     }""": r"node 'If_0' \(If\) then_branch declares the output 'q'",
     """g (float x) => (y) { y = pkg.F (x) }
         <domain: "pkg", opset_import: ["" : 17]> F (a) => (b) { b = Neg (x) }""": "reads 'x'",
+    "g (float x, float x) => (y) { y = Neg (x) }": "the graph names the input 'x' twice",
+    "g (float x) => (y, y) { y = Neg (x) }": "the graph names the output 'y' twice",
+    f"g (float[{','.join('1' * 65)}] x) => (y) {{ y = Neg (x) }}": "'x' with 65 dimensions",
     """g (float x) => (y) { y = pkg.F (x) }
         <domain: "pkg", opset_import: ["" : 17]> F (a) => (b) { c = Neg (a) }""": (
         "function pkg::F declares the output 'b'"
@@ -33,6 +36,47 @@ def test_what_cannot_run_is_refused_when_loaded(parse, text):
     """Values are made once and before they are read, in graphs, branches and functions."""
     with pytest.raises(InvalidRequest, match=f"m.onnx: .*{BROKEN[text]}"):
         parse(text, more=', "pkg" : 1')
+
+
+def negation():
+    """Return a sound model as a protobuf."""
+    return onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (y) { y = Neg (x) }'
+    )
+
+
+@pytest.mark.parametrize("values", ["input", "output"])
+def test_values_of_a_graph_have_names(values):
+    """The name "" stands for a value that is left out."""
+    proto = negation()
+    getattr(proto.graph, values).add()
+
+    with pytest.raises(InvalidRequest, match=f"the graph has an {values} without a name"):
+        model_from(proto)
+
+
+@pytest.mark.parametrize(("opset", "kind"), [(0, InvalidRequest), (2**31, Unsupported)])
+def test_an_opset_that_nobody_knows_is_refused(opset, kind):
+    """A model of recurrent nodes alone, which are looked up by the newest row below, as well."""
+    proto = negation()
+    proto.opset_import[0].version = opset
+
+    with pytest.raises(kind, match=f"opset {opset} of ai.onnx"):
+        model_from(proto)
+
+
+@pytest.mark.parametrize(("version", "is_sound"), [(2, True), (3, False), (8, False)])
+def test_a_model_says_its_opset(version, is_sound):
+    """Since version 3 of the IR; before, there was no place for it."""
+    proto = negation()
+    del proto.opset_import[:]
+    proto.ir_version = version
+
+    if is_sound:
+        assert model_from(proto).opsets == {"": 1}
+    else:
+        with pytest.raises(InvalidRequest, match=f"imports no opset, .* IR version {version}"):
+            model_from(proto)
 
 
 def test_names_that_are_no_text_are_refused():

@@ -1,6 +1,7 @@
 """Which function gets which alpha and beta: by queue or by position, and what is left over."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -99,12 +100,16 @@ def test_positions_count_every_function():
             {"activations": ["Elu"], "activation_alpha": [1, 2, 3]},
             "alpha values 2, 3 used by no activation",
         ),
+        (
+            {"activation_alpha": [1] * 900},
+            "alpha values 1, 1, 1, 1, 1, 1, 1, 1, ... (900 in all) used by no activation",
+        ),
     ],
 )
 def test_surplus_values_warn(order, attributes, message):
     """They change nothing, and the warning says so, each time."""
     for _ in range(2):
-        with pytest.warns(RnncliWarning, match=message.replace(".", r"\.")):
+        with pytest.warns(RnncliWarning, match=re.escape(message)):
             bound("RNN-14", 1, order, **attributes)
 
 
