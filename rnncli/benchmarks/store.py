@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rnncli import __version__
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.regular import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,11 +73,9 @@ def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]
         InvalidRequest: it was measured under other terms.
     """
     try:
-        stored = json.loads(path.read_bytes())
+        stored = json.loads(read_bytes(path))
         then, results = dict(stored["terms"]), stored["results"]
         ratios = {_key(result): _ratio(result) for result in results}
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UnreadableFile(f"{path}: was not written by rnncli bench -o: {error!r}") from None
     for name in TERMS:

@@ -9,7 +9,9 @@ import numpy as np
 from rnncli.cases.case import Filling, Given
 from rnncli.cases.fills import FILLS, KINDS, Blank, Fill, Parameter, fill_problems
 from rnncli.cases.yaml_reader import Node, shown
-from rnncli.errors import RnncliError, UnreadableFile, did_you_mean
+from rnncli.errors import RnncliError, did_you_mean
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import open_regular
 from rnncli.numerics import Array, dtype_of, round_to
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Input
 
 FILE_KEYS = {
-    "file": "a tensor file, relative to the YAML: .npy, .npz, .h5, .pb",
+    "file": "a tensor file in the folder of the YAML or below: .npy, .npz, .h5, .pb",
     "key": "which tensor of it; a file of one tensor needs none",
 }
 
@@ -215,12 +217,10 @@ def _file(
         return None
     entries = {str(key): str(value.value) for key, value in node.value.items()}
     try:
-        values = _read_tensor(folder / entries["file"], entries.get("key"))
+        path = below(folder, RelativePath(entries["file"]))
+        values = _read_tensor(path, entries.get("key"))
     except RnncliError as error:
         findings.add(node.place_of(("file",)), f"{tensor.name}: {error}")
-        return None
-    except OSError as error:  # a name too long for the file system
-        findings.add(node.place_of(("file",)), f"{tensor.name}: {error.strerror}")
         return None
     for sentence in _array_problems(values, tensor, blank) if blank else ():
         findings.add(node.place, sentence)
@@ -230,9 +230,7 @@ def _file(
 def _read_tensor(path: Path, key: str | None) -> Array:
     from rnncli.formats import read_tensor
 
-    # A device or a pipe would block, or never end.
-    if not path.is_file():
-        raise UnreadableFile(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
+    open_regular(path).close()  # a folder is tensors elsewhere
     return read_tensor(f"{path}::{key}" if key else str(path))
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import yaml
 
 from rnncli.cases.findings import Findings
 from rnncli.errors import ConfigError, Place, UnreadableFile
+from rnncli.files.regular import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 LARGEST_FILE = 1 << 20  # bytes; tensors of any size belong in a file beside the YAML
 MOST_NODES = 100_000  # counted after expanding aliases, so a short file cannot stand for a long one
@@ -109,13 +111,13 @@ def read_source(path: str | Path) -> bytes:
     Raises:
         UnreadableFile: it cannot be read.
     """
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise UnreadableFile(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # a NUL in the path
-        raise UnreadableFile(f"{str(path)!r}: {error}") from error
+    with open_regular(path, sys.maxsize, may_be_sparse=True) as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+def read_standard_input() -> bytes:
+    """Return what is on standard input; of too much, enough for `parse_yaml` to refuse it."""
+    return sys.stdin.buffer.read(LARGEST_FILE + 1)
 
 
 def parse_yaml(source: bytes | str, name: str) -> Node:

@@ -77,6 +77,15 @@ def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
         raise
 
 
+def new_file(path: Path) -> IO[bytes]:
+    """Open a file for writing that is not there yet, in a folder of our own.
+
+    Raises:
+        OSError: it is there, or the disk refuses.
+    """
+    return os.fdopen(os.open(path, _NEW | _FLAGS, 0o666), "wb")
+
+
 def append_bytes(path: Path, content: bytes) -> None:
     """Add to the end of a file that is there and no link.
 

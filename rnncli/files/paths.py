@@ -78,13 +78,28 @@ def below(folder: Path, path: RelativePath) -> Path:
     place = os.fspath(folder)
     for part in path.split("/"):
         place = f"{place}/{part}"
-        try:
-            mode = os.lstat(place).st_mode
-        except OSError:  # whoever opens it says why
-            break
-        if stat.S_ISLNK(mode):
-            raise UnreadableFile(f"{place}: is a symbolic link, and none is followed in {folder}")
+        _refuse_link(place, folder)
     return Path(folder, path)
+
+
+def found_in(folder: Path, name: str) -> Path:
+    """Return where a name that a listing of a folder gave lies, having seen that it is no link.
+
+    Raises:
+        UnreadableFile: it is a symbolic link.
+    """
+    path = Path(folder, name)
+    _refuse_link(path, folder)
+    return path
+
+
+def _refuse_link(place: str | Path, folder: Path) -> None:
+    try:
+        mode = os.lstat(place).st_mode
+    except OSError:  # whoever opens it says why
+        return
+    if stat.S_ISLNK(mode):
+        raise UnreadableFile(f"{place}: is a symbolic link, and none is followed in {folder}")
 
 
 def _problem(text: str) -> str:
@@ -93,6 +108,8 @@ def _problem(text: str) -> str:
         return "has a character that cannot be printed"
     if len(text.encode()) > LONGEST_PATH:
         return f"has more than {LONGEST_PATH} bytes"
+    if not text or text.startswith("/"):
+        return "is absolute" if text else "is empty"
     if "\\" in text or ":" in text:
         return "has a backslash or a colon"
     return next((problem for part in text.split("/") if (problem := _problem_of(part))), "")
@@ -100,7 +117,7 @@ def _problem(text: str) -> str:
 
 def _problem_of(part: str) -> str:
     if part in {"", ".", ".."}:
-        return "is empty" if not part else f"has the part '{part}'"
+        return f"has the part '{part}'" if part else "has an empty part"
     if part[-1] in ". ":
         return "has a part that ends in a dot or a space"
     too_long = len(part.encode()) > LONGEST_PART

@@ -6,6 +6,7 @@ A pipe that the shell makes, `<(command)`, is read to its end first.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -35,6 +36,7 @@ _KINDS = {
     stat.S_IFBLK: "a device, not a file",
 }
 # A file of which so little is on the disk takes memory that its sender did not have to send.
+_CHUNK = 1 << 20
 _ALWAYS_ALLOWED, _LARGEST_RATIO, _BLOCK = 512 << 20, 32, 512
 
 
@@ -42,13 +44,17 @@ class MissingFile(UnreadableFile):
     """There is no such file."""
 
 
-def open_regular(path: str | Path, limit: int = LARGEST) -> BinaryIO:
+def open_regular(
+    path: str | Path, limit: int = LARGEST, *, may_be_sparse: bool = False
+) -> BinaryIO:
     """Open a file to read its bytes.
 
     Args:
         path: of the file. It is followed if it is a link: the user named it, or
             `rnncli.files.paths.below` has seen that it is none.
         limit: how many bytes it may have.
+        may_be_sparse: whether a large file may have next to nothing on the disk: one that is
+            mapped, or of which little is read.
 
     Raises:
         UnreadableFile: it is no regular file, too large, or the system refuses; `MissingFile` when
@@ -67,6 +73,8 @@ def open_regular(path: str | Path, limit: int = LARGEST) -> BinaryIO:
             return _drained(descriptor, path, limit)
         _refuse_irregular(status, path)
         _refuse_large(status, path, limit)
+        if not may_be_sparse:
+            _refuse_sparse(status, path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         with suppress(OSError):
@@ -88,6 +96,22 @@ def read_bytes(path: str | Path, limit: int = LARGEST_TEXT) -> bytes:
     if len(content) > limit:  # it grew
         raise _too_large(path, len(content), limit)
     return content
+
+
+def sha256_of(path: str | Path) -> str:
+    """Return the checksum of a file of any size as hexadecimal digits.
+
+    Raises:
+        UnreadableFile: as `open_regular`.
+    """
+    with open_regular(path) as stream:
+        try:
+            found = hashlib.sha256()
+            while chunk := stream.read(_CHUNK):
+                found.update(chunk)
+        except OSError as error:
+            raise UnreadableFile(f"{path}: {_reason(error)}") from error
+    return found.hexdigest()
 
 
 def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
@@ -165,9 +189,12 @@ def _refuse_irregular(status: os.stat_result, path: str | Path) -> None:
 
 
 def _refuse_large(status: os.stat_result, path: str | Path, limit: int) -> None:
+    if status.st_size > limit:
+        raise _too_large(path, status.st_size, limit)
+
+
+def _refuse_sparse(status: os.stat_result, path: str | Path) -> None:
     size = status.st_size
-    if size > limit:
-        raise _too_large(path, size, limit)
     stored = _BLOCK * getattr(status, "st_blocks", size)
     if size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
         raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on the disk")

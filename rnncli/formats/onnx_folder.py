@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.files.atomic import atomic_folder
+from rnncli.files.atomic import atomic_folder, put_file
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import LARGEST, read_bytes
 from rnncli.formats import pb
 from rnncli.formats.data_set import DataSet, flatten, unflatten
 from rnncli.formats.format import Format, Tensors, check_names
@@ -37,7 +38,7 @@ def read_data_sets(path: Path) -> tuple[DataSet, ...]:
         entries = sorted(entry.name for entry in path.iterdir())
     numbered = [(int(match[1]), name) for name in entries if (match := _SET.fullmatch(name))]
     if numbered:
-        return tuple(_read_data_set(path / name) for _, name in sorted(numbered))
+        return tuple(_read_data_set(below(path, RelativePath(n))) for _, n in sorted(numbered))
     with reading(path):
         if not any(_TENSOR.fullmatch(name) for name in entries):
             raise UnreadableFile(
@@ -84,7 +85,8 @@ def write(path: Path, tensors: Tensors) -> None:
 
 def model_in(path: Path) -> dict[str, Path]:
     """Return a test case's model by file name, to be written beside its data sets elsewhere."""
-    return {MODEL: path / MODEL} if (path / MODEL).is_file() else {}
+    model = path / MODEL
+    return {MODEL: below(path, RelativePath(MODEL))} if model.is_file() else {}
 
 
 def _read_data_set(folder: Path) -> DataSet:
@@ -95,7 +97,8 @@ def _read_role(folder: Path, role: str) -> Tensors:
     pattern = re.compile(rf"{role}_(0|[1-9][0-9]{{0,8}})\.pb")
     with reading(folder):
         names = [entry.name for entry in folder.iterdir() if pattern.fullmatch(entry.name)]
-        paths = [folder / f"{role}_{position}.pb" for position in range(len(names))]
+        wanted = [RelativePath(f"{role}_{position}.pb") for position in range(len(names))]
+        paths = [below(folder, name) for name in wanted]
         if missing := [path.name for path in paths if path.name not in names]:
             raise UnreadableFile(f"{missing[0]} is missing, of {len(names)} {role}s")
     named = [pb.read_named(path) for path in paths]
@@ -108,14 +111,11 @@ def _read_role(folder: Path, role: str) -> Tensors:
 def _write_role(folder: Path, role: str, tensors: Tensors) -> None:
     check_names(tensors)
     for position, (name, values) in enumerate(tensors.items()):
-        (folder / f"{role}_{position}.pb").write_bytes(pb.serialize(name, values))
+        put_file(f"{folder}/{role}_{position}.pb", pb.serialize(name, values))
 
 
 def _put_file(path: Path, content: bytes | Path) -> None:
-    if isinstance(content, Path):
-        shutil.copyfile(content, path)
-    else:
-        path.write_bytes(content)
+    put_file(str(path), read_bytes(content, LARGEST) if isinstance(content, Path) else content)
 
 
 def _check_files(path: Path, files: Mapping[str, bytes | Path]) -> None:

@@ -15,7 +15,7 @@ import rnncli
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import append_bytes, put_file
 from rnncli.files.paths import Identifier, RelativePath, below
-from rnncli.files.regular import LARGEST, MissingFile, read_bytes
+from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.vectors.manifest import check_case, differences, sha256
 from rnncli.vectors.record import Record, as_json
@@ -44,14 +44,14 @@ def premises(suite: Suite) -> dict[str, Any]:
     return {
         "suite": sha256(text),
         "seed": suite.seed,
-        "files": {name: _sum_of(suite.folder / name) for name in suite.files},
+        "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
         "code": _code(),
     }
 
 
 def _sum_of(path: Path) -> str:
     try:
-        return sha256(read_bytes(path, LARGEST))
+        return sha256_of(path)
     except MissingFile:
         return "missing"
 

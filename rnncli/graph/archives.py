@@ -9,10 +9,12 @@ import tarfile
 import zipfile
 import zlib
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.errors import UnreadableFile
+from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.atomic import new_file
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import open_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +47,7 @@ def unpack(archive: Path, folder: Path) -> None:
             allowance -= member.size
             if allowance < 0 or count >= _MOST_FILES:
                 raise UnreadableFile(_too_large(archive))
-            _write(member, folder / _inner_path(member.name))
+            _write(member, below(folder, _inner_path(archive, member.name)))
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise UnreadableFile(f"{archive}: damaged archive: {error}") from error
     except (NotImplementedError, RuntimeError) as error:  # encrypted, or an unknown compression
@@ -56,22 +58,25 @@ def _too_large(archive: Path) -> str:
     return f"{archive}: unpacks to far more than a model of {archive.stat().st_size} bytes can"
 
 
-def _inner_path(name: str) -> PurePosixPath:
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or ":" in name or not path.parts:
-        raise UnreadableFile(f"archive member '{name}' would be written outside its folder")
-    return path
+def _inner_path(archive: Path, name: str) -> RelativePath:
+    """Return where a member is written; archives of a folder's content begin names with `./`."""
+    try:
+        return RelativePath(name.removeprefix("./"))
+    except InvalidRequest as error:
+        raise UnreadableFile(
+            f"{archive}: a member would be written outside its folder: {error}"
+        ) from error
 
 
 def _write(member: _Member, path: Path) -> None:
     """Write one file, never more bytes than the archive claimed for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with member.open() as source, path.open("xb") as target:
+    with member.open() as source, new_file(path) as target:
         shutil.copyfileobj(_Bounded(source, member.size, f"archive member '{member.name}'"), target)
 
 
 def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
-    with zipfile.ZipFile(archive) as opened:
+    with open_data(archive) as stream, zipfile.ZipFile(stream) as opened:
         for info in opened.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
             if info.is_dir():
@@ -84,7 +89,7 @@ def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
 def _tar_members(archive: Path, allowance: int) -> Iterator[_Member]:
     """Read a tar as a stream: even its headers cannot make it read more than the allowance."""
     packed = archive.suffix.lower() in (".gz", ".tgz")
-    with gzip.open(archive) if packed else archive.open("rb") as source:
+    with open_data(archive) as plain, gzip.open(plain) if packed else plain as source:
         # Besides the files, a tar holds one header block for each and padding.
         stream: Any = _Bounded(source, allowance + 1024 * _MOST_FILES, str(archive))
         with tarfile.open(fileobj=stream, mode="r|") as opened:

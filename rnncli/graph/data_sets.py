@@ -64,10 +64,11 @@ def _tolerance_problem(tolerance: Array, output: Array | None) -> str:
 
 
 def _tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:
+    from rnncli.files.paths import found_in
     from rnncli.formats.pb import read_named  # a model alone is run without formats of tensors
 
     files = sorted(
-        (int(match[1]), path)
+        (int(match[1]), found_in(folder, path.name))
         for path in folder.iterdir()
         if (match := re.fullmatch(rf"{kind}_(\d+)\.pb", path.name))
     )

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, found_in
+from rnncli.files.regular import open_data
 from rnncli.graph.bombs import refuse_bomb
 from rnncli.graph.model import Model
 from rnncli.graph.normalise import normalise
@@ -29,10 +31,9 @@ FORMATS = {
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
-_LARGEST_PROTOBUF = 2**31 - 1
+_LARGEST_PROTOBUF = 2**31 - 1  # larger models keep their weights beside it
 # Bytes of a file whose weights are worth reading apart from it.
 LARGE = 1 << 20
-_LFS_POINTER = b"version https://git-lfs"
 
 
 def load_model(path: str | Path) -> Model:
@@ -106,7 +107,7 @@ def _load_folder(folder: Path, name: str) -> Model:
     if len(models) > 1:
         names = ", ".join(model.name for model in models)
         raise InvalidRequest(f"{name}: holds several models, name one: {names}")
-    return _load_file(models[0], name)
+    return _load_file(found_in(folder, models[0].name), name)
 
 
 def _models_in(folder: Path) -> list[Path]:
@@ -117,7 +118,7 @@ def _models_in(folder: Path) -> list[Path]:
 
 def _only_folder(folder: Path) -> Path | None:
     folders = [path for path in _visible(folder) if path.is_dir() and path.name != "__MACOSX"]
-    return folders[0] if len(folders) == 1 else None
+    return found_in(folder, folders[0].name) if len(folders) == 1 else None
 
 
 def _visible(folder: Path) -> Iterable[Path]:
@@ -126,9 +127,9 @@ def _visible(folder: Path) -> Iterable[Path]:
 
 def _data_sets_in(folder: Path) -> tuple[Path, ...]:
     numbered = (
-        (int(match[1]), path)
+        (int(match[1]), found_in(folder, path.name))
         for path in folder.iterdir()
-        if (match := re.fullmatch(r"test_data_set_(\d+)", path.name)) and path.is_dir()
+        if (match := re.fullmatch(r"test_data_set_([0-9]{1,9})", path.name)) and path.is_dir()
     )
     return tuple(path for _, path in sorted(numbered))
 
@@ -144,7 +145,7 @@ def _load_file(path: Path, name: str) -> Model:
         if not proto.HasField("graph"):
             raise UnreadableFile("not an ONNX model: it has no graph")
     except RnncliError as error:
-        raise type(error)(f"{name}: {error}") from error
+        raise type(error)(f"{name}: {str(error).removeprefix(f'{path}: ')}") from error
     folder = path.parent
     # Data sets beside several models would be guessed to be of this one.
     data_sets = _data_sets_in(folder) if _models_in(folder) == [path] else ()
@@ -152,25 +153,18 @@ def _load_file(path: Path, name: str) -> Model:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _LARGEST_PROTOBUF:
-            raise UnreadableFile("above 2 GB: no protobuf; such models keep weights beside it")
-        data = path.read_bytes()
-    except OSError as error:
-        raise UnreadableFile(f"cannot be read: {error.strerror}") from error
-    if not data:
-        raise UnreadableFile("the file is empty")
-    if data.startswith(_LFS_POINTER):
-        raise UnreadableFile("a Git LFS pointer, not the model; fetch it with `git lfs pull`")
-    return data
+    with open_data(path, _LARGEST_PROTOBUF) as stream:
+        return stream.read()
 
 
 def _lightened(data: bytes, path: Path) -> bytes:
     """Leave large weights in the file, unless it is a link, which may lead out of the folder."""
     from rnncli.graph.lean import without_weights  # most models are small
 
-    plain = path.name.isprintable() and not path.is_symlink()
-    return without_weights(data, path.name) if plain else data
+    try:
+        return without_weights(data, RelativePath(found_in(path.parent, path.name).name))
+    except InvalidRequest:
+        return data
 
 
 def _parse(data: bytes, format_name: str) -> ModelProto:

@@ -7,12 +7,14 @@ is never put into a protobuf. A path must stay inside the model's folder, links 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from rnncli.budget import ask
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath
+from rnncli.files.regular import open_regular, size_of
 from rnncli.formats.messages import array_of, tensor_of
 from rnncli.graph.model import all_bodies
 from rnncli.numerics import dtype_numbered
@@ -142,31 +144,35 @@ def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
     size = _stored_bytes(dtype, math.prod(shape))
     offset = _whole_number(entries.get("offset", "0"))
     length = _whole_number(entries.get("length", str(size)))
-    if length != size or offset + size > path.stat().st_size:
-        raise UnreadableFile(
-            f"{dtype} {list(shape)} takes {size} bytes, but '{entries['location']}' has "
-            f"{min(length, max(0, path.stat().st_size - offset))} for it from byte {offset}"
-        )
-    if not size:
-        return np.zeros(shape, dtype.numpy)
-    return _interpret(_bytes_of(path, offset, size), tensor, dtype)
+    with open_regular(path, may_be_sparse=True) as stream:
+        held = size_of(stream)
+        if length != size or offset + size > held:
+            raise UnreadableFile(
+                f"{dtype} {list(shape)} takes {size} bytes, but '{entries['location']}' has "
+                f"{min(length, max(0, held - offset))} for it from byte {offset}"
+            )
+        if not size:
+            return np.zeros(shape, dtype.numpy)
+        return _interpret(_bytes_of(stream, offset, size), tensor, dtype)
 
 
-def _bytes_of(path: Path, offset: int, size: int) -> Array:
+def _bytes_of(stream: BinaryIO, offset: int, size: int) -> Array:
     """Read, or map what is large; at odd addresses NumPy would copy it at every use."""
     if size < LEAST_MAPPED or offset % ALIGNED:
-        return np.fromfile(path, np.uint8, size, offset=offset)
-    return np.memmap(path, np.uint8, "r", offset, (size,)).view(np.ndarray)
+        stream.seek(offset)
+        return np.fromfile(stream, np.uint8, size)
+    return np.memmap(stream, np.uint8, "r", offset, (size,)).view(np.ndarray)
 
 
 def _external_file(location: str, folder: Path | None) -> Path:
     if folder is None:
         raise UnreadableFile("its data is in a file, but this model was not read from a folder")
-    path = (folder / location).resolve()
+    try:
+        path = (folder / RelativePath(location.removeprefix("./"))).resolve()
+    except InvalidRequest as error:
+        raise UnreadableFile(f"its data lies outside the model's folder: {error}") from error
     if not path.is_relative_to(folder.resolve()):
         raise UnreadableFile(f"its data '{location}' lies outside the model's folder")
-    if not path.is_file():
-        raise UnreadableFile(f"its data '{location}' is not there")
     return path
 
 

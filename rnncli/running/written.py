@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from rnncli.cases.config import read_case
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.cases.suite import is_suite, load_suite, suite_findings
-from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
+from rnncli.cases.yaml_reader import parse_yaml, read_source, read_standard_input, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
 from rnncli.graph.loading import ARCHIVES, FORMATS
 from rnncli.running.target import OF_SUITE, STDIN, YAML
@@ -35,7 +34,7 @@ def load_written(target: str, seed: int | None = None) -> Case:
             raise refusal
         return entry.case()
     if target == STDIN:
-        return _read_config(parse_yaml(sys.stdin.buffer.read(), "<stdin>"), Path("stdin"), seed)
+        return _read_config(parse_yaml(read_standard_input(), "<stdin>"), Path("stdin"), seed)
     if found := _yaml_file(target):
         return _read_config(read_yaml(found), found, seed)
     raise InvalidRequest(_unknown(target, Path(target)))
@@ -114,7 +113,7 @@ def findings_of(file: str) -> list[tuple[Place, str]]:
         UnreadableFile: it cannot be read.
     """
     path = Path(file) if file == STDIN or Path(file).exists() else find_spec(file) or Path(file)
-    source = sys.stdin.buffer.read() if file == STDIN else read_source(path)
+    source = read_standard_input() if file == STDIN else read_source(path)
     name = "<stdin>" if file == STDIN else str(path)
     try:
         root = parse_yaml(source, name)

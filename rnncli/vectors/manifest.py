@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import LARGEST as LARGEST_FILE
-from rnncli.files.regular import MissingFile, read_bytes
+from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
 from rnncli.formats.reading import reading
 from rnncli.numerics import dtype_named
@@ -366,11 +365,11 @@ def differences(sums: Mapping[str, str], folder: Path) -> Iterator[tuple[str, st
     """Yield (path, what is wrong) for every file that is missing, or not what its checksum says."""
     for path, checksum in sums.items():
         try:
-            content = read_bytes(below(folder, RelativePath(path)), LARGEST_FILE)
+            found = sha256_of(below(folder, RelativePath(path)))
         except MissingFile:
             yield path, "missing"
         except InvalidRequest as error:
             yield path, f"unreadable: {error}"
         else:
-            if sha256(content) != checksum:
+            if found != checksum:
                 yield path, "altered"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from rnncli.files.regular import sha256_of
 from rnncli.formats import write_tensors
-from rnncli.vectors.manifest import Manifest, sha256
+from rnncli.vectors.manifest import Manifest
 from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def write_single_file(path: Path, pack: Pack) -> str:
         UnreadableFile: a case is damaged.
     """
     write_tensors(path, cast("Tensors", _Gathered(pack)))
-    return sha256(path.read_bytes())
+    return sha256_of(path)
 
 
 def gathered(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:

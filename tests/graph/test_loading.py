@@ -279,8 +279,8 @@ HOSTILE = {
     "above.zip": (zip_traversal, "outside its folder"),
     "foreign.zip": (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "damaged archive"),
     "foreign.tgz": (lambda path: path.write_bytes(b"\x1f\x8b no gzip"), "damaged archive"),
-    "empty.zip": (lambda path: path.write_bytes(b""), "damaged archive"),
-    "empty.tar": (lambda path: path.write_bytes(b""), "damaged archive"),
+    "empty.zip": (lambda path: path.write_bytes(b""), "the file is empty"),
+    "empty.tar": (lambda path: path.write_bytes(b""), "the file is empty"),
 }
 
 
@@ -357,9 +357,9 @@ ASTRAY = {
     "above": (lambda path: relocate(path, location="../m"), "outside the model's folder"),
     "absolute": (lambda path: relocate(path, location="/etc/passwd"), "outside the model's folder"),
     "link": (outside, "outside the model's folder"),
-    "missing": (lambda path: (path.parent / "weights.bin").unlink(), "is not there"),
-    "folder": (lambda path: relocate(path, location="."), "is not there"),
-    "none": (lambda path: relocate(path, location=""), "is not there"),
+    "missing": (lambda path: (path.parent / "weights.bin").unlink(), "No such file"),
+    "folder": (lambda path: relocate(path, location="."), "outside the model's folder"),
+    "none": (lambda path: relocate(path, location=""), "outside the model's folder"),
     "short": (lambda path: (path.parent / "weights.bin").write_bytes(b"1234"), "takes 8 bytes"),
     "offset": (lambda path: relocate(path, offset=4), "takes 8 bytes"),
     "length": (lambda path: relocate(path, length=4), "takes 8 bytes"),
