@@ -81,8 +81,9 @@ def evaluate(
 
     Args:
         operator: its name and version, `LSTM-14`, or a row of `rnncli.operators.OPERATORS`.
-        inputs: arrays by the specification's input names, all of one floating-point dtype; absent
-            optional inputs are left out.
+        inputs: arrays by the specification's input names, all of one floating-point dtype, or what
+            NumPy makes arrays of; absent optional inputs are left out. Whole numbers in a list are
+            taken as the integers that an input wants: `"sequence_lens": [4, 2]`.
         outputs: the names wanted; None means all of them.
         readings: choices on contested points of the specification, by name.
         backend: which backend evaluates.
@@ -98,13 +99,12 @@ def evaluate(
         rnncli.errors.InvalidRequest: unknown operator, backend or compute mode.
         rnncli.errors.Unsupported: the backend cannot evaluate this.
     """
-    import numpy as np
-
     from rnncli import operators
 
+    row = operators.operator_named(operator) if isinstance(operator, str) else operator
     return operators.evaluate(
-        operator,
-        {name: np.asarray(values) for name, values in inputs.items()},
+        row,
+        operators.arrays_of(row, inputs),
         attributes=attributes,
         outputs=outputs,
         readings=readings,

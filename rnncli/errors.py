@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 NO_THREAD = "can't start new thread"
 LONGEST_SENTENCE = 400
+# How like a word must be to one that is suggested, as difflib measures it.
+NEAR = 0.75
+SHORT, NEAR_SHORT = 3, 0.65
 
 
 class Place(NamedTuple):
@@ -127,11 +130,15 @@ def listed(words: Sequence[object], between: str = ", ") -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` when none is near."""
+    """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` when none is near.
+
+    Near is one slip in four letters, or one in a word of up to three.
+    """
     import difflib  # takes a millisecond, for the few who mistype
 
     folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    cutoff = NEAR if len(word) > SHORT else NEAR_SHORT
+    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.numerics import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+Case = TypeVar("Case")
 Test: TypeAlias = "Callable[[str], bool]"
 
 # How tightly each binds, and how many operands it takes.
@@ -31,6 +34,27 @@ class Selection:
         self.expression = expression
         self._steps = list(_postfix(expression))
 
+    def chosen(
+        self, cases: Sequence[Case], is_called: Callable[[Case, str], bool], subject: str
+    ) -> list[Case]:
+        """Return the cases that are selected.
+
+        Args:
+            cases: to choose from.
+            is_called: whether a word, in lower case, is true of a case.
+            subject: what holds the cases, for the message.
+
+        Raises:
+            NothingSelected: none is; the sentence names words that are true of no case.
+        """
+        found = [case for case in cases if self(partial(is_called, case))]
+        if found:
+            return found
+        words = dict.fromkeys(word for kind, word in self._steps if kind == "word")
+        unknown = [word for word in words if not any(is_called(case, word) for case in cases)]
+        why = f"'{self.expression}' selects" if words else "there is"
+        raise NothingSelected(f"{subject}: {why} no case of {len(cases)}{_hint(unknown)}")
+
     def __call__(self, test: Test) -> bool:
         """Whether a case is selected.
 
@@ -47,6 +71,16 @@ class Selection:
                 right, left = stack.pop(), stack.pop()
                 stack.append(left and right if kind == "and" else left or right)
         return stack.pop() if stack else True
+
+
+def _hint(words: Sequence[str]) -> str:
+    """Say which words are true of no case, and where else they might belong."""
+    if not words:
+        return ""
+    listed = " or ".join(f"'{word}'" for word in words)
+    dtype = next((word for word in words if word in DTYPES), "")
+    more = f"; for dtypes `rnncli verify` has --require dtype={dtype}" if dtype else ""
+    return f"; no case has {listed} in its id or flags{more}"
 
 
 def _postfix(expression: str) -> Iterator[tuple[str, str]]:

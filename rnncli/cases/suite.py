@@ -27,7 +27,6 @@ from rnncli.cases.yaml_reader import Node, parse_yaml, read_source, shown
 from rnncli.errors import (
     ConfigError,
     InvalidRequest,
-    NothingSelected,
     did_you_mean,
 )
 from rnncli.profiles import PROFILES
@@ -100,12 +99,12 @@ class Suite:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
         """
-        selection = Selection(expression)
-        chosen = tuple(entry for entry in self.entries if selection(entry.is_called))
-        if not chosen:
-            why = f"'{expression}' selects" if expression.strip() else "there is"
-            raise NothingSelected(f"{self.file}: {why} no case of {len(self.entries)}")
-        return chosen
+        chosen = Selection(expression).chosen(self.entries, _is_called, self.file)
+        return tuple(chosen)
+
+
+def _is_called(entry: Entry, word: str) -> bool:
+    return entry.is_called(word)
 
 
 def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:

@@ -84,7 +84,12 @@ def _write(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> in
     from rnncli.reports.progress import progress_bar
 
     with progress_bar(len(plan.entries()), "cases") as progress:
-        report = write_pack(plan, folder, progress.advance)
+        try:
+            report = write_pack(plan, folder, progress.advance)
+        except KeyboardInterrupt:
+            done = f"{progress.done} of {progress.total} cases are in {folder}"
+            left = f"{done}; the same command goes on" if progress.done else ""
+            raise KeyboardInterrupt(left) from None
     for message in report.warnings:
         click.echo(f"warning: {message}", err=True)
     if report.manifest:

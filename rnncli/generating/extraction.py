@@ -15,13 +15,13 @@ from rnncli.generating import goldens
 from rnncli.generating.generation import in_layout, profiles_of
 from rnncli.generating.making import make_vectors
 from rnncli.generating.naming import ids_of
-from rnncli.generating.surroundings import SPOOL, files_in, owned_cases, strangers
+from rnncli.generating.surroundings import files_in, owned_cases, strangers
 from rnncli.numerics import dtype_of
 from rnncli.operators.attributes import complete
 from rnncli.profiles import profile_named
 from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import write_files
-from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS
+from rnncli.vectors.manifest import FORMAT, MANIFEST, SPOOL, SUMS
 from rnncli.vectors.pack import ONNX
 from rnncli.vectors.vector import WEIGHTS, Vector
 

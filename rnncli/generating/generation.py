@@ -14,12 +14,12 @@ from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
 from rnncli.generating.batch import Delivery, Made, Place, work
-from rnncli.generating.journal import JOURNAL, Journal, premises
-from rnncli.generating.surroundings import SPOOL, is_empty, owned_cases, remove_stale
+from rnncli.generating.journal import Journal, premises
+from rnncli.generating.surroundings import is_empty, owned_cases, remove_stale
 from rnncli.mutants.table import mutants_of
 from rnncli.profiles import PROFILES
 from rnncli.vectors.files import move_files, write_files
-from rnncli.vectors.manifest import FORMAT, MANIFEST, SUMS, Manifest
+from rnncli.vectors.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
 from rnncli.vectors.pack import ONNX, Pack, file_of
 from rnncli.vectors.single_file import gathered
 

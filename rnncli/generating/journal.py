@@ -17,7 +17,7 @@ from rnncli.files.atomic import append_bytes, put_file
 from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.files.regular import MissingFile, read_bytes, sha256_of
 from rnncli.files.strict_json import parse_json
-from rnncli.vectors.manifest import check_case, differences, sha256
+from rnncli.vectors.manifest import JOURNAL, check_case, differences, sha256
 from rnncli.vectors.record import Record, as_json
 from rnncli.vectors.schema_check import check
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite import Suite
 
-JOURNAL = RelativePath(".rnncli-journal")
 _HEADER = {
     "type": "object",
     "properties": {

@@ -13,15 +13,13 @@ from rnncli.files.lock import LOCK
 from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
-from rnncli.generating.journal import JOURNAL
 from rnncli.vectors.case_folder import folder_of
-from rnncli.vectors.manifest import FORMAT, MANIFEST
+from rnncli.vectors.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL
 from rnncli.vectors.pack import file_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-SPOOL = RelativePath(".rnncli-partial")
 # The paths that cases have, below their folder.
 _OURS = re.compile(
     r"model\.onnx|(test_data_set_0|readings/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"

@@ -1,7 +1,7 @@
 """The operators of each dialect as rows, and their evaluation."""
 
 from rnncli.operators.checking import problems
-from rnncli.operators.evaluation import evaluate
+from rnncli.operators.evaluation import arrays_of, evaluate
 from rnncli.operators.operator import Attribute, Dim, Input, Operator, Output
 from rnncli.operators.table import OPERATORS, operator_for, operator_named
 
@@ -12,6 +12,7 @@ __all__ = [
     "Input",
     "Operator",
     "Output",
+    "arrays_of",
     "evaluate",
     "operator_for",
     "operator_named",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
+from rnncli.numerics import dtype_named
 from rnncli.operators.binding import binding_of
 from rnncli.operators.checking import problems
 from rnncli.operators.table import operator_named
@@ -63,6 +66,28 @@ def evaluate(
             f"{row.name}: backend '{backend}' {reason}; `rnncli backends` lists what each can do"
         )
     return binding.outputs(engine.run(recurrence, mode))
+
+
+def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return inputs as arrays, by name.
+
+    Args:
+        operator: says which inputs are of one integer type only. Whole numbers in a Python list,
+            which have no type of their own, are of that one where it can hold them; an array has
+            the type that it has.
+        inputs: arrays, or what NumPy makes arrays of.
+    """
+    dtypes = {row.name: row.dtypes for row in operator.inputs}
+    return {name: _array(values, dtypes.get(name, ())) for name, values in inputs.items()}
+
+
+def _array(values: Any, dtypes: Sequence[str]) -> Array:
+    array = np.asarray(values)
+    untyped = isinstance(values, list | tuple) and (array.dtype.kind == "i" or not array.size)
+    if not untyped or len(dtypes) != 1:
+        return array
+    narrow = array.astype(dtype_named(dtypes[0]).numpy)
+    return narrow if np.array_equal(narrow, array) else array
 
 
 def compute_named(name: str) -> Compute:

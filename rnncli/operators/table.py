@@ -26,7 +26,7 @@ def operator_named(name: str) -> Operator:
     if name in OPERATORS:
         return OPERATORS[name]
     kind, _, version = name.partition("-")
-    if versions := _versions(kind):
+    if versions := _versions(kind) or ([] if version else _called(kind)):
         listed = ", ".join(row.name for row in versions)
         is_opset = version.isdecimal() and len(version) < 5  # int() refuses thousands of digits
         serving = _serving(versions, int(version)) if is_opset else None
@@ -59,6 +59,11 @@ def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
 def _versions(op_type: str) -> list[Operator]:
     """Every version of an operator type, oldest first."""
     return [row for row in OPERATORS.values() if row.type == op_type]
+
+
+def _called(word: str) -> list[Operator]:
+    """Every version of the operator type that a word names in any case."""
+    return [row for row in OPERATORS.values() if row.type.casefold() == word.casefold()]
 
 
 def _serving(versions: list[Operator], opset: int) -> Operator | None:

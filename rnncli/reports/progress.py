@@ -29,6 +29,7 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         self.total = total
         self.unit = unit
         self.still = still
+        self.done = 0
         self.bar: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -82,6 +83,7 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count more; a note stands beside the bar until the next one."""
+        self.done += count
         if self.bar:
             self.bar.advance(self.task, count)
             speed = self.bar.tasks[0].speed

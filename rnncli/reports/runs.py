@@ -11,7 +11,7 @@ from rnncli.reports.comparisons import difference
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from rnncli.running.request import RunReport, TargetReport
     from rnncli.running.summary import TensorSummary
@@ -36,14 +36,13 @@ class RunPrinter:
         self.as_json = as_json
         self.total = total
         self.codes: set[int] = set()
+        self.has_heading = False
 
     def __enter__(self) -> Self:
         from rnncli.reports.progress import progress_bar
 
         self.progress = progress_bar(self.total)
         self.progress.__enter__()
-        if not self.as_json and not is_drawn():
-            print_row(COLUMNS)
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -75,7 +74,14 @@ class RunPrinter:
                 draw_table(COLUMNS[2:-1], [row[2:-1] for row in rows], title)
             else:
                 for row in rows:
-                    print_row(row)
+                    self._print_row(row)
+
+    def _print_row(self, row: Sequence[Any]) -> None:
+        """Print a row, under a heading if it is the first."""
+        if not self.has_heading:
+            print_row(COLUMNS)
+            self.has_heading = True
+        print_row(row)
 
     @property
     def exit_code(self) -> int:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
+# What lies in a pack that is not whole yet: which cases are, and files on their way.
+JOURNAL, SPOOL = RelativePath(".rnncli-journal"), RelativePath(".rnncli-partial")
 FORMAT = "rnncli-pack-1"
 END = b"\n}\n"
 FIRST_PATH = 64 + 2  # in lines of sums, which begin with a checksum and two spaces

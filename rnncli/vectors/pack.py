@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.selection import Selection
-from rnncli.errors import InvalidRequest, NothingSelected, UnreadableFile, did_you_mean
+from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
 from rnncli.vectors.case_folder import StoredVector, folder_of
@@ -79,13 +79,7 @@ class Pack:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
         """
-        selection = Selection(expression)
-        chosen = [r for r in self.manifest.cases if selection(partial(_is_called, r))]
-        if not chosen:
-            raise NothingSelected(
-                f"{self.folder}: '{expression}' selects no case of {len(self.manifest.cases)}"
-            )
-        return chosen
+        return Selection(expression).chosen(self.manifest.cases, _is_called, str(self.folder))
 
     def read(self, record: Mapping[str, Any]) -> Vector:
         """Return one vector; of a folder, each part is read when it is asked for.

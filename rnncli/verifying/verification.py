@@ -20,6 +20,7 @@ from rnncli.judging.verification import (
     JudgedSubject,
     VerificationReport,
 )
+from rnncli.vectors.manifest import JOURNAL, SPOOL
 from rnncli.vectors.pack import is_pack, open_pack
 from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
@@ -222,14 +223,20 @@ def _again(pack: Pack, rule: Rule, evidence: Evidence, first: Diagnosis) -> Evid
 def _whole_pack(plan: Plan) -> Pack:
     """Open the pack, and check that every file is what its checksum says."""
     if not is_pack(plan.pack):
-        what = "has no manifest.json" if plan.pack.is_dir() else "is no folder"
-        raise InvalidRequest(f"{plan.pack}: no pack of vectors: it {what}")
+        raise InvalidRequest(f"{plan.pack}: not a pack of vectors: {_lacking(plan.pack)}")
     pack = open_pack(plan.pack)
     wrong = [] if plan.trust else [f"{path} is {word}" for path, word in pack.problems()]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise InvalidRequest(f"{plan.pack}: {wrong[0]}{more}; --trust judges by it all the same")
     return pack
+
+
+def _lacking(folder: Path) -> str:
+    """Return why a path is not a pack."""
+    if any((folder / name).exists() for name in (JOURNAL, SPOOL)):
+        return f"it is unfinished; `rnncli generate SUITE -o {folder}` goes on with it"
+    return "it has no manifest.json" if folder.is_dir() else "it is not a folder"
 
 
 def _too_few(plan: Plan, found: Selected) -> str:

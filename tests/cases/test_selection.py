@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from rnncli.cases.selection import Selection
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, NothingSelected
 
 
 def selected(expression, *true):
@@ -42,6 +42,35 @@ def test_nothing_selects_everything():
     """So that the option can always be handed on."""
     assert selected("")
     assert selected("  \n")
+
+
+FOR_DTYPES = "for dtypes `rnncli verify` has --require dtype=float32"
+CASES = ["lstm_14_both", "gru_14_both_float16"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("lstm and gru", ""),
+        ("not 14", ""),
+        ("both and transformer", "; no case has 'transformer' in its id or flags"),
+        ("xa or XB or xb", "; no case has 'xa' or 'xb' in its id or flags"),
+        ("lstm and float32", f"; no case has 'float32' in its id or flags; {FOR_DTYPES}"),
+    ],
+)
+def test_words_that_are_true_of_no_case_are_named(expression, hint):
+    """Where nothing is selected, it is most often because of them."""
+    with pytest.raises(NothingSelected) as nothing:
+        Selection(expression).chosen(CASES, lambda case, word: word in case, "pack")
+
+    assert f"pack: '{expression}' selects no case of 2{hint}" == str(nothing.value)
+
+
+def test_what_is_selected_keeps_its_order():
+    """And is all that is true of the expression."""
+    chosen = Selection("14").chosen(CASES, lambda case, word: word in case, "pack")
+
+    assert CASES == chosen
 
 
 def test_words_are_asked_for_in_lower_case():

@@ -7,6 +7,7 @@ import sys
 import pytest
 from small_suite import TEXT
 
+from rnncli.cli import main
 from rnncli.cli.group import COMMANDS
 
 
@@ -48,6 +49,25 @@ def test_json_is_one_object(folder):
     manifest = json.loads((folder / "vectors/small/manifest.json").read_bytes())
 
     assert json.loads(done.stdout)["digest"] == manifest["digest"]
+
+
+def test_an_interrupt_says_what_is_kept(folder, monkeypatch, capsys, tmp_path):
+    """How many cases are there, where, and that the same command goes on."""
+
+    def interrupted(plan, pack, done):
+        done(7)
+        done(3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rnncli.generating.generation.generate", interrupted)
+    arguments = ["generate", str(folder / "small.yaml"), "-o", str(tmp_path / "pack")]
+    monkeypatch.setattr(sys, "argv", ["rnncli", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+
+    assert stop.value.code == 130
+    sentence = f"interrupted: 10 of 18 cases are in {tmp_path / 'pack'}; the same command goes on"
+    assert f"{sentence}\n" == capsys.readouterr().err
 
 
 def test_a_clean_check_is_exit_0(folder):

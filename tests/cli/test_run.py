@@ -364,6 +364,15 @@ def test_batch_goes_on_after_a_failure(rnncli, config, tmp_path):
     }
 
 
+def test_nothing_is_printed_of_targets_that_all_fail(rnncli, tmp_path):
+    """No heading of an empty table; what failed stands on standard error."""
+    outcome = rnncli("run", tmp_path / "a.onnx", tmp_path / "README.md")
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no such file" in outcome.err
+    assert "did you mean" not in outcome.err
+
+
 def test_several_targets_need_a_folder(rnncli, config, tmp_path):
     """One file cannot hold the outputs of two targets."""
     outcome = rnncli("run", config, config, "-o", tmp_path / "out.npz")

@@ -20,10 +20,8 @@ from rnncli.files.lock import LOCK, writing
 from rnncli.generating import goldens
 from rnncli.generating.checking import check
 from rnncli.generating.generation import Plan, generate
-from rnncli.generating.journal import JOURNAL
-from rnncli.generating.surroundings import SPOOL
 from rnncli.vectors.conversion import convert_pack
-from rnncli.vectors.manifest import MANIFEST, SUMS, manifest_schema
+from rnncli.vectors.manifest import JOURNAL, MANIFEST, SPOOL, SUMS, manifest_schema
 from rnncli.vectors.pack import open_pack
 
 LAYOUTS = ("onnx", "npz", "h5")

@@ -9,7 +9,7 @@ from valid_nodes import valid_node
 import rnncli
 from rnncli.backends.backend import Compute
 from rnncli.backends.numpy_backend import NumPyBackend
-from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.operators import OPERATORS, evaluate
 
 
@@ -21,6 +21,32 @@ def test_all_outputs_by_default(operator):
 
     assert list(found) == [output.name for output in OPERATORS[operator].outputs]
     assert {values.dtype for values in found.values()} == {np.dtype(np.float32)}
+
+
+def test_whole_numbers_in_a_list_are_lengths():
+    """They have no type of their own; an array has, and another one than the input's is refused."""
+    attributes, inputs = valid_node("RNN-14")
+    lengths = [1] * inputs["X"].shape[1]
+    given = {**inputs, "sequence_lens": np.array(lengths, np.int32)}
+    wanted = rnncli.evaluate("RNN-14", given, **attributes)["Y"]
+
+    for listed in (lengths, tuple(lengths)):
+        found = rnncli.evaluate("RNN-14", {**inputs, "sequence_lens": listed}, **attributes)["Y"]
+        assert np.array_equal(wanted, found)
+    for wrong in (np.array(lengths), [2**31, *lengths[1:]]):
+        with pytest.raises(InvalidOperator, match=r"sequence_lens must be int32.*, got int64"):
+            rnncli.evaluate("RNN-14", {**inputs, "sequence_lens": wrong}, **attributes)
+    for wrong in ([1.0] * len(lengths), [True] * len(lengths)):
+        with pytest.raises(InvalidOperator, match="sequence_lens must be int32"):
+            rnncli.evaluate("RNN-14", {**inputs, "sequence_lens": wrong}, **attributes)
+
+
+def test_no_lengths_in_a_list_are_lengths_of_no_sequence():
+    """Which NumPy takes for floats."""
+    attributes, inputs = valid_node("RNN-14")
+    inputs = {"X": inputs["X"][:, :0], "W": inputs["W"], "R": inputs["R"], "sequence_lens": []}
+
+    assert rnncli.evaluate("RNN-14", inputs, **attributes)["Y"].size == 0
 
 
 @pytest.mark.parametrize("outputs", [[], ["Y_c"], ["Y_c", "Y"], ["Y_h", "Y_c", "Y"]])

@@ -23,6 +23,8 @@ def test_rows_are_found_by_their_name(name):
         ("LSTM-15", "there are LSTM-1, LSTM-7, LSTM-14, LSTM-22; opset 15 uses LSTM-14"),
         ("GRU-2", "opset 2 uses GRU-1"),
         ("LSTM", "there are LSTM-1, LSTM-7, LSTM-14, LSTM-22"),
+        ("lstm", "unknown operator 'lstm': there are LSTM-1, LSTM-7, LSTM-14, LSTM-22"),
+        ("rnnsequence", "unknown operator 'rnnsequence': there are RNNSequence-5"),
         ("LSTM-0", "there are LSTM-1"),
         ("LSTM--14", "there are LSTM-1"),
         ("LSTM-" + "9" * 5000, "there are LSTM-1"),

@@ -25,6 +25,7 @@ from rnncli.judging.tolerance import Tolerance
 from rnncli.judging.verdict import Verdict
 from rnncli.judging.xfails import Xfails, parse_xfails
 from rnncli.mutants.table import MUTANTS
+from rnncli.vectors.manifest import JOURNAL, SPOOL
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying.batch import Terms
 from rnncli.verifying.subject_spec import SubjectSpec
@@ -349,8 +350,17 @@ def test_a_pack_that_was_touched_is_refused(small, tmp_path):
 @pytest.mark.parametrize("path", ["nothing", "."])
 def test_what_is_no_pack_is_said_to_be_none(tmp_path, path):
     """A missing folder, and one without a manifest."""
-    with pytest.raises(InvalidRequest, match="no pack of vectors"):
+    with pytest.raises(InvalidRequest, match="not a pack of vectors"):
         select(plan(tmp_path / path))
+
+
+@pytest.mark.parametrize("name", [JOURNAL, SPOOL])
+def test_an_unfinished_pack_is_said_to_be_one(tmp_path, name):
+    """With the command that finishes it."""
+    (tmp_path / name).mkdir()
+
+    with pytest.raises(InvalidRequest, match=f"it is unfinished; .* -o {tmp_path}` goes on with"):
+        select(plan(tmp_path))
 
 
 def test_other_tolerances_can_be_asked_for(small, results):

@@ -1,0 +1,50 @@
+"""Claims about what errors suggest, and how much of a library's words they repeat."""
+
+import pytest
+
+from rnncli.errors import did_you_mean, shortened
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("xx", "x"),
+        ("kye", "key"),
+        ("Y_x", "Y_h"),
+        ("tahn", "Tanh"),
+        ("clop", "clip"),
+        ("strikt", "strict"),
+        ("sumary", "summary"),
+        ("LSTM14", "LSTM-14"),
+        ("hiden_size", "hidden_size"),
+        ("lstm_14_peep", "lstm_14_peepholes"),
+        ("recurrent-bias-drop", "recurrent-bias-dropped"),
+    ],
+)
+def test_what_is_near_is_suggested(word, known):
+    """A slip in a short word, a few in a long one."""
+    assert did_you_mean(word, ["something", known, "else"]) == f"; did you mean '{known}'?"
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("README", "edge"),
+        ("cuda", "numba"),
+        ("case", "core"),
+        ("model", "mode_of_all"),
+        ("x", "y"),
+        ("ab", "bc"),
+        ("", "x"),
+    ],
+)
+def test_what_is_far_is_not(word, known):
+    """A suggestion that is no slip away puzzles more than none."""
+    assert did_you_mean(word, [known]) == ""
+
+
+def test_paragraphs_become_a_line_that_ends():
+    """Of 400 characters."""
+    assert shortened(" a\n\tb  c\r\n") == "a b c"
+    assert shortened("x" * 400) == "x" * 400
+    assert shortened("x" * 401) == "x" * 400 + "..."
