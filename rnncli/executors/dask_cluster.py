@@ -6,12 +6,14 @@ import logging
 import pickle
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, LocalCluster, as_completed, get_worker
 from distributed.scheduler import KilledWorker
 
 from rnncli.errors import InvalidRequest
-from rnncli.executors.processes import one_blas_thread
+from rnncli.executors import tenancy
+from rnncli.executors.processes import one_blas_thread, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,11 +35,12 @@ def on_cluster(
         InvalidRequest: no scheduler answers at the address, or a task keeps killing its workers.
     """
     with _client(jobs, scheduler) as client:
-        # Pure or not, equal tasks of this run never coincide: keys hold the position.
-        run = f"rnncli-{id(tasks)}"
+        # Equal tasks of this run never coincide, pure or not: keys hold the position. Nor do those
+        # of two runs at the same time.
+        run = f"rnncli-{uuid4().hex}"
         shared = client.submit(pickle.loads, pickle.dumps(function), key=run)
         futures = {
-            client.submit(_work, shared, task, key=f"{run}-{k}", retries=0): k
+            client.submit(_work, run, shared, task, key=f"{run}-{k}", retries=0): k
             for k, task in enumerate(tasks)
         }
         try:
@@ -51,8 +54,10 @@ def on_cluster(
             client.cancel(list(futures))
 
 
-def _work(function: Callable[[Task], Outcome], task: Task) -> Outcome:
-    return function(task)
+def _work(run: str, function: Callable[[Task], Outcome], task: Task) -> Outcome:
+    """Do a task; a worker forgets the function when the client goes, whether closed or killed."""
+    worker = get_worker()
+    return tenancy.work(run, lambda: run in worker.data, function, task)
 
 
 @contextmanager
@@ -62,18 +67,17 @@ def _client(jobs: int, scheduler: str) -> Iterator[Any]:
         with _connected(scheduler) as client:
             yield client
         return
-    with (
-        one_blas_thread(),
-        LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    with one_blas_thread():
+        with uninterrupted():
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster, Client(cluster) as client:
+            yield client
 
 
 @contextmanager

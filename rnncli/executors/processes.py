@@ -29,6 +29,10 @@ SECONDS_TO_UNWIND = 1
 # and done nothing else, so that it has a single thread.
 HAS_SERVER = sys.platform == "linux"
 
+# What a terminal sends to all that runs in it: Ctrl-C, and that it is closed. Parents alone act.
+TO_ALL = [getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)]
+HAS_MASKS = hasattr(signal, "pthread_sigmask")
+
 _FUNCTION: list[Callable[..., Any]] = []  # of this worker
 
 
@@ -41,7 +45,7 @@ def prepare(*modules: str) -> None:
     from multiprocessing import forkserver
 
     if HAS_SERVER:
-        with one_blas_thread():
+        with one_blas_thread(), uninterrupted():
             forkserver.set_forkserver_preload(list(modules))
             forkserver.ensure_running()
 
@@ -79,7 +83,8 @@ def _in_pool(
         )
         finished = False
         try:
-            futures = {pool.submit(_work, task): k for k, task in enumerate(tasks)}
+            with uninterrupted():
+                futures = {pool.submit(_work, task): k for k, task in enumerate(tasks)}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
             finished = True
@@ -96,7 +101,10 @@ def _in_pool(
 
 def _begin(function: bytes, environment: dict[str, str]) -> None:
     """Take up the function; leave Ctrl-C to the parent, unwind on SIGTERM: no temporary stays."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in TO_ALL:
+        signal.signal(number, signal.SIG_IGN)
+    if HAS_MASKS:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_ALL)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.clear()
@@ -124,6 +132,23 @@ def _work(task: Any) -> Any:
         return function(task)
     except SystemExit:
         os._exit(TERMINATED)  # the pool would catch it and go on with the next task
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Keep what a terminal sends to all from processes and threads that are started inside.
+
+    They would be interrupted while they import, and say so at length. For this process a signal
+    waits until the end.
+    """
+    if not HAS_MASKS:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,15 @@ class InputRecipe:
             purpose = purposes.get(value.name)
             inputs[value.name] = _values(value, found[value.name], purpose, self.seed)
         return inputs
+
+    def elements(self, sizes: Mapping[FreeDimension, int], only: Collection[str]) -> int:
+        """Return how many elements `make` makes of some inputs.
+
+        Raises:
+            InvalidRequest: as `make` does.
+        """
+        made = [value for value in self.made if value.name in only]
+        return sum(math.prod(self.sizes.shape(value, sizes)) for value in made)
 
     def warn_of_ones(self, dimensions: Sequence[FreeDimension]) -> None:
         """Warn that dimensions were assumed to be 1."""

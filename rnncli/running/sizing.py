@@ -37,10 +37,12 @@ T = TypeVar("T")
 
 MOST_NODES = 12
 """Nodes whose failure is looked at, one after the other."""
-MOST_TRIES, MOST_ELEMENTS = 400, 1 << 25
-"""Runs of a part of the model for one node, and elements of the inputs of all of them."""
-LARGEST, SMALL = 1 << 16, 16
-"""The largest size tried; up to which all are."""
+MOST_TRIES, MOST_ELEMENTS = 400, 1 << 24
+"""Runs of a part of the model for one node, and elements made for all of them."""
+LARGEST_TRY = 1 << 20
+"""Elements made for one run: an image of a third of a megapixel, a minute of speech."""
+LARGEST, LARGEST_POWER, SMALL = 1 << 16, 1 << 14, 16
+"""The largest size tried, and that nothing speaks of; up to the last one, all are."""
 MOST_NUMBERS = 64
 """Elements of a constant whose values are taken for sizes."""
 
@@ -154,7 +156,8 @@ class NodeTrials:
 
     def __init__(self, recipe: InputRecipe, failure: NodeFailure, sizes: Sizes) -> None:
         self._recipe, self._failing = recipe, sizes
-        (node,) = (n for n in recipe.model.proto.graph.node if tuple(n.output) == failure.makes)
+        nodes = recipe.model.proto.graph.node
+        node = next(each for each in nodes if tuple(each.output) == failure.makes)
         reads = {*node.input, *captured_names(node)} - {""}
         self._before, self._part = (
             part_that_makes(recipe.model, names) for names in (sorted(reads), failure.makes)
@@ -177,44 +180,61 @@ class NodeTrials:
         free = self._recipe.sizes.free_in
         return tuple(dict.fromkeys(each for value in self.reaching for each in free(value)))
 
-    @cached_property
+    @property
     def telling(self) -> tuple[FreeDimension, ...]:
-        """The free dimensions that change the sizes of what the node reads."""
-        before = self._facts(self._failing)
-        return tuple(each for each in self.dimensions if self._facts(self._more(each)) != before)
+        """The dimensions worth a size, those first that have an effect alone."""
+        return tuple(dict.fromkeys(each for group in self.groups for each in group))
 
-    def _more(self, dimension: FreeDimension) -> Sizes:
-        return {**self._failing, dimension: self._failing.get(dimension, 1) + 1}
+    @cached_property
+    def groups(self) -> list[tuple[FreeDimension, ...]]:
+        """The dimensions to try together: those that change how the node fails.
 
-    def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
-        """Yield what to try: each size of one dimension, of those of an input, or of all."""
+        If none do, those that change what the node reads; if none do that, all.
+        """
         groups = list(dict.fromkeys(group for group in self._groups() if group))
-        yield from ((size, group) for size in self.sizes for group in groups)
+        for look in (self._error, self._facts):
+            before = look(self._failing)
+            if telling := [each for each in groups if look(self._larger(each)) != before]:
+                return telling
+        return groups
 
     def _groups(self) -> Iterator[tuple[FreeDimension, ...]]:
-        telling = self.telling or self.dimensions
-        yield from ((each,) for each in telling)
+        """Yield each dimension, those of each input, and all."""
+        yield from ((each,) for each in self.dimensions)
         for value in self.reaching:
-            free = tuple(each for each in self._recipe.sizes.free_in(value) if each in telling)
+            free = tuple(self._recipe.sizes.free_in(value))
             yield free[1:]  # the first one is most often a batch
             yield free
-        yield telling
+        yield self.dimensions
+
+    def _larger(self, group: Iterable[FreeDimension]) -> Sizes:
+        return {**self._failing, **{each: self._failing.get(each, 1) + SMALL for each in group}}
+
+    def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
+        """Yield what to try, small sizes first."""
+        yield from ((size, group) for size in self.sizes for group in self.groups)
 
     def run(self, sizes: Sizes) -> bool:
         """Tell whether the node runs; it does not once more has been tried than is worth it."""
+        return self._error(sizes) is None
+
+    def _error(self, sizes: Sizes) -> str | None:
+        """Return the sentence of a failure, or None where the node runs."""
+        if self._tries >= MOST_TRIES or self._elements >= MOST_ELEMENTS:
+            return "tried often enough"
         self._tries += 1
-        if self._tries > MOST_TRIES or self._elements > MOST_ELEMENTS:
-            return False
         try:
+            elements = self._recipe.elements(sizes, self._names)
+            if elements > LARGEST_TRY:
+                return "too large to be tried"
+            self._elements += elements
             run(self._run, self._inputs(sizes))
-        except (RnncliError, MemoryError):
-            return False
-        return True
+        except (RnncliError, MemoryError) as error:
+            return str(error) or "not enough memory"
+        return None
 
     def _inputs(self, sizes: Sizes) -> dict[str, Array]:
-        inputs = self._recipe.make(sizes, only=self._names)
-        self._elements += sum(values.size for values in inputs.values())
-        return inputs
+        return self._recipe.make(sizes, only=self._names)
 
     def _facts(self, sizes: Sizes) -> list[tuple[int, ...]]:
         """Return shapes, and few integers, of what the node reads; none if it is not reached."""
@@ -239,7 +259,7 @@ def _numbers_in(facts: Iterable[Iterable[int]]) -> Iterator[int]:
 
 def _sizes(numbers: Iterable[int]) -> list[int]:
     """Return the sizes to try, in ascending order: those spoken of, small ones, powers of two."""
-    powers = (1 << k for k in range(LARGEST.bit_length()))
+    powers = (1 << k for k in range(LARGEST_POWER.bit_length()))
     spoken = (number + more for number in numbers for more in (0, 1))
     return sorted(size for size in {*range(SMALL + 1), *powers, *spoken} if 1 < size <= LARGEST)
 

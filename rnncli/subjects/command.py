@@ -112,6 +112,7 @@ class CommandSubject:
         self._used = _placeholders(command, self._words)
         self._program = _program(command, self._words[0], self._here)
         self._timeout, self._max_memory = timeout, max_memory
+        self._running: Supervised | None = None
 
     def describe(self) -> Mapping[str, str]:
         """Return the command and its limits."""
@@ -130,7 +131,9 @@ class CommandSubject:
             return replace(self._judged(ending, folder, vector), seconds=seconds)
 
     def close(self) -> None:
-        """Nothing of it is left between two vectors."""
+        """End the program where it runs; nothing of it is left between two vectors."""
+        if program := self._running:
+            program.let_go()
 
     def _prepare(self, folder: Path, vector: Vector) -> None:
         if "model" in self._used:
@@ -149,7 +152,7 @@ class CommandSubject:
     def _run(self, folder: Path, case_id: str) -> Ending | None:
         values = {name: str(folder / path) for name, path in PLACEHOLDERS.items() if path}
         values |= {"id": case_id, "here": str(self._here)}
-        program = Supervised(
+        self._running = program = Supervised(
             [self._program, *(_filled(word, values) for word in self._words[1:])],
             folder=folder,
             environment={**os.environ, CASE_VARIABLE: case_id},
@@ -158,6 +161,7 @@ class CommandSubject:
         try:
             return program.wait(self._timeout)
         finally:
+            self._running = None
             program.end()
 
     def _judged(self, ending: Ending | None, folder: Path, vector: Vector) -> Attempt:

@@ -161,7 +161,7 @@ class Supervised:
     def end(self) -> Ending:
         """End it, with all it has started, and return how it ended if it had by itself."""
         if self._ending is None:
-            self._let_go()
+            self.let_go()
             if self.wait(SECONDS_TO_END) is None:
                 self._process.kill()
                 self._ending = self._report()
@@ -172,13 +172,14 @@ class Supervised:
         with self._process as process:  # closes its pipes and waits
             assert process.stdout
             report = process.stdout.read()
-            self._let_go()
+            self.let_go()
         with suppress(ValueError, TypeError):
             found: dict[str, Any] = json.loads(report)
             return Ending(**found)
         return Ending(signal=signal.SIGKILL, errors="its supervisor was killed")
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Let it be ended, with all it has started; `wait` tells when it is."""
         assert self._process.stdin
         with suppress(OSError):
             self._process.stdin.close()

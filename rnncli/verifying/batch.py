@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.executors.tenancy import at_end, require_run
 from rnncli.judging.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
 from rnncli.judging.judgement import judge
 from rnncli.judging.verdict import ALLOWANCES, Verdict
@@ -64,10 +64,12 @@ def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
 
     Raises:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
+        RunOverError: nobody waits for the verdicts any more.
     """
     pack, subject = pack_in(folder), Subjects.opened(terms.subject)
     judged = []
     for case_id in ids:
+        require_run()
         judged.append(judge_case(pack.read(pack.case(case_id)), subject, terms))
         if terms.stop_at_failure and judged[-1].verdict.fails:
             break
@@ -125,7 +127,7 @@ class Subjects:
         if cls.subject is None or cls.spec != spec:
             cls.close()
             cls.subject, cls.spec = spec.open(), spec
-            Finalize(None, cls.close, exitpriority=1)  # worker processes run no atexit
+            at_end(cls.close)
         return cls.subject
 
     @classmethod

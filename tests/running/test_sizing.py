@@ -7,10 +7,12 @@ import pytest
 from onnx import parser
 
 from rnncli.errors import InvalidRequest, RnncliWarning
+from rnncli.graph.inputs import InputRecipe
 from rnncli.graph.loading import model_from
 from rnncli.judging.tolerance import EXACT
 from rnncli.running.execution import run_model
 from rnncli.running.request import Request
+from rnncli.running.sizing import LARGEST_TRY, MOST_ELEMENTS, MOST_TRIES
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1]>\n'
 
@@ -63,6 +65,14 @@ FUNCTION = """<domain: "pkg", opset_import: ["" : 17]> f (a) => (b) {
 SIZED = {
     "both sides of an image": (
         "g (float[n, 1, ?, ?] x) => (y) { y = MaxPool <kernel_shape = [5, 5]> (x) }",
+        (1, 1, 5, 5),
+    ),
+    "an image behind strides": (
+        """g (float[n, 1, ?, ?] x) => (y) <float[1] one = {1}, int64[4] s = {1, 1, 3, 3}> {
+            k = Expand (one, s)
+            a = Conv <strides = [4, 4], pads = [1, 1, 1, 1]> (x, k)
+            y = MaxPool <kernel_shape = [2, 2]> (a)
+        }""",
         (1, 1, 5, 5),
     ),
     "as many as there are weights": (
@@ -121,6 +131,28 @@ def test_where_nothing_helps_the_telling_dimension_comes_first():
 
     assert "inputs were made for x float32 [a_batch, seq]; try --dim seq=N or" in str(caught.value)
     assert "other" not in str(caught.value)
+
+
+def test_the_search_is_bounded(monkeypatch):
+    """What no size mends ends after so many runs, none of them on many elements."""
+    sizes = []
+    original = InputRecipe.make
+
+    def make(self, *args, **options):
+        inputs = original(self, *args, **options)
+        sizes.append(sum(values.size for values in inputs.values()))
+        return inputs
+
+    monkeypatch.setattr(InputRecipe, "make", make)
+    text = """g (float[n, 3, ?, ?] x) => (y) <int64[1] s = {-2}> {
+        t = Shape (x)  u = Mul (t, s)  y = ConstantOfShape (u)
+    }"""
+    with pytest.raises(InvalidRequest, match=r"negative dimensions .*; try --dim n=N or --shape x"):
+        ran(text)
+
+    assert len(sizes) < MOST_TRIES + 20
+    assert max(sizes) <= LARGEST_TRY
+    assert sum(sizes) < MOST_ELEMENTS + LARGEST_TRY
 
 
 def test_an_observer_sees_the_run_that_succeeds():
