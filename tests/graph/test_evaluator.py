@@ -197,6 +197,20 @@ def test_unknown_operators_are_refused_before_running(parse, sentence, line, dep
     assert "\n" not in str(e.value)
 
 
+def test_an_operator_that_the_reference_lacks_is_refused_in_a_short_line(parse):
+    """The sentence of onnx lists all that its reference has in the domain."""
+    model = parse(
+        "g (float[1,2] x) => (y) { y = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x) }",
+        more=', "ai.onnx.ml" : 1',
+    )
+
+    with pytest.raises(
+        Unsupported,
+        match=r"'ZipMap_0' .ai.onnx.ml::ZipMap.: onnx's reference does not implement it$",
+    ):
+        prepare(model)
+
+
 def test_an_opset_from_the_future_is_refused(parse):
     """The newest opset this onnx knows is named."""
     with pytest.raises(Unsupported, match=rf"opset {NEWEST + 1} .* is not known; the newest"):
