@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning
+from rnncli.budget import OutOfMemory
+from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
 from rnncli.graph.declarations import described, is_open, symbols, template
 from rnncli.graph.evaluator import prepare, run
 from rnncli.graph.model import captured_names
@@ -229,8 +230,13 @@ class NodeTrials:
                 return "too large to be tried"
             self._elements += elements
             run(self._run, self._inputs(sizes))
-        except (RnncliError, MemoryError) as error:
-            return str(error) or "not enough memory"
+        except (OutOfMemory, MemoryError) as error:
+            self._tries = MOST_TRIES  # larger sizes take no less
+            return str(error)
+        except Exhausted:  # time, which is the whole run's
+            raise
+        except RnncliError as error:
+            return str(error)
         return None
 
     def _inputs(self, sizes: Sizes) -> dict[str, Array]:
@@ -240,7 +246,7 @@ class NodeTrials:
         """Return shapes, and few integers, of what the node reads; none if it is not reached."""
         try:
             read = run(self._reach, self._inputs(sizes))
-        except (RnncliError, MemoryError):
+        except RnncliError:
             return []
         arrays = [values for values in read if isinstance(values, np.ndarray)]
         few = [each for each in arrays if each.size <= MOST_NUMBERS and each.dtype.kind in "iu"]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from onnx import parser
 
-from rnncli.errors import InvalidRequest, RnncliWarning
+from rnncli.budget import OutOfMemory
+from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning
 from rnncli.graph.inputs import InputRecipe
 from rnncli.graph.loading import model_from
 from rnncli.judging.tolerance import EXACT
+from rnncli.running import sizing
 from rnncli.running.execution import run_model
 from rnncli.running.request import Request
 from rnncli.running.sizing import LARGEST_TRY, MOST_ELEMENTS, MOST_TRIES
@@ -153,6 +155,24 @@ def test_the_search_is_bounded(monkeypatch):
     assert len(sizes) < MOST_TRIES + 20
     assert max(sizes) <= LARGEST_TRY
     assert sum(sizes) < MOST_ELEMENTS + LARGEST_TRY
+
+
+@pytest.mark.parametrize(("kind", "most"), [(OutOfMemory, 12), (Exhausted, 3)])
+def test_a_run_that_has_used_up_what_it_may_take_is_over(monkeypatch, kind, most):
+    """No larger size is tried after memory has run out, and nothing at all after time has."""
+    ran_on, original = [], sizing.run
+
+    def spent(evaluator, inputs):
+        ran_on.append(inputs)
+        if len(ran_on) >= 3:
+            raise kind("spent")
+        return original(evaluator, inputs)
+
+    monkeypatch.setattr(sizing, "run", spent)
+    with pytest.raises(InvalidRequest, match="spent" if kind is Exhausted else "window of"):
+        ran(WINDOW)
+
+    assert len(ran_on) <= most
 
 
 def test_an_observer_sees_the_run_that_succeeds():
