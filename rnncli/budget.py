@@ -49,14 +49,17 @@ class Budget:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._before = _private_bytes()
         self._counted = 0
 
     @property
+    def counts(self) -> bool:
+        """Whether values that are alive must be counted: nobody measures them."""
+        return True
+
+    @property
     def left(self) -> int:
-        """Bytes that may still be taken; measured where the system tells, else as counted."""
-        taken = _private_bytes() - self._before if self._before else self._counted
-        return self.limit - max(0, taken)
+        """Bytes that may still be taken."""
+        return self.limit - self._counted
 
     def count(self, size: int) -> None:
         """Take note of so many bytes that are alive from now on; fewer if negative.
@@ -79,7 +82,22 @@ class Budget:
 
 
 class _HeldBudget(Budget):
-    """A budget that the system holds as well, as far as it can."""
+    """A budget that the system holds as well, where it is Linux."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._before = _private_bytes()
+
+    @property
+    def counts(self) -> bool:
+        return not self._before
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still be taken, as measured where that can be."""
+        if not self._before:
+            return super().left
+        return self.limit - max(0, _private_bytes() - self._before)
 
     def grow(self, size: int) -> None:
         super().grow(size)

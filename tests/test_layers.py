@@ -15,7 +15,7 @@ PACKAGE = Path(rnncli.__file__).parent
 LAYERS = (
     ("terminal",),
     ("errors", "notes"),
-    ("budget",),
+    ("budget", "deadline"),
     ("files", "plugins"),
     ("numerics", "randomness", "executors", "protos"),
     ("profiles",),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.order import Batch
+from rnncli.deadline import check
 from rnncli.recurrence.cells import Parameters
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
@@ -101,6 +102,7 @@ class Scan:
         )
         projected = np.empty((self.block_steps * self.N, self.G * self.H), self.engine.dtype)
         for block in self._blocks():
+            check()
             x = self._project(block, projected)
             steps = range(block.stop - block.start)
             for t in reversed(steps) if self._is_reverse else steps:

@@ -15,6 +15,7 @@ from rnncli.cli.options import (
     input_options,
     json_option,
     layout_option,
+    timeout_option,
     within_memory,
 )
 
@@ -85,6 +86,7 @@ def _profiles() -> Iterable[str]:
 )
 @layout_option
 @within_memory
+@timeout_option
 @json_option
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
@@ -118,6 +120,7 @@ def extract(model: str, **options: Any) -> None:
 def _capture(target: str, options: dict[str, Any]) -> Captures:
     """Run the model and look on."""
     from rnncli.cases.case import Case
+    from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
     from rnncli.generating.captures import Captures
     from rnncli.judging.tolerance import EXACT
@@ -132,8 +135,10 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     captures = Captures(loaded, options.pop("nodes"), **limits)
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
-    for _ in run_model(loaded, Request(tolerance=EXACT, **options), captures.add):
-        pass  # what the model itself gives is not asked for
+    request = Request(tolerance=EXACT, **options)
+    with watched(request.timeout, target):
+        for _ in run_model(loaded, request, captures.add):
+            pass  # what the model itself gives is not asked for
     return captures
 
 

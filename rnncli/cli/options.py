@@ -212,6 +212,14 @@ memory_option = click.option(
 )
 
 
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop a target that takes longer; any time unless given.",
+)
+
+
 def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --max-memory, and let the command take no more."""
 

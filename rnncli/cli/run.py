@@ -16,6 +16,7 @@ from rnncli.cli.options import (
     memory_option,
     readings_option,
     threads_option,
+    timeout_option,
     tolerance_options,
 )
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 @readings_option
 @tolerance_options
 @memory_option
+@timeout_option
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:

@@ -7,13 +7,15 @@ value until the end, where the nodes of onnx's reference run graphs of their own
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from traceback import clear_frames
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from rnncli import budget, deadline
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
 from rnncli.graph.declarations import check_inputs
 from rnncli.graph.functions import FunctionCall, Library
@@ -29,8 +31,9 @@ from rnncli.graph.model import (
 from rnncli.graph.own_node import OwnNode
 from rnncli.graph.prepared import lent
 from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
-from rnncli.graph.refusals import placed
+from rnncli.graph.refusals import place, placed
 from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fold
+from rnncli.graph.tally import Tally
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 from rnncli.protos import FunctionProto
@@ -55,6 +58,8 @@ def evaluate_model(
     backend: str = "numpy",
     compute: str = "float64",
     readings: Mapping[str, str] | None = None,
+    max_memory: int | None = None,
+    timeout: float | None = None,
 ) -> dict[str, Array]:
     """Evaluate a model.
 
@@ -69,6 +74,10 @@ def evaluate_model(
         backend: which backend evaluates the recurrent nodes.
         compute: "float64" or "native".
         readings: for the nodes whose operator has them.
+        max_memory: bytes that the nodes' outputs may take together; None for any number, but no
+            tensor of more than 512 MiB is made from next to nothing.
+        timeout: seconds after which no further node, trip of a loop or block of a recurrence's
+            steps is begun; None for any number.
 
     Returns:
         Every output of the graph by name.
@@ -76,10 +85,18 @@ def evaluate_model(
     Raises:
         InvalidRequest: inputs do not fit the graph, no node has a reading, a node is invalid.
         Unsupported: a node cannot be evaluated here, or an output is no tensor.
+        Exhausted: it takes more memory or time than it may.
     """
     check_inputs(model, inputs)
     _refuse_other_than_tensors(model)
-    with ready(model, Arithmetic(backend, compute, readings or {})) as evaluator:
+    with (
+        ExitStack() as limits,
+        ready(model, Arithmetic(backend, compute, readings or {})) as evaluator,
+    ):
+        if max_memory is not None:
+            limits.enter_context(budget.limited(max_memory))
+        if timeout is not None:
+            limits.enter_context(deadline.timed(timeout))
         return dict(zip(evaluator.output_names, run(evaluator, inputs), strict=True))
 
 
@@ -227,6 +244,9 @@ class Evaluator:
             may_fold=may_fold(operator),
         )
 
+    def _place(self, step: Step) -> str:
+        return place(self._library.model.name, step.path, step.operator.onnx_node, self.opsets)
+
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
         return placed(self._library.model.name, path, node, self.opsets)
 
@@ -268,22 +288,37 @@ class Evaluator:
         for known in (self._initial, feed_inputs, self._constants):
             values.update(known)
         watch, folded = self._library.watch, self._library.folding.run
+        activity, memory = deadline.current(), budget.current()
+        tally = Tally(memory, values.values()) if memory and memory.counts else None
         for step in self._steps:
             try:
+                if activity:
+                    activity.begin(partial(self._place, step))
                 made = folded(step, values) if step.may_fold else step.run(values)
                 values.update(zip(step.outputs, made, strict=False))
-            except Exception as error:
-                if isinstance(error, MemoryError):  # to say so takes memory, too
-                    values.clear()
-                    clear_frames(error.__traceback__)
-                # Entered by every node it would take as long as the node.
-                with self._placed(step.path, step.operator.onnx_node):
-                    raise
+                if tally:
+                    tally.add(made[: len(step.outputs)])
+            except Exception as error:  # noqa: BLE001 -- raised again, with the node named
+                self._fail(step, values, error)
             if watch:
                 watch.ran(step, values)
             for name in step.last_reads:
-                values.pop(name, None)
+                value = values.pop(name, None)
+                if tally:
+                    tally.drop(value)
+        if tally:
+            tally.close()
         return [values[name] for name in wanted]
+
+    def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
+        """Raise what a node raised, as a sentence that names it."""
+        if isinstance(error, MemoryError):  # to say so takes memory, too
+            values.clear()
+            clear_frames(error.__traceback__)
+        # Entered by every node it would take as long as the node.
+        with self._placed(step.path, step.operator.onnx_node):
+            raise error
+        raise AssertionError
 
 
 def _watch(observer: Observer) -> Watch:

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.budget import held
+from rnncli.deadline import watched
 from rnncli.errors import RnncliWarning, explain
 from rnncli.executors.processes import in_processes
 from rnncli.executors.table import in_order
@@ -46,7 +47,11 @@ def run_task(task: Task) -> TargetReport:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", RnncliWarning)
         try:
-            with held(task.request.max_memory, named=(task.target, *task.request.files)):
+            request = task.request
+            with (
+                held(request.max_memory, named=(task.target, *request.files)),
+                watched(request.timeout, task.target),
+            ):
                 runs = _run(task)
         except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's
             import traceback

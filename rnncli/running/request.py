@@ -31,6 +31,7 @@ class Request:
         dims: name of a symbolic dimension -> its size.
         data_set: the number of the one test data set to run; None runs all of them.
         max_memory: bytes that a target may take; None for `budget.DEFAULT` and what its files add.
+        timeout: seconds that a target may take; None for any number.
     """
 
     tolerance: Tolerance
@@ -45,6 +46,7 @@ class Request:
     dims: Mapping[str, int] = field(default_factory=dict)
     data_set: int | None = None
     max_memory: int | None = None
+    timeout: float | None = None
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rnncli.backends.crew import CREW
 from rnncli.backends.order import Batch
 from rnncli.backends.scan import block_steps
 from rnncli.backends.threads import threads
+from rnncli.deadline import check
 from rnncli.numerics import round_to
 from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Result
@@ -121,6 +122,7 @@ class Call:
         T, N, I = r.X.shape  # noqa: E741
         steps = block_steps(T, N, max(r.W.shape[2], I))
         for done in range(0, T or 1, steps):
+            check()
             count = min(steps, T - done)
             starts = [T - done - count if back else done for back in self.routine.is_reverse]
             blocks = [slice(start, start + count) for start in starts]

@@ -20,6 +20,7 @@ from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.sharing import at_once, share_of, shares
 from rnncli.backends.in_place.staging import laid_out, stage_for
 from rnncli.backends.order import Batch
+from rnncli.deadline import check
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Walk:
         for piece in reversed(found) if self.is_reverse else found:
             stage = self._stage(piece)
             for start in range(piece.start, piece.stop, stage.steps):
+                check()
                 block = slice(start, min(start + stage.steps, piece.stop))
                 if self.is_reverse:
                     mirrored = piece.start + piece.stop

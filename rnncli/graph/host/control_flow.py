@@ -8,6 +8,7 @@ import numpy as np
 from onnx import AttributeProto
 from onnx.reference.op_run import OpRun
 
+from rnncli.deadline import turn
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import Array, dtype_numbered
 
@@ -128,6 +129,7 @@ class Loop(_GraphNode):
             0,
         )
         while keep and (limit is None or iteration < limit):
+            turn(iteration)
             counters = np.asarray(iteration, np.int64), np.asarray(keep)
             condition, *results = body.run([*counters, *carried], outer)
             keep, carried = _truth(condition), results[: len(initial)]
@@ -237,7 +239,8 @@ def _scanned(
     if len(lengths) != 1:
         raise InvalidRequest(f"scan inputs must have one length, got {sorted(lengths)}")
     scanned = []
-    for step in zip(*slices, strict=True):
+    for iteration, step in enumerate(zip(*slices, strict=True)):
+        turn(iteration)
         results = body.run([*states, *map(np.asarray, step)], outer)
         states = results[: len(states)]
         scanned.append(results[len(states) :])

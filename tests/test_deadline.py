@@ -1,0 +1,130 @@
+"""Claims about the time that a run may take, and what is told of one that takes long."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import pytest
+
+from rnncli import deadline, evaluate
+from rnncli.deadline import OutOfTime
+from rnncli.graph.evaluator import evaluate_model
+from rnncli.graph.loading import load_model
+
+LOOP = """<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float y) {
+    n = Constant <value = int64 {1000000000000}> ()
+    y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) { BODY }>
+}"""
+BODIES = {"nodes": "d = Identity (c) t = Neg (s)", "empty": "d = Identity (c) t = Identity (s)"}
+
+
+@pytest.fixture(params=BODIES)
+def loop(request, tmp_path):
+    """The file of a model that has no end."""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(LOOP.replace("BODY", BODIES[request.param])), path)
+    return path
+
+
+def test_a_loop_without_end_is_stopped(loop):
+    """Between trips, in Python too; the sentence names node and trip."""
+    with pytest.raises(OutOfTime, match=r"m.onnx: node 'Loop_1.*in trip [\d,]+ of its loop"):
+        evaluate_model(load_model(loop), {"x": np.float32([1, 2])}, timeout=0.5)
+
+
+def test_the_command_line_stops_it_too(loop):
+    """With exit code 2 and one sentence that says how to give it more."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rnncli", "run", loop, "--timeout", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert f"{loop}: " in done.stderr
+    assert "not finished in the 1 s it was given" in done.stderr
+    assert "--timeout SECONDS gives it more" in done.stderr
+
+
+def test_a_long_recurrence_is_stopped_between_steps():
+    """Whatever one node takes."""
+    X, W = np.ones((100_000, 1, 1), np.float32), np.ones((1, 3, 1), np.float32)
+
+    with pytest.raises(OutOfTime), deadline.timed(1e-9):
+        evaluate("GRU-14", {"X": X, "W": W, "R": W})
+
+
+def test_an_alarm_ends_what_looks_at_no_clock():
+    """Python code of any library; afterwards no alarm is left."""
+    with (
+        pytest.raises(OutOfTime, match=r"m: not finished in the 0\.05 s"),
+        deadline.watched(0.05, "m"),
+    ):
+        time.sleep(60)
+
+    with deadline.watched(60, "m"):
+        pass
+
+
+def test_a_library_that_does_not_come_back_is_left(tmp_path):
+    """The process ends by itself where no Python runs any more in its main thread."""
+    program = (
+        "import signal, time\n"
+        "from rnncli import deadline\n"
+        "deadline.GRACE = 0.1\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+        "with deadline.watched(0.1, 'm'):\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "m: not finished in the 0.1 s it was given; --timeout SECONDS gives it more\n",
+    )
+
+
+def told(program):
+    """Return what a program writes to a terminal until it ends."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=theirs, stdout=theirs)
+    os.close(theirs)
+    words = b""
+    try:
+        while piece := os.read(ours, 1024):
+            words += piece
+    except OSError:  # the terminal's other end is closed
+        pass
+    process.wait()
+    os.close(ours)
+    return words.decode()
+
+
+def test_somebody_at_a_terminal_is_told_what_takes_so_long():
+    """Which node runs, which trip, and how to stop it; in a pipe nothing is said."""
+    program = (
+        "import time\n"
+        "from rnncli import deadline, notes\n"
+        "deadline.NOTICE = 0.1\n"
+        "notes.LISTENERS.append(print)\n"
+        "with deadline.watched(None, 'm'):\n"
+        "    deadline.current().begin(lambda: \"m: node 'Loop_0' (Loop)\")\n"
+        "    deadline.turn(1234)\n"
+        "    time.sleep(0.5)\n"
+    )
+    piped = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert told(program).strip() == (
+        "m: node 'Loop_0' (Loop), in trip 1,234 of its loop: still running after 0.1 s; Ctrl-C"
+        " stops it, --timeout SECONDS would"
+    )
+    assert (piped.stdout, piped.stderr) == ("", "")
