@@ -55,7 +55,9 @@ def test_every_profile_and_suite_is_there():
 
 def test_files_it_names_exist():
     """Every path of the repository in the text is there."""
-    paths = re.findall(r"`((?:rnncli|specs|tests|vectors)/[\w/.]+)`|run (tests/data/\S+)", README)
+    paths = re.findall(
+        r"`((?:rnncli|specs|tests|vectors|docs)/[\w/.]+)`|run (tests/data/\S+)", README
+    )
     missing = [path for pair in paths for path in pair if path and not (ROOT / path).exists()]
 
     assert missing == []
@@ -63,7 +65,8 @@ def test_files_it_names_exist():
 
 def test_top_level_is_the_designs():
     """Nothing lies about."""
-    allowed = {"pyproject.toml", "README.md", "LICENSE", "rnncli", "specs", "vectors", "tests"}
+    folders = {"rnncli", "specs", "vectors", "tests", "docs"}
+    allowed = {"pyproject.toml", "README.md", "LICENSE", *folders}
     made_here = {"out.npz", "build", "dist"}
     found = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from rnncli.cli.options import json_option, tolerance_options, within_memory
+from rnncli.errors import NothingSelected
 from rnncli.reports.tables import print_json_line
 
 
@@ -18,7 +19,7 @@ from rnncli.reports.tables import print_json_line
 @json_option
 @click.pass_context
 def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
-    """Compare two files or folders of tensors; exit 1 when they differ.
+    """Compare two files or folders of tensors; exit 1 when they differ, 5 without any element.
 
     B is what is wanted. Without a tolerance elements must be equal; -0.0 equals 0.0, and NaN equals
     NaN unless --no-equal-nan is given. With tolerances an element agrees when
@@ -40,4 +41,7 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
             print_json_line(output.record())
     else:
         print_comparison(outputs)
-    ctx.exit(0 if all(output.agrees for output in outputs) else 1)
+    if not all(output.agrees for output in outputs):
+        ctx.exit(1)
+    if not any(output.size for output in outputs):
+        raise NothingSelected(f"{a}, {b}: no element to compare")

@@ -9,6 +9,7 @@ import click
 
 from rnncli.cli.judging_options import judging_options, plan_of
 from rnncli.cli.options import json_option
+from rnncli.errors import NothingSelected
 
 
 @click.command()
@@ -22,8 +23,8 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     Every case that differs is held against other readings of the specification and against every
     mutant (`rnncli mutants` lists them), then against two of those at once; cases that pass tell
     which of them it cannot be. The fewest that explain all failures of a cell are named, and what
-    nothing explains. The exit code is 1 when anything differs. `rnncli verify --diagnose` says the
-    same beside its verdicts.
+    nothing explains. The exit code is 1 when anything differs, and 5 when nothing does but no case
+    was answered. `rnncli verify --diagnose` says the same beside its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/
@@ -32,6 +33,7 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     from rnncli.judging.diagnosis import Diagnosis
     from rnncli.reports.diagnosis import show_diagnosis
     from rnncli.reports.progress import progress_bar
+    from rnncli.reports.verification import counts
     from rnncli.verifying.verification import judge_all, select
 
     plan = plan_of("diagnose", pack, options, diagnoses=True)
@@ -40,4 +42,8 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
         report = judge_all(plan, selected, lambda _: progress.advance(1))
     found = report.diagnosis or Diagnosis()
     show_diagnosis(found, as_json=as_json)
-    ctx.exit(1 if found.causes or found.unexplained else 0)
+    total = report.total
+    if total.answered < total.cases:
+        click.echo(f"{total.answered} of {total.cases} cases answered: {counts(total)}", err=True)
+    differs = found.causes or found.unexplained
+    ctx.exit(1 if differs else NothingSelected.exit_code if report.shortfall else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,12 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
         raise click.BadParameter(f"expected i/n with 1 <= i <= n, got '{text}'") from None
 
 
+def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
+    if text and not re.fullmatch("[0-9a-fA-F]{12,64}", text):
+        raise click.BadParameter(f"expected 12 to 64 hexadecimal digits, got '{text}'")
+    return text
+
+
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
 @judging_options
@@ -44,6 +51,15 @@ def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
     show_default=True,
     help="Fewer answered cases are an error (exit code 5). A case is answered when something that"
     " was computed was judged; one that was refused, missing, crashed or skipped is not.",
+)
+@click.option(
+    "--pack-digest",
+    "digest",
+    callback=_digest,
+    default="",
+    metavar="HEX",
+    help="Exit with 2 unless the pack's digest, which covers every file, begins with this."
+    " `rnncli generate` and `rnncli inspect` print it.",
 )
 @click.option("--shard", callback=_shard, default="1/1", metavar="i/n", help="Every n-th case.")
 @click.option(
@@ -88,6 +104,8 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
 
     files = {name: options.pop(name) for name in ("junit", "markdown", "html")}
     check_reports(files)
+    if options["trust"] and options["digest"]:
+        raise click.UsageError("--trust leaves unchecked what --pack-digest covers")
     as_json = options.pop("as_json")
     plan = _plan(pack, options)
     selected = select(plan)

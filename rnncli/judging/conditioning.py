@@ -36,7 +36,7 @@ def well_conditioned(wanted: Array, tolerance: Array) -> Array:
     return np.asarray(fit & np.isfinite(widest))
 
 
-def conditioning_problem(wanted: Array, tolerance: Array) -> str:
+def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = None) -> str:
     """Return why an output cannot judge an implementation, or "" when it can.
 
     An output that is all zeros has no size to compare with; its tolerance is compared with 1, the
@@ -45,6 +45,7 @@ def conditioning_problem(wanted: Array, tolerance: Array) -> str:
     Args:
         wanted: an output.
         tolerance: of each of its elements, in its shape.
+        limit: the largest it may be, as a part of the largest value; `limit_of` if not given.
     """
     if not tolerance.size:
         return ""
@@ -56,7 +57,7 @@ def conditioning_problem(wanted: Array, tolerance: Array) -> str:
     largest = float(np.max(size, initial=0.0, where=np.isfinite(size))) or 1.0
     worst = int(np.argmax(tolerance))
     widest = float(tolerance.reshape(-1)[worst])
-    limit = limit_of(wanted)
+    limit = limit_of(wanted) if limit is None else limit
     if widest <= limit * largest:
         return ""
     return (

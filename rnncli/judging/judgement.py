@@ -35,6 +35,9 @@ REJECTED: Mapping[Status, Verdict] = {
     Status.MISSING: Verdict.MISSING,
     Status.SKIPPED: Verdict.SKIPPED,
 }
+# The largest tolerance that a user or a pack may give, as a part of an output's largest value: by a
+# wider one zeros would pass.
+WIDEST = 1.0
 ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
 
 
@@ -42,8 +45,7 @@ def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdi
     """Judge one attempt.
 
     A result is acceptable only if all its outputs agree with the same one other reading. A case
-    that passes by tolerances too wide to tell right from wrong, which only another profile than
-    the pack's can give, is skipped.
+    that passes by tolerances too wide to tell right from wrong is skipped.
 
     Args:
         vector: what must come out, or that it must be refused.
@@ -62,9 +64,9 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
     answers = rule.answers(vector)
     found = judge_outputs(got, answers, rule)
     if _agree(found):
-        problem = _useless(answers) if rule.profile else ""
+        problem = _useless(answers, rule)
         verdict = Verdict.SKIPPED if problem else Verdict.PASS
-        message = f"profile '{rule.profile}' cannot judge this: {problem}" if problem else ""
+        message = f"{_named(rule)} cannot judge this: {problem}" if problem else ""
         return CaseVerdict(vector.id, verdict, message, outputs=found)
     for reading in vector.alternatives:
         other = judge_outputs(got, rule.answers(vector, reading), rule)
@@ -146,9 +148,17 @@ def _agree(outputs: tuple[OutputVerdict, ...]) -> bool:
     return all(output.verdict is Verdict.PASS for output in outputs)
 
 
-def _useless(answers: Answers) -> str:
+def _useless(answers: Answers, rule: Rule) -> str:
     """Return why tolerances are too wide to judge anybody, or ""."""
+    limit = None if rule.profile else WIDEST
     for name, wanted in answers.outputs.items():
-        if problem := conditioning_problem(wanted, answers.tolerances[name]):
+        width = np.maximum(answers.tolerances[name], rule.ulp_width(name, wanted))
+        if problem := conditioning_problem(wanted, width, limit):
             return f"{name} is ill-conditioned: {problem}"
     return ""
+
+
+def _named(rule: Rule) -> str:
+    if rule.tolerance is not None:
+        return "the given tolerance"
+    return f"profile '{rule.profile}'" if rule.profile else "the pack's own tolerance"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.judging.derivation import derive
 from rnncli.judging.node import attributes_of, recurrence_of
+from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.operators.binding import unbind
 from rnncli.profiles import profile_named
@@ -82,6 +85,18 @@ class Rule:
     def max_ulp(self, output: str) -> float:
         """Return within how many units in the last place an element passes anyway."""
         return 0.0 if self.tolerance is None else self.tolerance.of(output).max_ulp
+
+    def ulp_width(self, output: str, wanted: Array) -> Array:
+        """Return how far off elements are that lie `max_ulp` units beside the wanted ones, at most.
+
+        Args:
+            output: its name.
+            wanted: its values.
+        """
+        units = self.max_ulp(output)
+        spacing = 2.0 ** (1 - dtype_of(wanted).precision)
+        size = np.abs(wanted.astype(np.float64))
+        return np.asarray(np.where(np.isfinite(size), units * spacing * size, 0.0))
 
 
 PACK_RULE = Rule()

@@ -152,7 +152,8 @@ class VerificationReport:
         if answered >= max(1, self.min_cases):
             return ""
         few = f"only {answered} case{'s' * (answered != 1)}" if answered else "no case was"
-        return f"{few} answered; --min-cases requires {max(1, self.min_cases)}"
+        required = f"; --min-cases requires {self.min_cases}" if self.min_cases > 1 else ""
+        return f"{few} answered{required}"
 
     @property
     def is_green(self) -> bool:

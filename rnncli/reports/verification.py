@@ -129,11 +129,11 @@ def closing(report: VerificationReport) -> list[str]:
     cases = f"{total.cases} case{'s' * (total.cases != 1)}"
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
-    counted = f"{last}: {counts_in_words(total)}. {outcome(total)}" if total.cases else last
+    counted = f"{last}: {counts(total)}. {outcome(total)}" if total.cases else last
     return [*lines, counted, *filter(None, [report.shortfall])]
 
 
-def counts_in_words(total: Tally) -> str:
+def counts(total: Tally) -> str:
     """Return how many cases have each verdict that any has; every case counts once."""
     return ", ".join(
         f"{count} {PLURAL.get(verdict, verdict) if count > 1 else verdict}"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rnncli.vectors.pack import file_of, is_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,6 +40,13 @@ class SubjectSpec:
     def can_be_asked(self) -> bool:
         """Whether a case that the user does not have can be put to it, too."""
         return self.kind != RESULTS
+
+    @property
+    def is_in_a_pack(self) -> bool:
+        """Whether these are results that a pack itself holds."""
+        path = Path(self.name)
+        is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
+        return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
     def open(self) -> Subject:
         """Return it, ready to be asked.

@@ -79,6 +79,7 @@ class Plan:
         requirements: what the subject can do; other cases are skipped.
         min_cases: fewer answered cases are an error.
         trust: whether checksums are left unchecked.
+        digest: what the pack's must begin with; "" for any.
         jobs, executor, scheduler: who works.
         command: the command line, without its selection.
     """
@@ -90,6 +91,7 @@ class Plan:
     requirements: Requirements = field(default_factory=Requirements)
     min_cases: int = 1
     trust: bool = False
+    digest: str = ""
     jobs: int = 1
     executor: str = "processes"
     scheduler: str = ""
@@ -125,14 +127,14 @@ def select(plan: Plan) -> Selected:
     """Open the pack and choose the cases.
 
     Warns:
-        RnncliWarning: a known failure is that of no case of the pack.
+        RnncliWarning: a known failure is that of no case of the pack, or of all.
 
     Raises:
         InvalidRequest: no pack, or one that is not whole; a tolerance for no output.
         NothingSelected: no case, or fewer than `min_cases`, are left to judge.
     """
     pack = _whole_pack(plan)
-    for sentence in plan.terms.xfails.unmatched(record["id"] for record in pack.manifest.cases):
+    for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
     plan.terms.rule.check(records)
@@ -173,6 +175,8 @@ def judge_all(
             done(verdict)
     finally:
         Subjects.close()
+    if len(verdicts) < len(selected.records) and not plan.terms.stop_at_failure:
+        raise AssertionError("workers have returned fewer cases than they were given")
     header = selected.pack.manifest.header
     digest = selected.pack.manifest.digest
     found = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
@@ -225,6 +229,15 @@ def _whole_pack(plan: Plan) -> Pack:
     if not is_pack(plan.pack):
         raise InvalidRequest(f"{plan.pack}: not a pack of vectors: {_lacking(plan.pack)}")
     pack = open_pack(plan.pack)
+    if not pack.manifest.digest.startswith(plan.digest.lower()):
+        raise InvalidRequest(
+            f"{plan.pack}: is another pack: its digest is {pack.manifest.digest}, not {plan.digest}"
+        )
+    if plan.terms.subject.is_in_a_pack:
+        raise InvalidRequest(
+            f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
+            " put results into a folder of their own"
+        )
     wrong = [] if plan.trust else [f"{path} is {word}" for path, word in pack.problems()]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""

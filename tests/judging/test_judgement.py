@@ -10,6 +10,8 @@ from small_suite import small_suite
 
 from rnncli.generating.making import make_vectors
 from rnncli.judging.judgement import judge
+from rnncli.judging.rule import Rule
+from rnncli.judging.tolerance import Tolerance
 from rnncli.judging.verdict import MARGIN_EDGES, Verdict
 from rnncli.numerics import ulp_distance
 from rnncli.vectors.attempt import Attempt, Status
@@ -80,13 +82,46 @@ def test_an_error_of_k_tolerances_has_margin_k(tolerances, sign):
     assert [each.verdict for each in found.outputs[1:]] == [Verdict.PASS, Verdict.PASS]
 
 
-def test_a_packs_own_tolerances_are_not_doubted():
-    """They were found fit to judge by when it was made; a vendor's pack may hold wide ones."""
+@pytest.mark.parametrize(
+    ("wide", "verdict"),
+    [
+        (0.3, Verdict.PASS),
+        (1.0, Verdict.SKIPPED),
+        (math.inf, Verdict.SKIPPED),
+        (math.nan, Verdict.SKIPPED),
+    ],
+)
+def test_a_packs_own_tolerances_are_doubted_where_zeros_would_pass(wide, verdict):
+    """A vendor's pack may hold wide ones, but not such that tell nothing."""
     vector = dyadic()
-    wide = {name: t + np.float32(1) for name, t in vector.answers.tolerances.items()}
-    altered = replace(vector, answers=Answers(vector.answers.outputs, wide))
+    tolerances = {name: t + np.float32(wide) for name, t in vector.answers.tolerances.items()}
+    altered = replace(vector, answers=Answers(vector.answers.outputs, tolerances))
+    found = judge(altered, ran(outputs_of(altered)))
 
-    assert judge(altered, ran(outputs_of(altered))).verdict is Verdict.PASS
+    assert found.verdict is verdict
+    assert found.message.startswith("the pack's own tolerance cannot judge" if wide != 0.3 else "")
+
+
+@pytest.mark.parametrize(
+    "given", [{"atol": ["1e300"]}, {"rtol": ["1e9"]}, {"max_ulp": ["1e30"]}, {"atol": ["Y:2"]}]
+)
+def test_given_tolerances_are_doubted_where_zeros_would_pass(given):
+    """Whoever types a digit too many is told."""
+    vector = dyadic()
+    rule = Rule(tolerance=Tolerance.parse(**given))
+    found = judge(vector, ran(vector.answers.outputs), rule)
+
+    assert found.verdict is Verdict.SKIPPED
+    assert "the given tolerance cannot judge this: Y is ill-conditioned" in found.message
+
+
+@pytest.mark.parametrize("given", [{"atol": ["0.2"]}, {"rtol": ["0.9"]}, {"max_ulp": ["1e6"]}])
+def test_wide_tolerances_can_be_given(given):
+    """A quantised kernel is judged by its own standards."""
+    vector = dyadic()
+    rule = Rule(tolerance=Tolerance.parse(**given))
+
+    assert judge(vector, ran(vector.answers.outputs), rule).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])

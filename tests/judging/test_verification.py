@@ -63,10 +63,10 @@ def test_an_answer_is_something_computed_that_was_judged(verdict, record, more, 
 @pytest.mark.parametrize(
     ("min_cases", "cases", "shortfall"),
     [
-        (1, [], "no case was answered; --min-cases requires 1"),
+        (1, [], "no case was answered"),
         (1, ["lstm_14_forward"], ""),
         (2, ["lstm_14_forward"], "only 1 case answered; --min-cases requires 2"),
-        (1, ["gru_14_layout", "gru_14_absent"], "no case was answered; --min-cases requires 1"),
+        (1, ["gru_14_layout", "gru_14_absent"], "no case was answered"),
         (60, [*CASES], "only 7 cases answered; --min-cases requires 60"),
     ],
 )

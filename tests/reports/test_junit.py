@@ -105,5 +105,5 @@ def test_too_few_answers_are_a_failure(written):
 
     assert (suites.tests, suites.failures) == (1, 1)
     assert [case.result[0].message for suite in suites for case in suite] == [
-        "no case was answered; --min-cases requires 1"
+        "no case was answered"
     ]

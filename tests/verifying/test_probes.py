@@ -109,7 +109,7 @@ def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, s
         )
         assert report.shortfall == (
             "4 refusals of invalid cases cannot be judged, because valid ones fail, too;"
-            " no case was answered; --min-cases requires 1"
+            " no case was answered"
         )
 
 
@@ -163,7 +163,7 @@ def test_valid_cases_of_the_pack_are_probes(tmp_path):
 
     assert right.is_green
     assert not refused.fails
-    assert refused.shortfall.endswith("no case was answered; --min-cases requires 1")
+    assert refused.shortfall.endswith("no case was answered")
     shape = next(c for c in refused.cases if c.verdict.id == "lstm_14_shape")
     assert shape.verdict.message == (
         "a refusal shows nothing, for the valid case lstm_14_clip fails, too: refused: exit code 3,"

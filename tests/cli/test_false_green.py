@@ -1,0 +1,465 @@
+"""Claims about runs in which nothing was computed: docs/verdicts.md lists them, with exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from small_suite import small_suite
+
+from rnncli.formats import pb, write_tensors
+from rnncli.generating.generation import Plan, generate
+from rnncli.vectors.manifest import Manifest
+from rnncli.vectors.pack import open_pack
+from rnncli.verifying import verification
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "vectors" / "core"
+TWO = """\
+suite: two
+summary: Two small cases.
+seed: 11
+defaults:
+  sizes: {seq_length: 2, batch_size: 2, input_size: 2, hidden_size: 2}
+cases:
+  plain:
+    matrix: {op: [RNN-14, GRU-14]}
+"""
+EMPTIES = TWO.replace("batch_size: 2", "batch_size: 0")
+REJECTIONS = TWO + "    breaks: {sizes: {W: {input_size: 4}}}\n"
+COARSE = """\
+suite: coarse
+summary: What a narrow accumulator cannot judge.
+seed: 2026
+cases:
+  dtype:
+    op: RNN-22
+    dtype: bfloat16
+    sizes: {seq_length: 40, batch_size: 1, input_size: 40, hidden_size: 8}
+    inputs: {W: {normal: [0, 1]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory):
+    """Packs of a few cases each, made once."""
+    folder = tmp_path_factory.mktemp("packs")
+    texts = {"two": TWO, "empties": EMPTIES, "rejections": REJECTIONS, "coarse": COARSE}
+    for name, text in texts.items():
+        assert generate(Plan(suite=small_suite(text)), folder / name, lambda _: None).failed == []
+    return folder
+
+
+@pytest.fixture
+def place(packs, tmp_path, monkeypatch):
+    """A folder with the packs and all that the commands name, which is the working folder."""
+    for name in ("two", "empties", "rejections", "coarse"):
+        (tmp_path / name).symlink_to(packs / name)
+    (tmp_path / "all.txt").write_text("* [refused, differs, crashed, timeout]  known\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def kernel(body):
+    """What makes `./kernel`, a program of the user's."""
+
+    def make(place):
+        (place / "kernel").write_text(f"#!/bin/sh\n{body}\n")
+        (place / "kernel").chmod(0o755)
+
+    return make
+
+
+def results(*ids, pack="two", copy=True):
+    """What makes `results`: right outputs of some cases, or those under names not asked for."""
+
+    def make(place):
+        (place / "results").mkdir()
+        for case_id in ids:
+            source = place / pack / f"test_{case_id}/test_data_set_0"
+            target = place / f"results/test_{case_id}/test_data_set_0"
+            target.mkdir(parents=True)
+            for path in source.glob("output_*.pb"):
+                name, values = pb.read_named(path)
+                (target / path.name).write_bytes(pb.serialize(name if copy else "Z", values))
+                if not copy:
+                    break
+
+    return make
+
+
+def refusals(pack):
+    """What makes `results` in which every case of a pack is refused."""
+
+    def make(place):
+        for record in open_pack(place / pack).manifest.cases:
+            (place / f"results/test_{record['id']}").mkdir(parents=True)
+            (place / f"results/test_{record['id']}/refused.txt").touch()
+
+    return make
+
+
+def altered(pattern, number):
+    """What makes `altered`, a copy of the pack with a number in all elements of some files."""
+
+    def make(place):
+        shutil.copytree(place / "two", place / "altered")
+        for path in (place / "altered").glob(f"test_*/test_data_set_0/{pattern}"):
+            name, values = pb.read_named(path)
+            path.write_bytes(pb.serialize(name, np.full_like(values, number)))
+
+    return make
+
+
+def zeros_for_zeros(place):
+    """Make `altered`, a pack that expects zeros, and `results` that are zeros."""
+    altered("output_*.pb", 0)(place)
+    results(*BOTH, pack="altered")(place)
+
+
+def nothing_in_it(place):
+    """Make `none`, a pack without cases."""
+    header = open_pack(place / "two").manifest.header
+    (place / "none").mkdir()
+    for name, content in Manifest(header, ()).contents().items():
+        (place / "none" / name).write_bytes(content)
+
+
+def other_reading(place):
+    """Make `results` as another reading of the specification has them."""
+    source = CORE / "test_gru_14_alpha_order/readings/alpha-order=positional"
+    target = place / "results/test_gru_14_alpha_order/test_data_set_0"
+    target.mkdir(parents=True)
+    for path in source.glob("output_*.pb"):
+        shutil.copy(path, target)
+
+
+def tensors(**arrays):
+    """What makes `a.npz` and `b.npz`."""
+
+    def make(place):
+        write_tensors(place / "a.npz", arrays)
+        write_tensors(place / "b.npz", arrays)
+
+    return make
+
+
+def relu(place):
+    """Make `case`, a model without a recurrent node and without expected outputs."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    opsets = [helper.make_opsetid("", 14)]
+    (place / "case").mkdir()
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    onnx.save(model, place / "case" / "model.onnx")
+
+
+def empty(*names):
+    """What makes empty files, or folders where the name ends with a slash."""
+
+    def make(place):
+        for name in names:
+            (place / name).mkdir() if name.endswith("/") else (place / name).touch()
+
+    return make
+
+
+def unexecutable(place):
+    """Make `./kernel` that may not be executed."""
+    (place / "kernel").write_text("#!/bin/sh\n")
+
+
+def without_interpreter(place):
+    """Make `./kernel` whose first line names an interpreter that is not there."""
+    (place / "kernel").write_text("#!/no/such/interpreter\n")
+    (place / "kernel").chmod(0o755)
+
+
+def no_workers(place):
+    """Make every executor return nothing."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(verification, "executor_named", lambda _: lambda *_, **__: iter(()))
+    return patch.undo
+
+
+def nothing(_):
+    """Make nothing."""
+
+
+COMMAND = ("--command", "./kernel {outputs}")
+XFAILS = ("--xfails", "all.txt")
+NUMPY = ("--backend", "numpy")
+BOTH = ("rnn_14_plain", "gru_14_plain")
+RESULTS = ("--results", "results")
+CRASH, REFUSE = kernel("exit 1"), kernel("exit 3")
+
+# way -> what is made, the command, words of standard error.
+WAYS = {
+    "program that does not start": (
+        kernel("echo 'libk.so: no such file' >&2; exit 127"),
+        ("verify", "two", *COMMAND, "--allow-refused"),
+        "could not be started",
+    ),
+    "program that may not be executed": (
+        unexecutable,
+        ("verify", "two", *COMMAND),
+        "is not executable",
+    ),
+    "program whose interpreter is missing": (
+        without_interpreter,
+        ("verify", "two", *COMMAND, "--allow-refused"),
+        "interpreter",
+    ),
+    "program that always fails, every case in --xfails": (
+        CRASH,
+        ("verify", "two", *COMMAND, *XFAILS),
+        "no case was answered",
+    ),
+    "program that never ends, every case in --xfails": (
+        kernel("exec sleep 60"),
+        ("verify", "two", *COMMAND, *XFAILS, "--timeout", "0.1"),
+        "no case was answered",
+    ),
+    "program that writes nothing, every case in --xfails": (
+        kernel("exit 0"),
+        ("verify", "two", *COMMAND, *XFAILS),
+        "no case was answered",
+    ),
+    "program that refuses everything": (
+        REFUSE,
+        ("verify", "two", *COMMAND, "--allow-refused"),
+        "no case was answered",
+    ),
+    "program that refuses everything, by two workers": (
+        REFUSE,
+        ("verify", "two", *COMMAND, "--allow-refused", "-j", "2"),
+        "no case was answered",
+    ),
+    "program that refuses everything, by dask": (
+        REFUSE,
+        ("verify", "two", *COMMAND, "--allow-refused", "--executor", "dask"),
+        "no case was answered",
+    ),
+    "program that refuses everything, pack of invalid cases": (
+        REFUSE,
+        ("verify", "rejections", *COMMAND),
+        "because valid ones fail, too",
+    ),
+    "program that always fails, pack of invalid cases": (
+        CRASH,
+        ("verify", "rejections", *COMMAND),
+        "2 crashed. 2 fail",
+    ),
+    "results of one case of many": (
+        results("rnn_14_plain"),
+        ("verify", "two", *RESULTS, "--allow-missing", "--min-cases", "2"),
+        "only 1 case answered; --min-cases requires 2",
+    ),
+    "results of one case of many, not allowed": (
+        results("rnn_14_plain"),
+        ("verify", "two", *RESULTS, "--allow-refused"),
+        "1 pass, 1 missing. 1 fails",
+    ),
+    "results of other cases": (
+        results("rnn_14_plain"),
+        ("verify", "two", *RESULTS, "--allow-missing", "-k", "gru"),
+        "no case was answered",
+    ),
+    "results of nothing": (
+        results(),
+        ("verify", "two", *RESULTS, "--allow-missing"),
+        "holds no results",
+    ),
+    "results that say that all was refused": (
+        refusals("two"),
+        ("verify", "two", *RESULTS, "--allow-refused"),
+        "no case was answered",
+    ),
+    "results with none of the outputs asked for": (
+        results(*BOTH, copy=False),
+        ("verify", "two", *RESULTS, *XFAILS),
+        "no case was answered",
+    ),
+    "results that are the pack itself": (
+        nothing,
+        ("verify", "two", "--results", "two"),
+        "whose outputs are the expected ones",
+    ),
+    "outputs without an element": (
+        nothing,
+        ("verify", "empties", *NUMPY),
+        "2 pass. none fails\nno case was answered",
+    ),
+    "every case skipped by --require": (
+        nothing,
+        ("verify", "two", *NUMPY, "--require", "opset>=99"),
+        "2 were skipped",
+    ),
+    "a shard without cases": (
+        nothing,
+        ("verify", "two", *NUMPY, "--shard", "3/3"),
+        "shard 3/3 is empty",
+    ),
+    "a selection without cases": (nothing, ("verify", "two", *NUMPY, "-k", "no"), "no case of 2"),
+    "a pack without cases": (nothing_in_it, ("verify", "none", *NUMPY), "no case of 0"),
+    "tolerances wider than the values": (
+        nothing,
+        ("verify", "two", "--backend", "numpy", "--atol", "1e300"),
+        "no case was answered",
+    ),
+    "tolerances that are not finite": (
+        nothing,
+        ("verify", "two", *NUMPY, "--atol", "inf"),
+        "write a number",
+    ),
+    "a profile wider than the values": (
+        nothing,
+        ("verify", "coarse", *NUMPY, "--profile", "dtype-accumulator"),
+        "no case was answered",
+    ),
+    "a pack with tolerances that are not finite": (
+        altered("tolerance_*.pb", np.nan),
+        ("verify", "altered", *NUMPY, "--trust"),
+        "no case was answered",
+    ),
+    "expected values that were altered": (
+        altered("output_*.pb", 0),
+        ("verify", "altered", *NUMPY),
+        "is altered",
+    ),
+    "a pack in another's place": (
+        nothing,
+        ("verify", "two", *NUMPY, "--pack-digest", "0123456789abcdef"),
+        "is another pack",
+    ),
+    "stop at the first failure": (CRASH, ("verify", "two", *COMMAND, "-x"), "1 crashed. 1 fails"),
+    "workers that return nothing": (no_workers, ("verify", "two", *NUMPY), "fewer cases"),
+    "diagnose without answers": (CRASH, ("diagnose", "two", *COMMAND), "0 of 2 cases answered"),
+    "score of invalid cases": (nothing, ("score", "rejections"), "no case can be scored"),
+    "score of outputs without an element": (
+        nothing,
+        ("score", "empties", "--min-score", "1"),
+        "0.0 %",
+    ),
+    "compare two empty files": (tensors(), ("compare", "a.npz", "b.npz"), "no element"),
+    "compare tensors without an element": (
+        tensors(Y=np.zeros((0, 3), np.float32)),
+        ("compare", "a.npz", "b.npz"),
+        "no element",
+    ),
+    "compare by tolerances that are not finite": (
+        tensors(Y=np.zeros(3, np.float32)),
+        ("compare", "a.npz", "b.npz", "--rtol", "inf"),
+        "write a number",
+    ),
+    "run of no target": (empty("list"), ("run", "--from", "list"), "no target"),
+    "generate --check of no case": (
+        nothing,
+        ("generate", "core", "--check", "-k", "no_such", "-o", "two"),
+        "selects no case",
+    ),
+    "generate --check of an empty folder": (
+        empty("new/"),
+        ("generate", "smoke", "--check", "-k", "rnn_7", "-o", "new"),
+        "not as the suite has them",
+    ),
+    "generate --check of no folder": (
+        nothing,
+        ("generate", "smoke", "--check", "-o", "new"),
+        "no such folder",
+    ),
+    "lint of an empty file": (empty("a.yaml"), ("lint", "a.yaml"), ""),
+    "extract without a recurrent node": (
+        relu,
+        ("extract", "case/model.onnx", "-o", "new"),
+        "no recurrent node",
+    ),
+    "every failure in --xfails, all computed": (
+        nothing,
+        ("verify", "two", "--backend", "mutant:input-weights-transposed", *XFAILS),
+        "is every case: no failure is news",
+    ),
+    "every case acceptable": (
+        other_reading,
+        ("verify", CORE, *RESULTS, "-k", "gru_14_alpha_order"),
+        "1 acceptable",
+    ),
+    "results that say that all was refused, pack of invalid cases": (
+        refusals("rejections"),
+        ("verify", "rejections", *RESULTS),
+        "results cannot be asked a valid case",
+    ),
+    "expected values that were altered, trusted": (
+        zeros_for_zeros,
+        ("verify", "altered", *RESULTS, "--trust"),
+        "2 pass",
+    ),
+    "copies of the expected values": (results(*BOTH), ("verify", "two", *RESULTS), "2 pass"),
+    "diagnose of what is right": (nothing, ("diagnose", "two", *NUMPY), "nothing to explain"),
+    "run of a case without expected outputs": (relu, ("run", "case"), ""),
+}
+
+
+def documented():
+    """The exit code of each way, as the page has it."""
+    text = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    _, _, text = text.partition("## Ways to a green run")
+    rows = re.findall(r"^\| (.+?) \|.*\| (\d+) \|$", text, re.MULTILINE)
+    return {way: int(code) for way, code in rows}
+
+
+CODES = documented()
+
+
+def test_every_way_that_is_documented_is_tried():
+    """And none that is not."""
+    assert [*WAYS] == [*CODES]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_is_greener_than_the_page_says(rnncli, place, way):
+    """Exit code and words."""
+    make, command, words = WAYS[way]
+    undo = make(place)
+    done = rnncli(*command)
+    if undo:
+        undo()
+
+    assert done.code == CODES[way], done.err
+    assert words in done.err
+
+
+@pytest.mark.parametrize("option", [("--rtol", "1e9"), ("--max-ulp", "1e30"), ("--rtol", "nan")])
+def test_other_tolerances_are_no_way_either(rnncli, place, option):
+    """Relative, in units in the last place, and no number at all."""
+    assert rnncli("verify", "two", *NUMPY, *option).code in {2, 5}
+
+
+def test_a_digest_that_fits_is_no_obstacle(rnncli, place):
+    """In whole or its beginning, in any case; but not where files are not checked."""
+    digest = open_pack(place / "two").manifest.digest
+
+    for text in (digest, digest[:12].upper()):
+        assert rnncli("verify", "two", *NUMPY, "--pack-digest", text).code == 0
+    wrong = rnncli("verify", "two", *NUMPY, "--pack-digest", digest, "--trust")
+    assert (wrong.code, "--trust leaves unchecked" in wrong.err) == (2, True)
+    assert rnncli("verify", "two", *NUMPY, "--pack-digest", "abc").code == 2
+
+
+def test_reports_of_a_run_without_answers_are_not_green(rnncli, place):
+    """Whoever reads only one of them is told."""
+    REFUSE(place)
+    options = ("--junit", "v.xml", "--markdown", "v.md", "--html", "v.html", "--json")
+    done = rnncli("verify", "two", *COMMAND, "--allow-refused", *options)
+
+    assert done.code == 5
+    assert json.loads(done.out.splitlines()[-1])["shortfall"] == "no case was answered"
+    assert '<failure message="no case was answered"' in (place / "v.xml").read_text()
+    assert (place / "v.md").read_text().startswith("## ⚠️ ./kernel")
+    assert "No case was answered" in (place / "v.html").read_text()
