@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ NAMES = ("SIGHUP", "SIGINT", "SIGTERM")
 SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 # `timeout` sends its signal twice, to its child and to the child's group: that is one.
 SECONDS_OF_ONE = 0.3
+# After which it is hoped to be raised elsewhere.
+SECONDS_TO_LEAVE = 0.01
 # What a shell adds to the number of the signal that ended a program.
 SHELL_SIGNAL = 128
 
@@ -31,9 +35,12 @@ def begin() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 
+    sys.unraisablehook = _unheard
+
 
 def end() -> None:
     """Let signals end the process: there is nothing left to tidy up."""
+    sys.unraisablehook = sys.__unraisablehook__
     for number in SIGNALS:
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, signal.SIG_DFL)
@@ -48,6 +55,19 @@ def told(error: BaseException) -> int:
     left = f": {error}" if isinstance(error, KeyboardInterrupt) and str(error) else ""
     say(f"interrupted{left}")
     return SHELL_SIGNAL + (FIRST.number or signal.SIGINT)
+
+
+def _unheard(lost: sys.UnraisableHookArgs) -> None:
+    """Interrupt once more where nothing can be raised, as while an object is thrown away."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    from threading import Timer
+
+    number, FIRST.number = FIRST.number or signal.SIGINT, None
+    again = Timer(SECONDS_TO_LEAVE, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

@@ -105,7 +105,6 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     if HAS_MASKS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_ALL)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.clear()
     os.environ.update(environment)  # the server's may be that of long ago
@@ -113,6 +112,7 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
     _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- by our own parent
     gc.freeze()  # it stays: no collection need walk through it
     gc.enable()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # before, there was nothing to unwind
 
 
 def _end_with_parent() -> None:
@@ -144,7 +144,11 @@ def uninterrupted() -> Iterator[None]:
     if not HAS_MASKS:
         yield
         return
+    from multiprocessing import resource_tracker
+
     before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
+    resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has started
+    signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
     try:
         yield
     finally:

@@ -1,0 +1,138 @@
+"""Of interrupts the first tidies up, the second ends at once, and none is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# What an interrupted program does: it says that it is up, then what it is interrupted by.
+PROGRAM = """\
+import signal, sys, time
+from rnncli.cli import interrupts
+interrupts.begin()
+interrupts.SECONDS_OF_ONE = {one}
+def up():
+    print("up", flush=True)
+    time.sleep(60)
+try:
+    {body}
+except KeyboardInterrupt as error:
+    {caught}
+    sys.exit(interrupts.told(error))
+"""
+
+
+@pytest.fixture
+def program():
+    """Start a program that waits."""
+    started = []
+
+    def start(body="up()", caught="pass", one=60, **options):
+        code = PROGRAM.format(body=body, caught=caught, one=one)
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        started.append(
+            subprocess.Popen([sys.executable, "-c", code], text=True, **pipes, **options)
+        )
+        assert started[-1].stdout.readline() == "up\n"
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ended(process):
+    """How a program ended, and what it said."""
+    _, err = process.communicate()
+    return process.returncode, err
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_the_first_raises_and_is_told_by_the_exit_code(program, number):
+    """Ctrl-C 130, `kill` 143, a terminal that closes 129."""
+    process = program()
+    process.send_signal(number)
+
+    assert ended(process) == (128 + number, "interrupted\n")
+
+
+def test_what_is_left_is_said(program):
+    """Whoever knows raises it again with a sentence."""
+    process = program(caught='error = KeyboardInterrupt("3 of 9 are there")')
+    process.send_signal(signal.SIGINT)
+
+    assert ended(process) == (130, "interrupted: 3 of 9 are there\n")
+
+
+def test_the_second_ends_at_once(program):
+    """However long it would take to tidy up; and as one expects of a program that was killed."""
+    process = program(caught="up()", one=0)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGINT)
+
+    assert ended(process) == (-signal.SIGINT, "")
+
+
+def test_one_that_comes_twice_is_one(program):
+    """`timeout` signals its child, and then the group that its child is in."""
+    wait = 'print("tidied", flush=True); sys.stdin.read()'
+    process = program(caught=wait, stdin=subprocess.PIPE)
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+
+    assert process.stdout.readline() == "tidied\n"
+    assert ended(process) == (143, "interrupted\n")
+
+
+def test_what_was_ignored_stays_ignored(program):
+    """`nohup rnncli` outlives its terminal."""
+    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
+    process = program(preexec_fn=ignore)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+
+    assert ended(process) == (143, "interrupted\n")
+
+
+def test_none_is_lost_where_nothing_can_be_raised(program):
+    """A signal that comes while an object is thrown away interrupts what is done next."""
+    thrown = "type('', (), {'__del__': lambda _: signal.raise_signal(signal.SIGINT)})()"
+    process = program(body=f"{thrown}; up()")
+
+    assert ended(process) == (130, "interrupted\n")
+
+
+# When they come, in ms: while the interpreter starts it answers itself.
+MOMENTS = (80, 160, 240, 320)
+
+
+@pytest.mark.parametrize(
+    "command", ["run lstm_14", "verify {core} --backend numpy -j 2 -k rnn_14", "list core"]
+)
+def test_no_traceback_while_modules_are_imported(command, tmp_path):
+    """Ours or a worker's, when a terminal sends its signal to all that run in it."""
+    core = os.path.join(os.path.dirname(__file__), "../../vectors/core")  # noqa: PTH118, PTH120
+    words = [each.format(core=core) for each in command.split()]
+    code = "import rnncli.cli, os; os.write(1, b'up'); rnncli.cli.main()"
+    for moment in MOMENTS:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            cwd=tmp_path,
+        )
+        os.read(process.stdout.fileno(), 2)
+        time.sleep(moment / 1000)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate()
+        assert (process.returncode, err) in {(130, b"interrupted\n"), (0, err)}
+        assert b"Traceback" not in err
