@@ -149,6 +149,7 @@ def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
     Raises:
         RnncliError: a node cannot be evaluated; the sentence names it.
     """
+    evaluator.begin_run()
     with np.errstate(all="ignore"):
         return evaluator.run(None, inputs)
 
@@ -232,6 +233,8 @@ class Evaluator:
         branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
         with self._placed(path, node):
             operator = self._operator(node, partial(self._subgraph, branches))
+        if hasattr(operator, "begin_run"):
+            self._library.drawing.add(operator)
         return Step(
             operator,
             _call_of(operator),
@@ -264,6 +267,11 @@ class Evaluator:
         from rnncli.graph.implementations import operator_of  # all of onnx
 
         return operator_of(node, self.opsets, library, subgraph)
+
+    def begin_run(self) -> None:
+        """Let what draws numbers draw the same ones as in the last run of the model."""
+        for operator in self._library.drawing:
+            operator.begin_run()
 
     def run(
         self,

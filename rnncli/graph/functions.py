@@ -7,6 +7,7 @@ by its value, so nodes inside a function are like any others: what they carry is
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from rnncli.graph.folding import Folding
 from rnncli.graph.model import bodies, function_name
@@ -95,6 +96,7 @@ class Library:
         self.model, self.arithmetic, self.build = model, arithmetic, build
         self.watch, self.folding = watch, Folding()
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
+        self.drawing: WeakSet[Any] = WeakSet()  # operators that a new run sets back
         self._built: dict[tuple[Any, ...], Evaluator] = {}
         self._building: list[str] = []
 

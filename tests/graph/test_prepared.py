@@ -122,3 +122,22 @@ def test_an_altered_model_is_made_anew(parse):
     model.proto.graph.node[0].op_type = "Add"
 
     assert evaluate_model(replace(model), X)["y"].tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("opset", [17, 22])
+def test_numbers_drawn_are_the_same_in_every_call(parse, opset):
+    """Nodes without a seed draw the same whenever the model runs, and others in each step."""
+    model = parse(
+        """g (int64 n) => (ys, z) {
+            yes = Constant <value = bool {1}> ()
+            z = RandomNormal <shape = [3]> ()
+            ys = Loop (n, yes) <body = b (int64 i, bool c) => (bool d, float[3] y) {
+                d = Identity (c)  y = RandomUniform <shape = [3]> ()
+            }>
+        }""",
+        opset=opset,
+    )
+    first, second = (evaluate_model(model, {"n": np.array(2)}) for _ in range(2))
+
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert not np.array_equal(first["ys"][0], first["ys"][1])

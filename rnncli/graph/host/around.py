@@ -59,6 +59,10 @@ class Seeded:
     onnx_node: NodeProto
     draws = 0
 
+    def begin_run(self) -> None:
+        """Draw from the beginning again."""
+        self.draws = 0
+
     def _get_state(self, seed: float | None) -> np.random.RandomState:
         return np.random.RandomState(self._seed(seed))
 
