@@ -84,21 +84,6 @@ def concat(*inputs: Array, axis: int = 1) -> Array:
     return np.concatenate(inputs, axis=axis)
 
 
-def split(
-    data: Array,
-    lengths: Array | None = None,
-    *,
-    outputs: int,
-    axis: int = 0,
-    split: Sequence[int] | None = None,
-) -> tuple[Array, ...]:
-    """Cut into parts of equal length unless lengths are given, as input or attribute (opset 1)."""
-    sizes = split if lengths is None else lengths.astype(np.int64)
-    if sizes is None:
-        return tuple(np.split(data, outputs, axis))
-    return tuple(np.split(data, np.cumsum(sizes)[:-1], axis))
-
-
 def cast(x: Array, to: str) -> Array:
     """Convert to a type given by its name (opset 1)."""
     if to not in onnx.TensorProto.DataType.keys():  # noqa: SIM118 -- not a dict

@@ -247,3 +247,40 @@ def _beside(indices: Array, axis: int) -> tuple[slice, ...]:
     """Cut a tensor to the size of its indices along all axes but one."""
     along = axis % indices.ndim
     return tuple(slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape))
+
+
+def split(
+    data: Array,
+    lengths: Array | None = None,
+    *,
+    outputs: int,
+    axis: int = 0,
+    split: Sequence[int] | None = None,
+    num_outputs: int | None = None,
+) -> tuple[Array, ...]:
+    """Cut into parts of given lengths, or of equal ones.
+
+    Args:
+        data: [D1 ... Dn].
+        lengths: of the parts along the axis.
+        outputs: how many parts the node names.
+        axis: which one is cut.
+        split: the lengths, as opsets before 13 have them.
+        num_outputs: of equal parts, of which the last may be shorter (opset 18).
+
+    Raises:
+        InvalidRequest: the parts are not as many, or do not make up the whole.
+    """
+    size = data.shape[axis]
+    given = split if lengths is None else lengths.astype(np.int64).tolist()
+    parts = _equal_parts(size, outputs, num_outputs) if given is None else [*given]
+    if len(parts) != outputs or sum(parts) != size or min(parts, default=0) < 0:
+        raise InvalidRequest(f"axis {axis} of size {size} cannot be split into parts of {parts}")
+    return tuple(np.split(data, np.cumsum(parts)[:-1], axis))
+
+
+def _equal_parts(size: int, outputs: int, num_outputs: int | None) -> list[int]:
+    if not num_outputs:
+        return [size // outputs] * outputs
+    part = -(-size // num_outputs)
+    return [part] * (num_outputs - 1) + [size - part * (num_outputs - 1)]

@@ -95,16 +95,6 @@ def test_concat(evaluate):
     assert evaluate("Concat", 1, A, A, axis=0)[0].shape == (4, 3, 4)
 
 
-def test_split(evaluate):
-    """Lengths come as input, as attribute, or are equal."""
-    as_input = evaluate("Split", 1, A, np.array([1, 3], np.float32), outputs=2, axis=2)
-    as_attribute = evaluate("Split", 1, A, outputs=2, axis=2, split=[1, 3])
-    equal = evaluate("Split", 1, A, outputs=2, axis=2)
-
-    assert [y.shape for y in as_input] == [y.shape for y in as_attribute] == [(2, 3, 1), (2, 3, 3)]
-    assert [y.shape for y in equal] == [(2, 3, 2)] * 2
-
-
 def test_cast(evaluate):
     """The type is given by its name."""
     (y,) = evaluate("Cast", 1, np.array([1.7, -1.7], np.float32), to="INT32")

@@ -282,3 +282,39 @@ def test_reshape_that_keeps_what_is_not_there(evaluate, normal):
 def test_flatten(agrees, normal, shape, axis):
     """Also without rows or columns."""
     agrees("Flatten", 13, normal(*shape), **({} if axis is None else {"axis": axis}))
+
+
+def test_split_of_opset_1(evaluate, normal):
+    """Lengths come as input, as attribute, or are equal."""
+    x = normal(2, 3, 4)
+    as_input = evaluate("Split", 1, x, np.array([1, 3], np.float32), outputs=2, axis=2)
+    as_attribute = evaluate("Split", 1, x, outputs=2, axis=2, split=[1, 3])
+    equal = evaluate("Split", 1, x, outputs=2, axis=2)
+
+    assert [y.shape for y in as_input] == [y.shape for y in as_attribute] == [(2, 3, 1), (2, 3, 3)]
+    assert [y.shape for y in equal] == [(2, 3, 2)] * 2
+
+
+@pytest.mark.parametrize("opset", [2, 11, 13, 18])
+def test_split(agrees, normal, opset):
+    """Into given parts, and into equal ones, of which the last may be shorter from opset 18 on."""
+    x = normal(6, 5)
+    parts = np.array([1, 0, 4])
+    given = ([], {"split": parts.tolist()}) if opset < 13 else ([parts], {})
+    agrees("Split", opset, x, *given[0], outputs=3, axis=-1, **given[1])
+    if opset < 18:
+        agrees("Split", opset, x, outputs=3)
+    else:
+        agrees("Split", opset, x, outputs=3, axis=1, num_outputs=3)
+
+
+@pytest.mark.parametrize(
+    ("opset", "parts"),
+    [(11, [1, 2, 1]), (13, [1, 2, 1]), (13, [2, 3]), (13, [-1, 5, 1]), (13, None)],
+)
+def test_parts_make_up_the_whole(evaluate, normal, opset, parts):
+    """ONNX Runtime refuses other ones, where onnx's reference returns what there is."""
+    given = [np.array(parts)] if parts and opset >= 13 else []
+    attributes = {"split": parts} if parts and opset < 13 else {}
+    with pytest.raises(InvalidRequest, match="of size 5 cannot be split into parts of"):
+        evaluate("Split", opset, normal(5), *given, outputs=3, **attributes)
