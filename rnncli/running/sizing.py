@@ -9,9 +9,13 @@ so the same model always gets the same sizes.
 
 from __future__ import annotations
 
+import math
 import warnings
-from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from bisect import bisect_left
+from functools import cache, cached_property
+from itertools import pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto, ValueInfoProto
 
     from rnncli.errors import NodeFailure
+    from rnncli.graph.evaluator import Evaluator
     from rnncli.graph.input_sizes import FreeDimension
     from rnncli.graph.inputs import InputRecipe
     from rnncli.numerics import Array
@@ -167,7 +172,8 @@ class NodeTrials:
         self._reach = prepare(self._before, compute="native")
         self._run = prepare(self._part, compute="native")
         self._tries, self._elements = 0, 0
-        self.sizes = _sizes([*_numbers(node), *_numbers_in(self._facts(sizes))])
+        self._numbers = {*_numbers(node), *_numbers_in(self._facts(sizes))}
+        self.sizes = _sizes(self._numbers)
 
     @property
     def reaching(self) -> list[ValueInfoProto]:
@@ -212,8 +218,29 @@ class NodeTrials:
         return {**self._failing, **{each: self._failing.get(each, 1) + SMALL for each in group}}
 
     def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
-        """Yield what to try, small sizes first."""
+        """Yield what to try, small sizes first, and those at which what the node reads fits it."""
         yield from ((size, group) for size in self.sizes for group in self.groups)
+        fitting = ((size, group) for group in self.groups for size in self._fitting(group))
+        yield from sorted(fitting, key=itemgetter(0))
+
+    def _fitting(self, group: Iterable[FreeDimension]) -> Iterator[int]:
+        """Yield sizes at which one of the numbers that the node reads becomes another of them.
+
+        Numbers of what it reads are taken to grow with the inputs, as they do behind strides.
+        """
+
+        @cache
+        def read(size: int) -> tuple[int, ...]:
+            facts = self._facts({**self._failing, **dict.fromkeys(group, size)})
+            return tuple(number for numbers in facts for number in numbers)
+
+        for below, above in pairwise([1, *_powers()]):
+            for k, (least, most) in enumerate(zip(read(below), read(above), strict=False)):
+                for wanted in (each for each in self._numbers if least < each <= most):
+                    sizes = range(below + 1, above + 1)
+                    place = bisect_left(sizes, wanted, key=lambda size: (*read(size), *[0] * k)[k])
+                    if read(sizes[place])[k : k + 1] == (wanted,):
+                        yield sizes[place]
 
     def run(self, sizes: Sizes) -> bool:
         """Tell whether the node runs; it does not once more has been tried than is worth it."""
@@ -221,36 +248,44 @@ class NodeTrials:
 
     def _error(self, sizes: Sizes) -> str | None:
         """Return the sentence of a failure, or None where the node runs."""
-        if self._tries >= MOST_TRIES or self._elements >= MOST_ELEMENTS:
-            return "tried often enough"
-        self._tries += 1
-        try:
-            elements = self._recipe.elements(sizes, self._names)
-            if elements > LARGEST_TRY:
-                return "too large to be tried"
-            self._elements += elements
-            run(self._run, self._inputs(sizes))
-        except (OutOfMemory, MemoryError) as error:
-            self._tries = MOST_TRIES  # larger sizes take no less
-            return str(error)
-        except Exhausted:  # time, which is the whole run's
-            raise
-        except RnncliError as error:
-            return str(error)
-        return None
-
-    def _inputs(self, sizes: Sizes) -> dict[str, Array]:
-        return self._recipe.make(sizes, only=self._names)
+        made = self._attempt(self._run, sizes)
+        return str(made) if isinstance(made, RnncliError) else None
 
     def _facts(self, sizes: Sizes) -> list[tuple[int, ...]]:
         """Return shapes, and few integers, of what the node reads; none if it is not reached."""
-        try:
-            read = run(self._reach, self._inputs(sizes))
-        except RnncliError:
+        read = self._attempt(self._reach, sizes)
+        if isinstance(read, RnncliError):
             return []
         arrays = [values for values in read if isinstance(values, np.ndarray)]
         few = [each for each in arrays if each.size <= MOST_NUMBERS and each.dtype.kind in "iu"]
         return [each.shape for each in arrays] + [tuple(each.ravel().tolist()) for each in few]
+
+    def _attempt(self, evaluator: Evaluator, sizes: Sizes) -> list[Any] | RnncliError:
+        """Return what a part makes of some sizes, or why it fails.
+
+        Raises:
+            Exhausted: the run has no time left.
+        """
+        try:
+            return run(evaluator, self._inputs(sizes))
+        except RnncliError as error:
+            if isinstance(error, OutOfMemory):
+                self._tries = MOST_TRIES + 1  # larger sizes take no less
+            elif isinstance(error, Exhausted):
+                raise
+            return error
+
+    def _inputs(self, sizes: Sizes) -> dict[str, Array]:
+        """Make the inputs, as long as that is worth it.
+
+        Raises:
+            InvalidRequest: they are too many, too large, or impossible.
+        """
+        elements = self._recipe.elements(sizes, self._names)
+        if elements > LARGEST_TRY or self._tries > MOST_TRIES or self._elements > MOST_ELEMENTS:
+            raise InvalidRequest("not worth a try")
+        self._tries, self._elements = self._tries + 1, self._elements + elements
+        return self._recipe.make(sizes, only=self._names)
 
 
 def _numbers(node: NodeProto) -> Iterator[int]:
@@ -259,15 +294,21 @@ def _numbers(node: NodeProto) -> Iterator[int]:
         yield from (attribute.i, *attribute.ints)
 
 
-def _numbers_in(facts: Iterable[Iterable[int]]) -> Iterator[int]:
-    yield from (abs(number) for numbers in facts for number in numbers)
+def _numbers_in(facts: Iterable[Sequence[int]]) -> Iterator[int]:
+    """Yield numbers, and what those of one shape or list are together: parts, or a size."""
+    for numbers in facts:
+        yield from map(abs, numbers)
+        yield from (sum(numbers), abs(math.prod(numbers)))
+
+
+def _powers() -> Iterator[int]:
+    yield from (1 << k for k in range(1, LARGEST_POWER.bit_length()))
 
 
 def _sizes(numbers: Iterable[int]) -> list[int]:
     """Return the sizes to try, in ascending order: those spoken of, small ones, powers of two."""
-    powers = (1 << k for k in range(LARGEST_POWER.bit_length()))
     spoken = (number + more for number in numbers for more in (0, 1))
-    return sorted(size for size in {*range(SMALL + 1), *powers, *spoken} if 1 < size <= LARGEST)
+    return sorted(size for size in {*range(SMALL + 1), *_powers(), *spoken} if 1 < size <= LARGEST)
 
 
 def shape_hint(values: Sequence[ValueInfoProto], first: Sequence[FreeDimension]) -> str:

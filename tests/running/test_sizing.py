@@ -83,6 +83,23 @@ SIZED = {
         }""",
         (1, 37),
     ),
+    "as many as there are weights behind strides": (
+        """g (float[n, 1, ?, ?] x) => (y) <float[1] a = {1}, int64[2] s = {81, 2}> {
+            p = MaxPool <kernel_shape = [4, 4], strides = [4, 4]> (x)
+            f = Flatten (p)  w = Expand (a, s)  y = MatMul (f, w)
+        }""",
+        (1, 1, 36, 36),
+    ),
+    "parts": (
+        """g (float[n] x) => (y, z) <int64[2] s = {50, 70}> { y, z = Split (x, s) }""",
+        (120,),
+    ),
+    "others beside it": (
+        """g (float[n, 3] x) => (y) <float[1] a = {1}, int64[2] s = {41, 2}> {
+            w = Expand (a, s)  y = Concat <axis = 1> (x, w)
+        }""",
+        (41, 3),
+    ),
     "a multiple": (
         "g (float[n] x) => (y) <int64[2] s = {-1, 90}> { y = Reshape (x, s) }",
         (90,),
