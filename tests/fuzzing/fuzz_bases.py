@@ -104,6 +104,7 @@ op: GRU-22
 sizes: {seq_length: 2, batch_size: 1, input_size: 2, hidden_size: 1}
 inputs: {X: [[[1, 2]], [[.5, -1e-3]]], initial_h: {normal: [0, 1]}}
 """
+ROLES = ("input", "output", "tolerance")
 LAYOUTS = ("onnx", "npz", "h5")
 _HEAVY = ("runtimes.", "compiled", "numba", "benchmarks", "dask", "page")
 
@@ -160,8 +161,10 @@ def make_bases(folder: Path) -> Path:
 
 def _canaries(folder: Path) -> None:
     """What somebody would like to read or overwrite: a case, and a file of every kind."""
-    canary = folder / "canary"
-    shutil.copytree(folder / "pack_onnx" / "test_lstm_14_clip", canary)
+    canary, case = folder / "canary", folder / "pack_onnx" / "test_lstm_14_clip"
+    (canary / "test_data_set_0").mkdir(parents=True)
+    for name in ("model.onnx", *(f"test_data_set_0/{role}_0.pb" for role in ROLES)):
+        shutil.copy(case / name, canary / name)
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.savez(canary / "x.npz", x=values, c0=values)
     with h5py.File(canary / "x.h5", "w") as file:
@@ -227,3 +230,21 @@ def npz_bytes(names: tuple[str, ...] = ("x",)) -> bytes:
 def tree(content: str) -> Any:
     """Return JSON, parsed anew."""
     return json.loads(content)
+
+
+@cache
+def _contents(folder: Path) -> dict[str, bytes | None]:
+    """Return the files of a folder by their paths in it; folders are None."""
+    below = sorted(folder.rglob("*"))
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in below}
+
+
+def copy(folder: Path, target: str) -> None:
+    """Copy a folder of the bases, quickly."""
+    os.mkdir(target)  # noqa: PTH102
+    for path, content in _contents(folder).items():
+        if content is None:
+            os.mkdir(f"{target}/{path}")  # noqa: PTH102
+        else:
+            with open(f"{target}/{path}", "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(content)

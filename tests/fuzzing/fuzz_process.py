@@ -257,7 +257,7 @@ def _work(series: Series, numbers: list[int], pipe: int) -> None:
     os.setsid()
     gc.freeze()  # collections leave the parent's pages alone
     _furnish(series.box)
-    watch = Watch(PACKAGE / "rnncli", PACKAGE / "specs")
+    watch = Watch(*(PACKAGE / name for name in ("rnncli", "specs", "tests/fuzzing")))
     canaries = Canaries(list(series.box.outer), series.box.path)
     entry = series.entry or _command_line()
     for number in numbers:

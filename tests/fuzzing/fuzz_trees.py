@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+
+MARK = "\x02"  # begins what is written as it is
 
 
 class Raw(str):
     """Text that is written as it is, in place of a value."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Mark the text, so that it is found again in what an encoder writes."""
+        return super().__new__(cls, MARK + text)
 
 
 class Twin(str):
@@ -127,8 +134,7 @@ WRONG: tuple[Any, ...] = (
     *(Raw('"\\u0000"'), Raw("// x"), Raw("0x1"), Raw("[1,]"), Raw('"' + "x" * 1_000_000 + '"')),
 )
 
-DEEPEST = 500  # trees that were mutated into circles end here
-LARGEST = 300_000  # pieces of text
+LARGEST = 4_000_000  # characters, so that many of many stay few
 
 Spot = tuple[Any, Any]
 
@@ -204,6 +210,8 @@ def _many(tree, key, dice) -> None:
     """Thousands of what there is one of."""
     count = dice.choice((10, 100, 1000, 10_000))
     value = tree[key]
+    if len(write(value)) > LARGEST // count:
+        return
     if isinstance(value, dict):
         for k in range(count):
             value[f"x{k}"] = k
@@ -280,25 +288,15 @@ def mutate(
     return holder[0]
 
 
+_RAW = re.compile(r'"\\u0002((?:[^"\\]|\\.)*)"')
+
+
 def write(tree: Any) -> str:
     """Return JSON, or what looks like it; as YAML it is flow style."""
-    return "".join(islice(_pieces(tree), LARGEST))
-
-
-def _pieces(tree: Any, depth: int = 0) -> Iterator[str]:
-    if isinstance(tree, Raw):
-        yield str(tree)
-    elif isinstance(tree, dict) and depth < DEEPEST:
-        yield "{"
-        for position, (key, value) in enumerate(tree.items()):
-            yield f"{', ' if position else ''}{json.dumps(str(key))}: "
-            yield from _pieces(value, depth + 1)
-        yield "}"
-    elif isinstance(tree, list) and depth < DEEPEST:
-        yield "["
-        for position, value in enumerate(tree):
-            yield ", " if position else ""
-            yield from _pieces(value, depth + 1)
-        yield "]"
-    else:
-        yield json.dumps(tree) if depth < DEEPEST else "null"
+    try:
+        written = json.dumps(tree)
+    except (ValueError, RecursionError):  # mutations made a circle
+        return "null"
+    if '"\\u0002' not in written:
+        return written
+    return _RAW.sub(lambda match: json.loads(f'"{match[1]}"'), written)

@@ -130,7 +130,7 @@ class Watch:
 
 def _is_below(path: str, root: str) -> bool:
     """Whether a path is a root, below it, or what is written beside it before it is renamed."""
-    if path == root or path.startswith(f"{root}/"):
+    if path == root or path.startswith(f"{root.rstrip('/')}/"):
         return True
     folder, name = os.path.split(root)
     return path.startswith(f"{folder}/.{name}.")
