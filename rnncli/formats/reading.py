@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """Return what NumPy, h5py, zipfile and protobuf raise on damaged files, seen or documented.
+    """Return what NumPy, h5py, zipfile, tarfile and protobuf raise on damaged files.
 
     Asked for when something has been raised: most files are sound, and few are archives.
     """
+    import tarfile
     import tokenize
     import zipfile
     import zlib
@@ -30,6 +31,7 @@ def faults() -> tuple[type[Exception], ...]:
         OSError,
         RuntimeError,
         SyntaxError,
+        tarfile.TarError,
         tokenize.TokenError,
         TypeError,
         ValueError,

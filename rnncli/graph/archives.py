@@ -7,7 +7,6 @@ import shutil
 import stat
 import tarfile
 import zipfile
-import zlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +14,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import new_file
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import open_data
+from rnncli.formats.reading import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,37 +42,32 @@ def unpack(archive: Path, folder: Path) -> None:
     """
     members = _zip_members if archive.suffix.lower() == ".zip" else _tar_members
     allowance = max(_ALWAYS_ALLOWED, _LARGEST_RATIO * archive.stat().st_size)
-    try:
+    with reading(archive):
         for count, member in enumerate(members(archive, allowance)):
             allowance -= member.size
             if allowance < 0 or count >= _MOST_FILES:
-                raise UnreadableFile(_too_large(archive))
-            _write(member, below(folder, _inner_path(archive, member.name)))
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise UnreadableFile(f"{archive}: damaged archive: {error}") from error
-    except (NotImplementedError, RuntimeError) as error:  # encrypted, or an unknown compression
-        raise UnreadableFile(f"{archive}: {error}") from error
+                size = archive.stat().st_size
+                raise UnreadableFile(f"unpacks to far more than a model of {size} bytes can")
+            _write(member, below(folder, _inner_path(member.name)))
 
 
-def _too_large(archive: Path) -> str:
-    return f"{archive}: unpacks to far more than a model of {archive.stat().st_size} bytes can"
-
-
-def _inner_path(archive: Path, name: str) -> RelativePath:
+def _inner_path(name: str) -> RelativePath:
     """Return where a member is written; archives of a folder's content begin names with `./`."""
     try:
         return RelativePath(name.removeprefix("./"))
     except InvalidRequest as error:
-        raise UnreadableFile(
-            f"{archive}: a member would be written outside its folder: {error}"
-        ) from error
+        raise UnreadableFile(f"a member would be written outside its folder: {error}") from error
 
 
 def _write(member: _Member, path: Path) -> None:
     """Write one file, never more bytes than the archive claimed for it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with member.open() as source, new_file(path) as target:
-        shutil.copyfileobj(_Bounded(source, member.size, f"archive member '{member.name}'"), target)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = new_file(path)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UnreadableFile(f"holds '{member.name}' twice, once as a folder perhaps") from error
+    with member.open() as source, made as target:
+        shutil.copyfileobj(_Bounded(source, member.size, f"'{member.name}'"), target)
 
 
 def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
@@ -82,7 +77,7 @@ def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
             if info.is_dir():
                 continue
             if kind not in (0, stat.S_IFREG):
-                raise UnreadableFile(f"{archive}: '{info.filename}' is a link or a device")
+                raise UnreadableFile(f"'{info.filename}' is a link or a device")
             yield _Member(info.filename, info.file_size, partial(opened.open, info))
 
 
@@ -91,13 +86,13 @@ def _tar_members(archive: Path, allowance: int) -> Iterator[_Member]:
     packed = archive.suffix.lower() in (".gz", ".tgz")
     with open_data(archive) as plain, gzip.open(plain) if packed else plain as source:
         # Besides the files, a tar holds one header block for each and padding.
-        stream: Any = _Bounded(source, allowance + 1024 * _MOST_FILES, str(archive))
+        stream: Any = _Bounded(source, allowance + 1024 * _MOST_FILES, "it")
         with tarfile.open(fileobj=stream, mode="r|") as opened:
             for info in opened:
                 if info.isdir():
                     continue
                 if not info.isfile():
-                    raise UnreadableFile(f"{archive}: '{info.name}' is a link or a device")
+                    raise UnreadableFile(f"'{info.name}' is a link or a device")
                 yield _Member(info.name, info.size, partial(opened.extractfile, info))
 
 

@@ -265,7 +265,27 @@ def zip_traversal(path):
         archive.writestr("../../evil.onnx", b"x")
 
 
+def tar_of_text_for_a_number(path):
+    """Write a tar whose extended header has text where tarfile expects numbers."""
+    info = tarfile.TarInfo("model.onnx")
+    info.pax_headers = {"GNU.sparse.map": "many"}
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(info)
+
+
+def zip_without_name(path):
+    """Write a zip with a member of no name, of which zipfile asks whether it ends in a slash."""
+    zip_traversal(path)
+    name = b"../../evil.onnx"
+    content = path.read_bytes()
+    at = content.rindex(name) - 46 + 28  # the length of the name in the directory
+    content = content[:at] + bytes(2) + content[at + 2 :]
+    path.write_bytes(content.replace(name, b"", 2))
+
+
 HOSTILE = {
+    "number.tar": (tar_of_text_for_a_number, "number.tar: is damaged"),
+    "nameless.zip": (zip_without_name, "nameless.zip: "),
     "bomb.zip": (bomb_zip, "far more than a model"),
     "lying.zip": (lying_zip, "larger than it may be|damaged"),
     "bomb.tar.gz": (bomb_tar, "far more than a model"),
@@ -277,8 +297,11 @@ HOSTILE = {
     "device.tar": (tar_of(link("model.onnx", "", tarfile.CHRTYPE)), "link or a device"),
     "link.zip": (zip_link, "link or a device"),
     "above.zip": (zip_traversal, "outside its folder"),
-    "foreign.zip": (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "damaged archive"),
-    "foreign.tgz": (lambda path: path.write_bytes(b"\x1f\x8b no gzip"), "damaged archive"),
+    "foreign.zip": (
+        lambda path: path.write_bytes(b"PK\x03\x04 no zip"),
+        "is damaged: File is not a zip",
+    ),
+    "foreign.tgz": (lambda path: path.write_bytes(b"\x1f\x8b no gzip"), "foreign.tgz: "),
     "empty.zip": (lambda path: path.write_bytes(b""), "the file is empty"),
     "empty.tar": (lambda path: path.write_bytes(b""), "the file is empty"),
 }
@@ -306,7 +329,7 @@ def test_members_of_one_name_are_refused(tmp_path, proto):
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("model.onnx", b"")
 
-    with pytest.raises(UnreadableFile, match="damaged archive"):
+    with pytest.raises(UnreadableFile, match=r"holds 'model\.onnx' twice"):
         load_model(tmp_path / "twice.zip")
 
 
