@@ -41,12 +41,12 @@ def load_data_set(model: Model, folder: Path) -> DataSet:
     outputs = _tensors(folder, "output", names)
     tolerances = _tensors(folder, "tolerance", names)
     for name, values in tolerances.items():
-        if problem := _tolerance_problem(values, outputs.get(name)):
+        if problem := tolerance_problem(values, outputs.get(name)):
             raise UnreadableFile(f"{folder}: the tolerance of output '{name}' {problem}")
     return DataSet(folder, _tensors(folder, "input", inputs), outputs, tolerances)
 
 
-def _tolerance_problem(tolerance: Array, output: Array | None) -> str:
+def tolerance_problem(tolerance: Array, output: Array | None) -> str:
     """Return why a tolerance cannot say how far off an output may be, or ""."""
     import numpy as np
 

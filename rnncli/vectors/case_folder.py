@@ -26,7 +26,7 @@ from rnncli.formats.stored import normalised
 from rnncli.protos import ModelProto
 from rnncli.vectors.manifest import sha256
 from rnncli.vectors.record import Record
-from rnncli.vectors.vector import READINGS, Answers, Vector
+from rnncli.vectors.vector import READINGS, Answers, Vector, stored_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,7 +140,7 @@ class StoredVector(Vector):
     def _answers(self, folder: str) -> Answers:
         count = len(self.record["outputs"]) if self.record["expect"] == "result" else 0
         outputs = self._read(folder, "output", count)
-        return Answers(outputs, self._read(folder, "tolerance", count))
+        return stored_answers(self.record, outputs, self._read(folder, "tolerance", count))
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
         paths = [self._path(f"{folder}/{role}_{k}.pb") for k in range(count)]

@@ -13,7 +13,15 @@ from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
 from rnncli.vectors.case_folder import StoredVector, folder_of
 from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
-from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, Answers, Vector
+from rnncli.vectors.vector import (
+    INPUTS,
+    OUTPUTS,
+    READINGS,
+    TOLERANCES,
+    Answers,
+    Vector,
+    stored_answers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,9 +141,10 @@ def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
         model=b"",
         inputs=_below(f"{INPUTS}/", tensors),
         initializers=(),
-        answers=_answers("", tensors),
+        answers=_answers(record, "", tensors),
         alternatives={
-            name: _answers(f"{READINGS}/{name}/", tensors) for name in record["alternatives"]
+            name: _answers(record, f"{READINGS}/{name}/", tensors)
+            for name in record["alternatives"]
         },
         record=record,
     )
@@ -144,10 +153,9 @@ def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
     return found
 
 
-def _answers(prefix: str, tensors: Tensors) -> Answers:
-    return Answers(
-        _below(f"{prefix}{OUTPUTS}/", tensors), _below(f"{prefix}{TOLERANCES}/", tensors)
-    )
+def _answers(record: Mapping[str, Any], prefix: str, tensors: Tensors) -> Answers:
+    outputs = _below(f"{prefix}{OUTPUTS}/", tensors)
+    return stored_answers(record, outputs, _below(f"{prefix}{TOLERANCES}/", tensors))
 
 
 def _below(prefix: str, tensors: Tensors) -> Tensors:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rnncli.errors import UnreadableFile
+from rnncli.graph.data_sets import tolerance_problem
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -27,6 +30,24 @@ class Answers:
 
     outputs: Tensors = field(default_factory=dict)
     tolerances: Tensors = field(default_factory=dict)
+
+
+def stored_answers(record: Mapping[str, Any], outputs: Tensors, tolerances: Tensors) -> Answers:
+    """Return the answers that a pack holds of a case, or under another reading of it.
+
+    Raises:
+        UnreadableFile: they are not of the outputs that the case asks for, or what should be a
+            tolerance cannot be one of its output.
+    """
+    wanted = list(record["outputs"]) if record["expect"] == "result" else []
+    for role, tensors in ((OUTPUTS, outputs), (TOLERANCES, tolerances)):
+        if list(tensors) != wanted:
+            held, asked = (", ".join(names) or "none" for names in (tensors, wanted))
+            raise UnreadableFile(f"{record['id']}: holds {role} {held}, and should hold {asked}")
+    for name, tolerance in tolerances.items():
+        if problem := tolerance_problem(tolerance, outputs[name]):
+            raise UnreadableFile(f"{record['id']}: the tolerance of output '{name}' {problem}")
+    return Answers(outputs, tolerances)
 
 
 @dataclass(frozen=True, eq=False)
