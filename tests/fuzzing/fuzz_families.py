@@ -727,6 +727,8 @@ def _misplace(root: Path, box: Box, dice: random.Random) -> None:
     """Put something else where a file or a folder is, or where one will be written."""
     below = sorted(root.rglob("*"))
     path = root / dice.choice(_NEW) if dice.random() < 0.2 else dice.choice(below or [root / "x"])
+    if not path.parent.resolve().is_relative_to(box.path.resolve()):
+        return  # below a link that was planted before
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif path.exists() or path.is_symlink():
