@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnncli.files.regular import read_bytes
 from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ProfiledOnnxRuntime(OnnxRuntime):
             self._options.enable_profiling = False
             for _ in range(1 + runs):
                 session.run(None, vector.fed)
-            events = json.loads(Path(session.end_profiling()).read_bytes())
+            events = json.loads(read_bytes(session.end_profiling()))
         warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
         seconds: defaultdict[str, float] = defaultdict(float)
         for event in events:

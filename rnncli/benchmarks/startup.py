@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.benchmarks.environment import NO_PYC, environment
 from rnncli.benchmarks.workloads import built_in, of_operator
 from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import put_file
 from rnncli.operators import evaluate
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def measure_startup(rounds: int, done: Callable[[int], None]) -> list[Started]:
     surroundings.pop(NO_PYC, None)
     with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
         model = Path(folder) / "model.onnx"
-        model.write_bytes(tiny_model())
+        put_file(str(model), tiny_model())
         for each in measured:
             _seconds(each.process, model, surroundings)
         for _ in range(rounds):

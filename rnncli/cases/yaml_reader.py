@@ -115,11 +115,6 @@ def read_source(path: str | Path) -> bytes:
         return file.read(LARGEST_FILE + 1)
 
 
-def read_standard_input() -> bytes:
-    """Return what is on standard input; of too much, enough for `parse_yaml` to refuse it."""
-    return sys.stdin.buffer.read(LARGEST_FILE + 1)
-
-
 def parse_yaml(source: bytes | str, name: str) -> Node:
     """Read YAML text; an empty one is a null.
 

@@ -22,12 +22,14 @@ def inspect(target: str, as_json: bool) -> None:
     place, attributes (defaults included) and the shapes of its inputs; `not_evaluated` lists the
     nodes of operators that rnncli does not have, such as com.microsoft::DynamicQuantizeLSTM.
     Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
-    not what its checksum says; its digest stands for all of it.
+    not what its checksum says, for which the exit code is 1; its digest stands for all of it.
     """
     from rnncli.reports.inspection import as_text
 
     record = _record(target)
     print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
+    if record.get("damaged"):
+        click.get_current_context().exit(1)
 
 
 def _record(target: str) -> dict[str, Any]:

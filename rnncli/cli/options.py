@@ -157,6 +157,26 @@ class Written(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Listed(click.ParamType[list[str]]):
+    """A file of names, one a line, or `-` for standard input."""
+
+    name = "file"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> list[str]:
+        """Read it; a pipe of the shell, `<(command)`, too."""
+        from rnncli.files.regular import read_standard_input, read_text, text_of
+
+        if isinstance(value, list):
+            return value
+        listed = text_of(read_standard_input(), "<stdin>") if value == "-" else read_text(value)
+        return listed.splitlines()
+
+
 OPERATOR = Name("operator", _operators)
 TARGET = click.Path(path_type=str, allow_dash=True)
 SUITE = PathOrName(_suites)

@@ -8,6 +8,7 @@ import click
 
 from rnncli.cli.options import (
     TARGET,
+    Listed,
     Written,
     backend_option,
     compute_option,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
-@click.option("--from", "from_file", type=click.File("r"), help="Read more targets, one a line.")
+@click.option("--from", "from_file", type=Listed(), help="Read more targets, one a line.")
 @click.option(
     "-o",
     "--output",

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import stat
+import sys
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, BinaryIO
 
@@ -120,13 +121,33 @@ def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
     Raises:
         UnreadableFile: as `open_regular`, or it is not UTF-8.
     """
-    content = read_bytes(path, limit)
+    return text_of(read_bytes(path, limit), path)
+
+
+def text_of(content: bytes, name: str | Path) -> str:
+    """Return bytes as text in UTF-8, without the byte order mark they may begin with.
+
+    Raises:
+        UnreadableFile: they are not UTF-8; the sentence names the file and the line.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        raise UnreadableFile(f"{path}:{line}: byte 0x{byte:02x} is not UTF-8") from None
+        raise UnreadableFile(f"{name}:{line}: byte 0x{byte:02x} is not UTF-8") from None
+
+
+def read_standard_input(limit: int = LARGEST_TEXT) -> bytes:
+    """Return what is on standard input, to its end.
+
+    Raises:
+        UnreadableFile: it is too much.
+    """
+    content = sys.stdin.buffer.read(limit + 1)
+    if len(content) > limit:
+        raise _too_large("<stdin>", len(content), limit)
+    return content
 
 
 def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:

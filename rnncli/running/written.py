@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from rnncli.cases.config import read_case
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.cases.suite import is_suite, load_suite, suite_findings
-from rnncli.cases.yaml_reader import parse_yaml, read_source, read_standard_input, read_yaml
+from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
+from rnncli.files.regular import read_standard_input
 from rnncli.graph.loading import ARCHIVES, FORMATS
 from rnncli.running.target import OF_SUITE, STDIN, YAML
 

@@ -48,6 +48,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
+from rnncli.files.atomic import put_file
+from rnncli.files.regular import open_regular
 from rnncli.formats import pb, write_tensors
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.subjects.results import garbage, read_file, read_folder
@@ -137,15 +139,15 @@ class CommandSubject:
 
     def _prepare(self, folder: Path, vector: Vector) -> None:
         if "model" in self._used:
-            (folder / MODEL).write_bytes(vector.model)
+            put_file(f"{folder}/{MODEL}", vector.model)
         if "case" in self._used:
-            (folder / CASE).write_text(json.dumps(node_record(vector), indent=1), encoding="utf-8")
+            put_file(f"{folder}/{CASE}", json.dumps(node_record(vector), indent=1).encode())
         if "outputs" in self._used:
             (folder / "outputs").mkdir()
         if "inputs" in self._used:
             (folder / "inputs").mkdir()
             for k, (name, values) in enumerate(vector.fed.items()):
-                (folder / f"inputs/input_{k}.pb").write_bytes(pb.serialize(name, values))
+                put_file(f"{folder}/inputs/input_{k}.pb", pb.serialize(name, values))
         for file in self._used & {"inputs.npz", "inputs.h5"}:
             write_tensors(folder / file, vector.fed)
 
@@ -184,7 +186,7 @@ class CommandSubject:
 
     def _outputs(self, folder: Path, vector: Vector) -> Tensors:
         if "outputs" in self._used:
-            return read_folder(str(folder / "outputs"), vector.record["outputs"])
+            return read_folder(folder / "outputs", vector.record["outputs"])
         (file,) = (name for name in self._used if name.startswith("outputs."))
         return read_file(folder / file)
 
@@ -229,7 +231,7 @@ def _not_started(ending: Ending, program: Path) -> str:
     """Name a program that was not started, and say why, in its or the system's words."""
     if ending.unstartable is None:
         return f"{program} {ending.sentence}"
-    with program.open("rb") as stream:
+    with open_regular(program) as stream:
         is_script = stream.read(2) == b"#!"
     hint = "; the interpreter that its first line names may be missing" if is_script else ""
     return f"{program}: {ending.unstartable}{hint}"

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import MissingFile, open_regular
 from rnncli.formats import pb, read_tensors
-from rnncli.formats.reading import reading
 from rnncli.subjects.supervision import first_line, printable
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.case_folder import DATA_SET, PREFIX, folder_of
@@ -83,10 +84,10 @@ class ResultsFolder:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Read the case's outputs."""
-        folder = f"{self._folder}/{folder_of(vector.id)}"
         try:
-            reason = _reason(Path(folder, REFUSED_FILE))
-            outputs = read_folder(f"{folder}/{DATA_SET}", vector.record["outputs"])
+            folder = below(self._folder, folder_of(vector.id))
+            reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
+            outputs = read_folder(below(folder, RelativePath(DATA_SET)), vector.record["outputs"])
         except RnncliError as error:
             return garbage(error)
         return _attempt(outputs, reason)
@@ -137,13 +138,14 @@ def _attempt(outputs: Tensors, reason: str | None) -> Attempt:
 
 def _reason(path: Path) -> str | None:
     """Return the first line of a file that says why a case was refused; None without one."""
-    if not path.is_file():
+    try:
+        with open_regular(path) as stream:
+            return first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
+    except MissingFile:
         return None
-    with reading(path), path.open("rb") as stream:
-        return first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
 
 
-def read_folder(folder: str, names: Sequence[str]) -> Tensors:
+def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
     """Read the outputs in a folder; none where there is no such folder.
 
     Args:
@@ -161,7 +163,7 @@ def read_folder(folder: str, names: Sequence[str]) -> Tensors:
     tensors: Tensors = {}
     found = filter(None, map(_OUTPUT.fullmatch, entries))
     for position in sorted(int(match[1]) for match in found):
-        own, values = pb.read_named(Path(folder, f"output_{position}.pb"))
+        own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")))
         name = own or (names[position] if position < len(names) else f"output_{position}")
         if name in tensors:
             raise UnreadableFile(f"{folder}: two outputs are named '{name}'")

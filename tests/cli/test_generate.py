@@ -1,6 +1,7 @@
 """Claims about `rnncli generate`, `list`, `inspect`, `convert` and `bench` as a user meets them."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -134,6 +135,21 @@ def test_a_pack_is_listed_inspected_converted_and_run(folder, tmp_path):
     assert (tmp_path / "npz" / "vectors.npz").is_file()
     assert ran.returncode == 0
     assert len(ran.stdout.splitlines()) == 17
+
+
+def test_a_damaged_pack_is_inspected_with_exit_1(folder, tmp_path):
+    """A file that is not what its checksum says, and one that is gone."""
+    pack = shutil.copytree(folder / "vectors/small", tmp_path / "pack")
+    case = pack / "test_lstm_14_clip"
+    (case / "model.onnx").write_bytes(b"x")
+    (case / "test_data_set_0/input_0.pb").unlink()
+    inspected = rnncli("inspect", "pack", "--json", cwd=tmp_path)
+
+    assert inspected.returncode == 1
+    assert json.loads(inspected.stdout)["damaged"] == {
+        "test_lstm_14_clip/model.onnx": "altered",
+        "test_lstm_14_clip/test_data_set_0/input_0.pb": "missing",
+    }
 
 
 def test_the_benchmark_measures_every_way(tmp_path):

@@ -325,6 +325,34 @@ def test_no_target_is_exit_5(rnncli, tmp_path):
     assert rnncli("run", "--from", tmp_path / "list").code == 5
 
 
+def test_a_list_is_a_file_of_text(rnncli, tmp_path):
+    """A named pipe would block, a device never end, and Latin-1 is found by its line."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "latin").write_bytes(b"a.onnx\n\xe9.onnx\n")
+
+    assert "pipe: is a named pipe, not a file" in rnncli("run", "--from", tmp_path / "pipe").err
+    assert "is a device, not a file" in rnncli("run", "--from", "/dev/zero").err
+    outcome = rnncli("run", "--from", tmp_path / "latin")
+    assert outcome.code == 2
+    assert "latin:2: byte 0xe9 is not UTF-8" in outcome.err
+
+
+@pytest.mark.parametrize("way", ["--from <(echo small.yaml)", "--from - <<< small.yaml"])
+def test_a_list_may_come_through_a_pipe(config, way):
+    """What the shell opens is not a file of a stranger's."""
+    script = f'exec "$0" -m rnncli run {way}'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable],
+        cwd=config.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "small.yaml" in done.stdout
+
+
 def test_unsupported_operator_is_exit_3(rnncli, tmp_path):
     """One line names node and operator."""
     node = helper.make_node("Attention", ["x"], ["y"], name="att", domain="com.microsoft")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
@@ -35,7 +34,8 @@ class Tract:
         """Load and optimise a model; outputs have the names of the graph's, in its order."""
         names = [output.name for output in onnx.ModelProto.FromString(vector.model).graph.output]
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-            Path(file.name).write_bytes(vector.model)
+            file.write(vector.model)
+            file.flush()
             try:
                 loaded = tract.onnx().load(file.name)
                 fed = [vector.fed[loaded.input_name(k)] for k in range(loaded.input_count())]

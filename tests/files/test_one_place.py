@@ -1,0 +1,80 @@
+"""Files are opened at one place; whatever else opens one is listed here, with the reason."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import rnncli
+
+PACKAGE = Path(rnncli.__file__).parent
+OPENING = {
+    *("open", "fdopen", "read_bytes", "read_text", "write_bytes", "write_text", "copyfile"),
+    *("h5py.File", "np.load", "np.fromfile", "np.memmap", "onnx.load", "ZipFile", "FileIO"),
+}
+OF_OURS = {"read_bytes", "read_text", "write_bytes", "write_text"}  # functions of rnncli.files
+# module -> call -> why it is no hole
+ALLOWED = {
+    "benchmarks/environment.py": {"Path('/proc/cpuinfo').read_text": "of the system"},
+    "benchmarks/generation.py": {"os.open": "measures what a plain new file costs"},
+    "benchmarks/stopwatch.py": {
+        "Path('/proc/self/clear_refs').write_text": "of the system",
+        "Path('/proc/self/status').read_text": "of the system",
+    },
+    "budget.py": {"_STATUS.read_text": "of the system: /proc/self/status"},
+    "formats/h5.py": {
+        "h5py.File": "of a descriptor that was checked, or in memory",
+        "h5py.h5a.open": "an attribute",
+    },
+    "formats/npz.py": {
+        "zipfile.ZipFile": "of a stream that was checked",
+        "archive.open": "a member",
+    },
+    "graph/archives.py": {
+        "gzip.open": "of a stream that was checked",
+        "tarfile.open": "of a stream that was checked",
+        "zipfile.ZipFile": "of a stream that was checked",
+        "member.open": "a member",
+    },
+    "graph/tensors.py": {
+        "np.fromfile": "of a stream that was checked",
+        "np.memmap": "of a stream that was checked",
+    },
+    "reports/pages.py": {
+        "(files('rnncli.reports') / 'page' / name).read_text": "a page that ships with us"
+    },
+    "subjects/supervisor.py": {
+        "open": "of the system: /proc/PID",
+        "status.read_text": "of the system: /proc/PID",
+    },
+    "terminal.py": {"os.open": "the null device", "open": "a standard stream"},
+    "verifying/batch.py": {"spec.open": "a subject"},
+    "verifying/verification.py": {"spec.open": "a subject"},
+}
+MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+def calls(module):
+    """Every call of a module that may open a file, as it is written."""
+    for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            written = ast.unparse(node.func)
+            last = written.rpartition(".")[2]
+            if (
+                last in OPENING - OF_OURS
+                or written in OPENING - OF_OURS
+                or (last in OF_OURS and "." in written)
+            ):
+                yield written
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if not m.startswith("files/")])
+def test_files_are_opened_by_the_package_files(module):
+    """A pipe would block, a device never end, a link lead out: `rnncli.files` sees to it."""
+    assert {*calls(module)} <= {*ALLOWED.get(module, {})}
+
+
+@pytest.mark.parametrize("module", ALLOWED)
+def test_what_is_allowed_is_there(module):
+    """An exception that nobody needs any more goes."""
+    assert {*ALLOWED[module]} <= {*calls(module)}
