@@ -89,7 +89,10 @@ def read_tensors(path: str | Path) -> Tensors:
         InvalidRequest: no format has its extension.
         Unsupported: what it holds is right, but no tensor can hold it.
     """
-    return format_of(path).read(Path(path))
+    from rnncli.formats.reading import named
+
+    with named(path):
+        return format_of(path).read(Path(path))
 
 
 def write_tensors(path: str | Path, tensors: Tensors) -> None:
@@ -99,7 +102,10 @@ def write_tensors(path: str | Path, tensors: Tensors) -> None:
         InvalidRequest: no format has the extension, it cannot hold the tensors, or the disk
             refuses.
     """
-    format_of(path).write(Path(path), tensors)
+    from rnncli.formats.reading import named
+
+    with named(path):
+        format_of(path).write(Path(path), tensors)
 
 
 def convert(source: str | Path, destination: str | Path) -> None:

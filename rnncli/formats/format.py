@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,8 @@ Tensors: TypeAlias = "dict[str, Array]"
 """Tensors by name, in order; text is an object array of `str`."""
 
 LONGEST_NAME = 8192
+MOST_ENTRIES = 1 << 16
+"""Most tensors of a file, and most groups and datasets: each costs HDF5 a good part of 1 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,15 @@ class Format:
 
 
 def check_names(tensors: Tensors) -> None:
-    """Refuse names that not every format can hold.
+    """Refuse names that not every format can hold, and more of them than one reads.
 
     Raises:
-        InvalidRequest: a name is not Unicode text, or longer than 8192 bytes.
+        InvalidRequest: a name is not Unicode text, or longer than 8192 bytes, or there are more
+            than 65,536.
     """
-    for name in tensors:
+    for count, name in enumerate(tensors, 1):
+        if count > MOST_ENTRIES:
+            raise InvalidRequest(f"more than {MOST_ENTRIES} tensors; write several files")
         try:
             length = len(name.encode())
         except UnicodeEncodeError:
@@ -56,6 +61,16 @@ def check_names(tensors: Tensors) -> None:
             raise InvalidRequest(
                 f"the tensor name {name[:40]!r}... has {length} bytes, at most {LONGEST_NAME} fit"
             )
+
+
+def require_few(count: int) -> None:
+    """Refuse a file of more entries than are read in reasonable time.
+
+    Raises:
+        UnreadableFile: there are more than 65,536.
+    """
+    if count > MOST_ENTRIES:
+        raise UnreadableFile(f"has {count} entries or more, and {MOST_ENTRIES} is most")
 
 
 def only_tensor(path: Path, tensors: Tensors) -> tuple[str, Array]:

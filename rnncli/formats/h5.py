@@ -23,7 +23,7 @@ import numpy as np
 from rnncli.errors import UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.regular import open_data, size_of
-from rnncli.formats.format import LONGEST_NAME, Format, Tensors, check_names
+from rnncli.formats.format import LONGEST_NAME, Format, Tensors, check_names, require_few
 from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import Note, decode, encode, is_reserved, key_of, put, text_bytes
 from rnncli.numerics import dtype_of
@@ -122,8 +122,11 @@ def _datasets(file: h5py.File) -> Iterator[_Found]:
     """Walk the groups, each once: hard links can make a circle or a bomb of them."""
     waiting: list[tuple[str, h5py.Group]] = [("", file)]
     seen = {_address(file)}
+    count = 0
     while waiting:
         prefix, group = waiting.pop()
+        count += len(group)
+        require_few(count)
         for name, item in _items(prefix, group):
             address = _address(item)
             if address in seen:

@@ -15,7 +15,7 @@ import numpy as np
 from rnncli.errors import UnreadableFile
 from rnncli.files.atomic import atomic_file
 from rnncli.files.regular import open_data, size_of
-from rnncli.formats.format import Format, Tensors, check_names
+from rnncli.formats.format import Format, Tensors, check_names, require_few
 from rnncli.formats.npy import read_array, write_array
 from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import (
@@ -83,6 +83,7 @@ def _is_key(name: str) -> bool:
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
+    require_few(len(archive.infolist()))
     for member in archive.infolist():
         key = member.filename.removesuffix(".npy")
         if key == member.filename:

@@ -57,6 +57,21 @@ def reading(subject: object) -> Iterator[None]:
         raise UnreadableFile(f"{subject}: {_said(error)}") from error
 
 
+@contextmanager
+def named(path: object) -> Iterator[None]:
+    """Put a path in front of every sentence of ours that does not have it.
+
+    Raises:
+        RnncliError: the body raised it; the same kind.
+    """
+    try:
+        yield
+    except RnncliError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+
+
 def _kind_of(error: RnncliError) -> type[RnncliError]:
     wrong = isinstance(error, InvalidRequest) and not isinstance(error, UnreadableFile)
     return UnreadableFile if wrong else type(error)

@@ -603,3 +603,34 @@ def test_inputs_of_several_data_sets_need_a_choice(tmp_path):
         read_outputs(tmp_path / "case")
     )
     assert 2 == len(read_data_sets(tmp_path / "case"))
+
+
+@pytest.mark.parametrize("name", ["npz", "h5"])
+def test_a_file_of_more_tensors_than_are_read_is_refused_at_once(name, tmp_path, monkeypatch):
+    """Neither read nor written: each costs HDF5 a good part of a millisecond."""
+    path = tmp_path / f"many.{name}"
+    tensors = {f"group{k}/x": np.float32(k) for k in range(3)}
+    write_tensors(path, tensors)
+    monkeypatch.setattr("rnncli.formats.format.MOST_ENTRIES", 2)
+
+    with pytest.raises(UnreadableFile, match=r"many\.\w+: has 3 entries or more, and 2 is most"):
+        read_tensors(path)
+    with pytest.raises(InvalidRequest, match="more than 2 tensors"):
+        write_tensors(path, tensors)
+
+
+@pytest.mark.parametrize("name", ["npy", "npz", "h5", "pb"])
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"x": np.array([object()], object)},
+        {"x": np.zeros(2, "M8[s]")},
+        {"\ud800": np.zeros(1)},
+        {"x" * 9000: np.zeros(1)},
+    ],
+    ids=["object", "time", "surrogate", "long"],
+)
+def test_what_cannot_be_written_is_said_of_the_file(name, tensors, tmp_path):
+    """Every sentence names it."""
+    with pytest.raises(InvalidRequest, match=rf"^\S+out\.{name}: "):
+        write_tensors(tmp_path / f"out.{name}", tensors)
