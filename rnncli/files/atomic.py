@@ -17,7 +17,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.lock import try_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
 _LONGEST_NAME = 50  # characters of its own that a temporary's name has
@@ -61,20 +61,50 @@ def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
     """
     folder, _, name = path.rpartition("/")
     temporary = f"{folder}/{_name_beside(name)}"
-    descriptor = os.open(temporary, _NEW | _FLAGS, 0o666)
     try:
-        try:
-            while content:  # a second time where the system wrote a part of it
-                content = content[os.write(descriptor, content) :]
-            if sync:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _write_new(temporary, content, sync=sync)
         os.replace(temporary, path)  # noqa: PTH105 -- Path costs as much again
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+
+
+def put_folder(path: str, files: Mapping[str, bytes]) -> None:
+    """Write a new folder of small files: whole at its name, or not there.
+
+    It costs one renaming where `put_file` costs one for each file; see there for the rest.
+
+    Args:
+        path: of the folder, which is not there.
+        files: contents by path below it.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    above, _, name = path.rpartition("/")
+    temporary = f"{above}/{_name_beside(name)}"
+    folders = dict.fromkeys(f"{temporary}/{each}".rpartition("/")[0] for each in files)
+    try:
+        for folder in folders:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+        for each, content in files.items():
+            _write_new(f"{temporary}/{each}", content)
+        os.rename(temporary, path)  # noqa: PTH104
+    except BaseException:
+        _remove(Path(temporary))
+        raise
+
+
+def _write_new(path: str, content: bytes, *, sync: bool = False) -> None:
+    descriptor = os.open(path, _NEW | _FLAGS, 0o666)
+    try:
+        while content:  # a second time where the system wrote a part of it
+            content = content[os.write(descriptor, content) :]
+        if sync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def new_file(path: Path) -> IO[bytes]:
@@ -99,9 +129,12 @@ def append_bytes(path: Path, content: bytes) -> None:
 
 def remove_temporaries(folder: Path) -> None:
     """Remove what killed writers left anywhere below a folder of which we are the only writer."""
-    for place, _, names in os.walk(folder):
+    for place, folders, names in os.walk(folder):
         for name in filter(TEMPORARY.fullmatch, names):
             Path(place, name).unlink(missing_ok=True)
+        for name in filter(TEMPORARY.fullmatch, [*folders]):
+            folders.remove(name)
+            _remove(Path(place, name))
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def named(path: object) -> Iterator[None]:
     try:
         yield
     except RnncliError as error:
-        if str(path) in str(error):
+        if str(path).rstrip("/") in str(error):
             raise
         raise type(error)(f"{path}: {error}") from error
 

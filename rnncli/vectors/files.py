@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.files.atomic import put_file
+from rnncli.files.atomic import put_file, put_folder
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, holds, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
@@ -41,14 +41,13 @@ def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = 
         UnreadableFile: a folder on the way is a link.
         InvalidRequest: the disk refuses.
     """
-    roots = [root, finished] if finished else [root]
+    roots = [str(each) for each in (root, finished) if each]
     try:
-        places = [{f: str(below(each, f)) for f in _folders(files)} for each in roots]
-        due = {path: c for path, c in files.items() if not _is_in(places, path, c)}
-        for folder in _folders(due):
-            _make_folder(places[0][folder])
-        for path, content in due.items():
-            put_file(_place(places[0], path), content)
+        for folder in dict.fromkeys(path.rpartition("/")[0] for path in files):
+            for each in roots:
+                below(Path(each), RelativePath(folder))
+        for top, inner in _by_top(files).items():
+            _put(top, inner, roots)
     except OSError as error:
         named = error.filename or root
         raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error
@@ -70,17 +69,26 @@ def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
             place.replace(target / name)
 
 
-def _folders(files: Iterable[str]) -> list[RelativePath]:
-    return [RelativePath(f) for f in dict.fromkeys(path.rpartition("/")[0] for path in files)]
+def _by_top(files: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
+    """Return files by path below the first part of their path, by that part."""
+    found: dict[str, dict[str, bytes]] = {}
+    for path, content in files.items():
+        top, _, rest = path.partition("/")
+        found.setdefault(top, {})[rest] = content
+    return found
 
 
-def _place(places: Mapping[RelativePath, str], path: str) -> str:
-    folder, _, name = RelativePath(path).rpartition("/")
-    return f"{places[RelativePath(folder)]}/{name}"
-
-
-def _is_in(places: Iterable[Mapping[RelativePath, str]], path: str, content: bytes) -> bool:
-    return any(holds(_place(each, path), content) for each in places)
+def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
+    """Write a folder at once where none is there, else those of its files that are due."""
+    if not any(os.path.lexists(f"{root}/{top}") for root in roots):
+        _make_folder(roots[0])
+        put_folder(f"{roots[0]}/{top}", files)
+        return
+    for path, content in files.items():
+        places = [f"{root}/{top}/{path}" for root in roots]
+        if not any(holds(place, content) for place in places):
+            _make_folder(places[0].rpartition("/")[0])
+            put_file(places[0], content)
 
 
 def _make_folder(path: str) -> None:

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.atomic import TEMPORARY, atomic_file, atomic_folder, put_file, remove_temporaries
+from rnncli.files.atomic import (
+    TEMPORARY,
+    atomic_file,
+    atomic_folder,
+    put_file,
+    put_folder,
+    remove_temporaries,
+)
 
 
 def names(folder):
@@ -197,11 +204,29 @@ def test_a_small_file_replaces_a_link(link, tmp_path):
 def test_the_only_writer_removes_every_temporary(tmp_path):
     """At any depth, and nothing else."""
     (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/.test_x.0123456789ab.tmp/data").mkdir(parents=True)
     for name in (".model.onnx.0123456789ab.tmp", ".model.onnx.tmp", "model.onnx"):
         (tmp_path / "a/b" / name).touch()
     remove_temporaries(tmp_path)
 
+    assert ["b"] == names(tmp_path / "a")
     assert [".model.onnx.tmp", "model.onnx"] == names(tmp_path / "a/b")
+
+
+def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    """A disk that refuses the last file leaves none of the others."""
+    files = {"model.onnx": b"m", "data/input_0.pb": b"i"}
+    put_folder(f"{tmp_path}/whole", files)
+    assert b"i" == (tmp_path / "whole/data/input_0.pb").read_bytes()
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        put_folder(f"{tmp_path}/half", files)
+
+    assert ["whole"] == names(tmp_path)
 
 
 def test_the_longest_name_has_a_temporary(tmp_path):

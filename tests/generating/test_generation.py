@@ -290,23 +290,33 @@ from small_suite import small_suite
 from rnncli.generating.generation import Plan, generate
 if __name__ == "__main__":
     print("ready", flush=True)
-    generate(Plan(suite=small_suite(), layout={layout!r}), Path(sys.argv[1]), lambda _: None)
+    plan = Plan(suite=small_suite(), layout={layout!r}, jobs={jobs})
+    generate(plan, Path(sys.argv[1]), lambda _: None)
 """
 
 
-@pytest.mark.parametrize("layout", ["onnx", "npz"])
+@pytest.mark.parametrize(
+    "terms",
+    [("onnx", 1, "SIGKILL"), ("npz", 1, "SIGKILL"), ("h5", 1, "SIGTERM"), ("onnx", 2, "SIGINT")],
+)
 @pytest.mark.parametrize("wait", [0.005, 0.02, 0.05])
-def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, layout, wait):
-    """After SIGKILL at any moment a second run gives the same bytes."""
-    script = SCRIPT.format(tests=str(Path(__file__).parents[1]), layout=layout)
-    folder = tmp_path / "pack"
-    with subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE) as run:
+def test_a_killed_run_is_finished_by_the_next(packs, tmp_path, terms, wait):
+    """After a signal at any moment nothing is torn, and a second run gives the same bytes."""
+    layout, jobs, sent = terms
+    script = SCRIPT.format(tests=str(Path(__file__).parents[1]), layout=layout, jobs=jobs)
+    (tmp_path / "killed.py").write_text(script)
+    folder, whole = tmp_path / "pack", contents(packs / layout)
+    command = [sys.executable, tmp_path / "killed.py", folder]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         assert run.stdout.readline() == b"ready\n"
         time.sleep(wait)
-        run.send_signal(signal.SIGKILL)
+        run.send_signal(getattr(signal, sent))
+        run.communicate()
+    left = {path: c for path, c in contents(folder).items() if not path.startswith(".")}
+    assert {path: whole[path] for path in left} == left
     write(folder, layout=layout)
 
-    assert contents(folder) == contents(packs / layout)
+    assert contents(folder) == whole
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(packs, tmp_path):
