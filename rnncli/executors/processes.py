@@ -34,6 +34,7 @@ TO_ALL = [getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(sign
 HAS_MASKS = hasattr(signal, "pthread_sigmask")
 
 _FUNCTION: list[Callable[..., Any]] = []  # of this worker
+_AT_WORK: list[bool] = []  # something, while this worker is
 
 
 def prepare(*modules: str) -> None:
@@ -112,7 +113,17 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
     _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- by our own parent
     gc.freeze()  # it stays: no collection need walk through it
     gc.enable()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # before, there was nothing to unwind
+    signal.signal(signal.SIGTERM, _end)  # before, there was nothing to unwind
+
+
+def _end(*_: object) -> None:
+    """Unwind a task, so that no temporary stays; between tasks end at once.
+
+    There the pool holds locks: one that unwinding leaves locked stops this worker and all others.
+    """
+    if _AT_WORK:
+        sys.exit()
+    os._exit(TERMINATED)
 
 
 def _end_with_parent() -> None:
@@ -129,7 +140,11 @@ def _end_with_parent() -> None:
 def _work(task: Any) -> Any:
     (function,) = _FUNCTION
     try:
-        return function(task)
+        _AT_WORK.append(True)
+        try:
+            return function(task)
+        finally:
+            _AT_WORK.clear()
     except SystemExit:
         os._exit(TERMINATED)  # the pool would catch it and go on with the next task
 
