@@ -87,6 +87,14 @@ def _writes_flipped(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     return Y, last
 
 
+def _flipped(run: Run, recurrence: Recurrence) -> Result:
+    """Flip all T steps of X, walk forward, and flip all T steps of Y back."""
+    found = each_direction(_reverse_only(_reads_flipped)).result(run, recurrence)
+    if found.Y is None:
+        return found
+    return replace(found, Y=_writes_flipped(recurrence, found.Y, found.last)[0])
+
+
 def _starts_in_padding(run: Run, recurrence: Recurrence) -> Result:
     """Let the reverse direction walk through the padding, then hide that."""
     reverse = _reverse_only(without_lengths)
@@ -126,6 +134,12 @@ def _paddings() -> Iterator[Mutant]:
             "Reverse flips all T steps of Y back, so that padding comes first.",
             results(_writes_flipped),
             (NO_Y,),
+        ),
+        (
+            "flipped",
+            "Reverse flips X and Y over all T steps, not over each sequence's own length.",
+            Change(result=_flipped),
+            (),
         ),
         (
             "walked-in-reverse",

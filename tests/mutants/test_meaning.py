@@ -152,6 +152,20 @@ def test_padding_written_reversed():
         assert (found[:, 0, n] == wanted[:, 0, n]).all()
 
 
+def test_padding_flipped():
+    """X[::-1], a forward pass with the lengths as they are, and Y[::-1]."""
+    r = recurrence_of("RNN", **RAGGED)
+    found = run("padding-flipped", r)
+    for n, length in enumerate(r.lengths):
+        states = tuple(state[:, n : n + 1] for state in r.initial)
+        alone = replace(r, X=r.X[4 - length :, n : n + 1], lengths=None, initial=states)
+        wanted = right(alone)
+        np.testing.assert_allclose(found.Y[4 - length :, 1, n], wanted.Y[:, 1, 0], rtol=1e-12)
+        np.testing.assert_allclose(found.last[0][1, n], wanted.last[0][1, 0], rtol=1e-12)
+        assert not found.Y[: 4 - length, 1, n].any()
+        np.testing.assert_allclose(found.Y[:, 0, n], right(r).Y[:, 0, n], rtol=1e-12)
+
+
 def test_gate_order():
     """A kernel of the order ifco takes the second block for f, which is o."""
     r = recurrence_of("LSTM")
