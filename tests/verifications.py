@@ -59,6 +59,7 @@ def differing(**more):
             *(2, 0, 1, 3, 4, 40, "f"),
             sentence="first wrong in itself at t=2, batch 1, unit 3; enters at one step;"
             " fits gate f",
+            fit="; fits gate f",
         ),
         "error_map": ((0.1, 0.2, 0.0), (0.1, 781.25, 1.5), (math.inf, 3.0, 20.0)),
         **more,

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rnncli.verifying.verification import Plan
 
 SUBJECTS = ("runtime", "backend", "results", "command")
+# What a run is repeated with, where it is not what it is without an option.
+LIMITS = {"threads": 1, "timeout": 60.0, "max_memory": None}
 TOLERANCES = ("atol", "rtol", "max_ulp")
 
 
@@ -185,6 +187,9 @@ def subject_of(options: dict[str, Any], command: list[str]) -> SubjectSpec:
     )
     command += [f"--{kind}", name]
     command += ["--compute", spec.compute] * (kind == "backend" and spec.compute != "float64")
+    for limit, default in LIMITS.items():
+        value = getattr(spec, limit)
+        command += [f"--{limit.replace('_', '-')}", f"{value}"] * (value != default)
     for setting, value in spec.settings.items():
         command += ["--runtime-option", f"{setting}={value}"]
     return spec

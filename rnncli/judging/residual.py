@@ -160,6 +160,7 @@ class ResidualCheck:
             of=of,
             gate=fit.gates if fit else "",
             sentence=self._sentence(spot, t, steps, of, fit),
+            fit=_fit(fit),
         )
 
     def _time(self, spot: Spot) -> int:
@@ -178,8 +179,7 @@ class ResidualCheck:
         several = len(directions) > 1 or which is Direction.REVERSE
         direction = f", direction {spot.direction} ({which})" if several else ""
         where = f"t={t}{direction}, sequence {spot.batch}, unit {spot.unit}{self._remark(spot, t)}"
-        explained = f"; fits {fit}" if fit else ""
-        return f"first wrong at {where}; {self._extent(spot, steps, of)}{explained}"
+        return f"first wrong at {where}; {self._extent(spot, steps, of)}{_fit(fit)}"
 
     def _remark(self, spot: Spot, t: int) -> str:
         """Say what is special about a step."""
@@ -199,6 +199,10 @@ class ResidualCheck:
         if steps == 1:
             return f"wrong in this one of {of} steps, and carried on"
         return f"wrong in {steps} of {of} steps"
+
+
+def _fit(fit: Suspicion | None) -> str:
+    return f"; fits {fit}" if fit else ""
 
 
 def _overflowed(path: Trajectory) -> Array:

@@ -134,6 +134,7 @@ class Localisation:
         of: how many there are.
         gate: the gate that fits the error, or "".
         sentence: all of that in words, for people.
+        fit: the end of the sentence, which says what fits the error; or "".
     """
 
     t: int
@@ -144,6 +145,7 @@ class Localisation:
     of: int
     gate: str
     sentence: str
+    fit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

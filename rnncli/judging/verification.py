@@ -179,7 +179,7 @@ class VerificationReport:
 
     def repeat(self, case_id: str) -> str:
         """Return the command line that judges one case again."""
-        return f"{self.command or 'rnncli verify'} -k {shlex.quote(case_id)}"
+        return f"{self.command or 'rnncli verify'} -k {shlex.quote(f'id:{case_id}')}"
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rnncli.judging.hypotheses import sentence_of
-from rnncli.judging.verdict import FAILURES, MEANINGS, Verdict
+from rnncli.judging.verdict import FAILURES, Verdict
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.terminal import visible
 
@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 # An implementation may print megabytes before it dies; the first of it tells why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
+# Of what else there is no result that a flag could say anything of.
+NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING}
 
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
-    lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
+    lines = (*reasons(report, case), *diagnosed(report, case), *notes(report, case))
     yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
 
 
-def reasons(case: JudgedCase) -> Iterator[str]:
-    """Yield what is wrong with a case, or why it is not simply right."""
+def reasons(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
+    """Yield what is wrong with a case, or why it is not simply right.
+
+    What fits the error of its steps is left out where the diagnosis of the whole run says more.
+    """
     verdict = case.verdict
     if verdict.allowed:
         yield f"allowed by {verdict.allowed}"
@@ -42,12 +47,13 @@ def reasons(case: JudgedCase) -> Iterator[str]:
     elif verdict.verdict is not Verdict.DIFFERS and (message := excerpt(verdict.message)):
         yield f"{verdict.verdict}: {message}"
     elif verdict.verdict in FAILURES and not verdict.outputs:
-        yield f"{verdict.verdict}: {MEANINGS[verdict.verdict]}"
+        yield f"{verdict.verdict}: no message"
     for output in verdict.outputs:
         if output.verdict is Verdict.DIFFERS:
             yield output_sentence(output, case.record["dtype"])
     if verdict.localisation:
-        yield verdict.localisation.sentence
+        fit = verdict.localisation.fit if is_explained(report, case) else ""
+        yield verdict.localisation.sentence.removesuffix(fit)
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
@@ -61,11 +67,17 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
 
 
+def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
+    """Whether a diagnosis names what is behind a case."""
+    return bool(report.diagnosis and report.diagnosis.cause_of(case.verdict.id))
+
+
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield which bug each flag of a failed case finds."""
-    if case.verdict.verdict in FAILURES:
+    """Yield what each flag of a failed case tests for, unless more is known, or nothing ran."""
+    if case.verdict.verdict in NOTED and not is_explained(report, case):
         for flag in case.record["flags"]:
-            yield f"note {flag}: {report.pack.notes.get(flag, 'not explained by the pack')}"
+            finds = report.pack.notes.get(flag, "not explained by the pack")
+            yield f"tests for {flag} (finds: {finds})"
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:

@@ -18,13 +18,16 @@ from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_t
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rnncli.judging.verification import JudgedCase, Tally, VerificationReport
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
 # How a verdict is said of many cases, where that is another word.
 PLURAL = {Verdict.DIFFERS: "differ"}
+# What begins the reasons of `--require`; those of one case are separated by semicolons.
+REQUIRES = "requires "
+MOST_NAMED = 8
 # What a table on a terminal has although it is zero everywhere.
 ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
@@ -119,18 +122,30 @@ def closing(report: VerificationReport) -> list[str]:
 
     Where too few cases were answered, a last line says so.
     """
-    skipped = Counter(
-        visible(excerpt(case.verdict.message))
-        for case in report.cases
-        if case.verdict.verdict is Verdict.SKIPPED
-    )
-    lines = [f"skipped {count}: {reason}" for reason, count in skipped.most_common()]
+    lines = list(_skipped(report))
     total = report.total
     cases = f"{total.cases} case{'s' * (total.cases != 1)}"
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
     counted = f"{last}: {counts(total)}. {outcome(total)}" if total.cases else last
     return [*lines, counted, *filter(None, [report.shortfall])]
+
+
+def _skipped(report: VerificationReport) -> Iterator[str]:
+    """Yield why cases were skipped, the commonest reason first; a case may have several."""
+    messages = (
+        case.verdict.message for case in report.cases if case.verdict.verdict is Verdict.SKIPPED
+    )
+    have: dict[str, Counter[str]] = {}
+    for message in messages:
+        for why in message.split("; ") if message.startswith(REQUIRES) else [message]:
+            reason, _, has = why.partition(", has ")
+            have.setdefault(reason, Counter())[has] += 1
+    for reason, found in sorted(have.items(), key=lambda item: -item[1].total()):
+        named = ", ".join([*filter(None, found)][:MOST_NAMED])
+        more = ", ..." * (len(found) > MOST_NAMED)
+        has = f", has {named}{more}" if named else ""
+        yield f"skipped {found.total()}: {visible(excerpt(f'{reason}{has}'))}"
 
 
 def counts(total: Tally) -> str:

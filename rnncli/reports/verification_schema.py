@@ -77,6 +77,7 @@ LOCALISATION_FIELDS: Mapping[str, Field] = {
     "of": Field("how many there are", _WHOLE),
     "gate": Field("the gate that fits the error, or ''", _TEXT),
     "sentence": Field("all of that in words", _TEXT),
+    "fit": Field("the end of the sentence, which says what fits the error; or ''", _TEXT),
 }
 RUN_FIELDS: Mapping[str, Field] = {
     "kind": Field("the first line: what was held against what", {"const": "run"}),

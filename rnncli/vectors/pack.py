@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
 
 ONNX = "onnx"
-KILLS = "kills:"  # begins a word of -k
+# What begins a word of -k that is not looked for in ids and flags.
+ID, KILLS = "id:", "kills:"
 
 
 def is_pack(path: str | Path) -> bool:
@@ -81,7 +82,8 @@ class Pack:
     def select(self, expression: str) -> list[Mapping[str, Any]]:
         """Return the records of the cases an expression selects, as `Suite.select` does.
 
-        Of a scored pack `kills:ID` selects the cases that catch a mutant.
+        `id:ID` selects one case and none that its id begins. Of a scored pack `kills:ID` selects
+        the cases that catch a mutant.
 
         Raises:
             InvalidRequest: it is not an expression.
@@ -119,6 +121,8 @@ class Pack:
 
 
 def _is_called(record: Mapping[str, Any], word: str) -> bool:
+    if word.startswith(ID):
+        return word.removeprefix(ID) == str(record["id"]).lower()
     if word.startswith(KILLS):
         return word.removeprefix(KILLS) in record.get("kills", ())
     return word in record["id"] or any(word == flag.lower() for flag in record["flags"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import xml.etree.ElementTree as ET
@@ -69,8 +70,8 @@ def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, resu
     assert lines[1].startswith("  Y: 1 of 60 differ")
     assert "worst at [1,0,2,3]: got " in lines[1]
     assert "first wrong at t=1, sequence 2, unit 3" in lines[2]
-    assert any(line.startswith("  note GateOrder: ") for line in lines)
-    assert f"  repeat: rnncli verify {CORE} --results {results} -k lstm_7_plain" in lines
+    assert any(line.startswith("  tests for GateOrder (finds: ") for line in lines)
+    assert f"  repeat: rnncli verify {CORE} --results {results} -k id:lstm_7_plain" in lines
 
 
 def test_json_lines_fit_their_schema(rnncli, results):
@@ -124,6 +125,33 @@ def test_nothing_wrong_needs_no_diagnosis(rnncli):
 
     assert done.code == 0
     assert "nothing differs: there is nothing to explain" in done.err
+
+
+def test_a_repeat_line_selects_one_case_under_the_same_limits(rnncli, tmp_path):
+    """And none whose id begins with its; a timeout is that of the run."""
+    (tmp_path / "program.py").write_text("raise SystemExit(1)")
+    command = f"{sys.executable} -I {tmp_path}/program.py {{outputs}}"
+    done = rnncli(
+        "verify", CORE, "--command", command, "-k", "lstm_14_both", "--timeout", 7, "-j", 2,
+    )  # fmt: skip
+    repeat = next(line for line in done.err.splitlines() if line.startswith("  repeat: "))
+    again = rnncli(*shlex.split(repeat)[2:])
+
+    assert repeat.endswith(" --timeout 7.0 -k id:lstm_14_both")
+    assert [line for line in again.err.splitlines() if line.startswith("FAIL ")] == [
+        "FAIL lstm_14_both"
+    ]
+
+
+def test_skipped_cases_are_grouped_by_requirement(rnncli):
+    """Not by every combination of what they are and have."""
+    options = ("--require", "dtype=float32,operator=LSTM-14", "-k", "plain or both or float16")
+    done = rnncli("verify", CORE, "--backend", "numpy", *options)
+    lines = [line for line in done.err.splitlines() if line.startswith("skipped ")]
+
+    assert len(lines) == 2
+    assert any("requires operator LSTM-14, has RNN-7, " in line for line in lines)
+    assert any("requires dtype float32, has float16" in line for line in lines)
 
 
 def test_a_command_is_judged(rnncli, results, tmp_path):

@@ -110,6 +110,8 @@ def test_a_run_fails_if_a_case_does(name, fails):
 
 def test_the_command_that_repeats_a_case_is_one_for_a_shell():
     """Whatever the id holds; without a command it is the least that can be said."""
-    assert every_verdict().repeat("a_1") == f"{every_verdict().command} -k a_1"
+    assert every_verdict().repeat("a_1") == f"{every_verdict().command} -k id:a_1"
     assert every_verdict().repeat(HOSTILE).endswith("]]>'")
-    assert type(report())(report().pack, report().subject, "").repeat("x") == "rnncli verify -k x"
+    assert (
+        type(report())(report().pack, report().subject, "").repeat("x") == "rnncli verify -k id:x"
+    )

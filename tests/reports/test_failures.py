@@ -24,10 +24,33 @@ def test_a_difference_says_what_where_by_how_much_what_it_means_and_how_to_repea
             " got 0.4312, expected 0.1187 +- 0.0004 (781x tolerance)"
         ),
         "first wrong in itself at t=2, batch 1, unit 3; enters at one step; fits gate f",
-        "note Reverse: walks forward, or leaves the reversed Y in the order of computation",
-        "note Ragged: ignores sequence_lens, or keeps values in the padding",
-        f"repeat: {command} -k lstm_14_reverse_float16_ragged",
+        (
+            "tests for Reverse (finds: walks forward, or leaves the reversed Y in the order of"
+            " computation)"
+        ),
+        "tests for Ragged (finds: ignores sequence_lens, or keeps values in the padding)",
+        f"repeat: {command} -k id:lstm_14_reverse_float16_ragged",
     ]
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_what_a_flag_finds_is_not_said_of_what_did_not_run(verdict):
+    """A note under a refusal reads as if the bug had been found."""
+    case = judged("reverse_1", verdict, {})
+    said = any(line.startswith("tests for ") for line in sentences(every_verdict(), case))
+
+    ran = {Verdict.DIFFERS, Verdict.ACCEPTED, Verdict.CRASHED, Verdict.TIMEOUT}
+    assert said == (verdict in ran)
+
+
+def test_a_diagnosis_has_the_last_word():
+    """Neither flags nor what fits single steps stand beside what explains the run."""
+    report = REPORTS["diagnosed"]
+    lines = {case.verdict.id: list(sentences(report, case)) for case in report.cases}
+    explained = lines["lstm_14_reverse_float16_ragged"]
+
+    assert any(line.startswith("diagnosis: recurrent-bias-dropped") for line in explained)
+    assert not any("fits gate f" in line or line.startswith("tests for") for line in explained)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +62,8 @@ def test_a_difference_says_what_where_by_how_much_what_it_means_and_how_to_repea
             "rnn_14_exact",
             "Y: 6 of 40 differ, worst at [0]: got nan, expected 1 exactly",
         ),
+        ("gru_14_double", "allowed by --allow-refused"),
+        ("gru_14_absent", "missing: no results for it"),
         ("rnn_14_bad_shape", "accepted, although invalid: W has too few rows"),
         ("gru_14_empty", "crashed: killed by SIGABRT"),
         ("gru_14_long", "timeout: no answer in 60 s"),
@@ -119,7 +144,7 @@ def test_an_id_with_a_quote_is_repeated_as_written():
     """The command is one for a shell."""
     case = judged("it's_1", *CASES["lstm_14_forward"])
 
-    assert list(sentences(every_verdict(), case))[-1].endswith("""-k 'it'"'"'s_1'""")
+    assert list(sentences(every_verdict(), case))[-1].endswith("""-k 'id:it'"'"'s_1'""")
 
 
 @pytest.mark.parametrize(

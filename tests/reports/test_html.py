@@ -89,7 +89,7 @@ def test_the_grids_stand_without_a_script():
     text = re.sub(r"<[^>]*>", " ", PAGES["every verdict"].partition("<script")[0])
 
     assert re.search(r"LSTM-14\s+6\s+2\s+1\s+·\s+3\s", text)
-    assert re.search(r"Ragged\s+ignores sequence_lens", text)
+    assert re.search(r"Ragged\s+finds: ignores sequence_lens", text)
     assert "9 of 14 cases fail" in text
 
 

@@ -153,7 +153,7 @@ def test_a_case_opens_by_keyboard(browser, pages):
         "worst at [2,0,1,3]: got 0.4312, expected 0.1187 +- 0.0004",
         "fits gate f",
         "note Ragged: ignores sequence_lens",
-        "-k lstm_14_reverse_float16_ragged",
+        "-k id:lstm_14_reverse_float16_ragged",
     ):
         assert words in body
 

@@ -77,7 +77,7 @@ def test_a_failure_says_all_that_the_terminal_says(written):
     failure = cases_of(written(every_verdict()))["lstm_14_reverse_float16_ragged"].result[0]
 
     assert failure.message.startswith("Y: 6 of 40 differ")
-    assert "-k lstm_14_reverse_float16_ragged" in failure.text.splitlines()[-1]
+    assert "-k id:lstm_14_reverse_float16_ragged" in failure.text.splitlines()[-1]
 
 
 def test_malice_stays_text(written):

@@ -53,7 +53,7 @@ def test_each_failure_opens(written):
     text = written(REPORTS["every verdict"])
 
     assert text.count("<details>") == text.count("</details>") == 9
-    assert "repeat: rnncli verify vectors/core --runtime onnxruntime -k gru_14_empty" in text
+    assert "repeat: rnncli verify vectors/core --runtime onnxruntime -k id:gru_14_empty" in text
 
 
 def test_a_diagnosis_is_a_list(written):
