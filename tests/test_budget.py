@@ -12,6 +12,9 @@ import pytest
 
 from rnncli import budget
 from rnncli.budget import OutOfMemory
+from rnncli.errors import InvalidRequest
+from rnncli.graph.inputs import generate_inputs
+from rnncli.graph.loading import model_from
 
 MIB = 1 << 20
 GIANT = "g (float[2] x) => (float y) {{ {} }}"
@@ -30,8 +33,6 @@ HOSTILE = {
         " <body = b (int64 i, bool c, float[k] s) => (bool d, float[k] t)"
         " { d = Identity (c) t = Concat <axis = 0> (s, s) }>"
     ),
-    "steps": "g (float[1000000000, 0, 3] x, float[1, 2, 3] w, float[1, 2, 2] r) => (float y)"
-    " { y = RNN <hidden_size = 2> (x, w, r) }",
 }
 
 
@@ -69,6 +70,20 @@ def test_a_small_model_stays_below_1_gib(tmp_path, name):
     assert peak < 1 << 30
 
 
+@pytest.mark.parametrize("shape", ["1000000000, 0, 3", "4611686018427387904, 4, 0"])
+def test_an_input_of_zero_elements_may_be_too_large(shape):
+    """A thousand million steps of an empty batch are as many steps."""
+    graph = onnx.parser.parse_graph(f"g (float[{shape}] x) => (float y) {{ y = Neg (x) }}")
+    model = model_from(
+        onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8
+        )
+    )
+
+    with pytest.raises(InvalidRequest, match=r"input 'x' of shape .* takes"):
+        generate_inputs(model)
+
+
 @on_linux
 def test_a_config_of_zero_sequences_is_not_free(tmp_path):
     """A size of 0 makes no product of sizes harmless."""
@@ -78,6 +93,20 @@ def test_a_config_of_zero_sequences_is_not_free(tmp_path):
     code, words, peak = run("run", tmp_path / "c.yaml")
 
     assert (code, "these sizes are too large" in words, peak < 1 << 30) == (2, True, True)
+
+
+@on_linux
+def test_what_has_no_node_is_named_by_its_file(tmp_path):
+    """Balls of the certified backend: flint ends the process where an allocation fails."""
+    pytest.importorskip("flint")
+    sizes = "seq_length: 2, batch_size: 1, input_size: 3, hidden_size: 1300"
+    (tmp_path / "c.yaml").write_text(f"op: LSTM-14\nsizes: {{{sizes}}}\n")
+
+    code, words, peak = run("run", tmp_path / "c.yaml", "--backend", "certified")
+
+    assert code == 2
+    assert f"{tmp_path / 'c.yaml'}: a recurrence of 6,775,606 balls takes" in words
+    assert peak < 1 << 30
 
 
 @on_linux

@@ -10,6 +10,7 @@ with more bits: balls grow exponentially with the length of a sequence, so bits 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from flint import arb, arb_mat
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.scan import scan_all
+from rnncli.budget import ask
 from rnncli.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ GUARD_BITS = 40
 RADIUS_BITS = 30
 NEGLIGIBLE = 128
 MOST_BITS = 1 << 16
+# What a ball of few bits takes in an array and in a matrix of flint's, as measured.
+BYTES_PER_BALL = 160
 
 
 class CertifiedBackend:
@@ -64,7 +68,10 @@ class CertifiedBackend:
             Unsupported: an element is not resolved with the most bits.
         """
         del compute
-        recurrence = without_padding(recurrence)
+        r = recurrence = without_padding(recurrence)
+        # flint ends the process where an allocation fails.
+        balls = r.W.size + r.R.size + r.X.size
+        ask(BYTES_PER_BALL * balls, f"a recurrence of {balls:,} balls", otherwise=sys.maxsize)
         bits = recurrence.dtype.precision + GUARD_BITS
         passes = 1
         while bits <= MOST_BITS:

@@ -90,12 +90,12 @@ class Allowance:
     """How much memory the tensors of one file may take, spent as they are read.
 
     Values that are stored plainly never exceed the size of their file, however large, so the
-    bound meets compressed, unwritten and shared data only: everything up to 512 MiB passes, and
+    bound meets compressed, unwritten and shared data only: everything up to 128 MiB passes, and
     beyond that 32 bytes for each byte of the file. Weights and activations compress by less than
     10; a bomb of zeros by 1000.
     """
 
-    FREE = 512 << 20
+    FREE = 128 << 20  # of which callers make up to four copies
     RATIO = 32
 
     def __init__(self, file_size: int) -> None:

@@ -10,6 +10,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.budget import OutOfMemory, ask
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported, did_you_mean
 from rnncli.graph.declarations import describe, symbols, template
 from rnncli.graph.model import declared_shape
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from rnncli.graph.model import Model
     from rnncli.numerics import Array
+
+# What making an element takes at its peak: float64, and its own dtype.
+BYTES_PER_ELEMENT = 12
 
 
 class FreeDimension(NamedTuple):
@@ -217,9 +221,16 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
         len(declared) == len(shape)
         and all(isinstance(d, str) or d == s for d, s in zip(declared, shape, strict=True))
     )
-    if not fits or min(shape, default=0) < 0 or math.prod(shape) > LARGEST_FROM_NOTHING:
-        reason = "too large to be made" if fits else f"it must be {describe(value)}"
+    if not fits or min(shape, default=0) < 0:
+        reason = "sizes are not negative" if fits else f"it must be {describe(value)}"
         raise InvalidRequest(
             f"{model.name}: input '{value.name}' cannot have the shape {list(shape)}: {reason}; "
             f"give --shape {value.name}={template(value)}"
         )
+    # A size of 0 makes no other size harmless.
+    needed = BYTES_PER_ELEMENT * math.prod(max(size, 1) for size in shape)
+    what = f"{model.name}: input '{value.name}' of shape {list(shape)}"
+    try:
+        ask(needed, what, otherwise=BYTES_PER_ELEMENT * LARGEST_FROM_NOTHING)
+    except OutOfMemory as error:  # of these sizes; others may fit
+        raise InvalidRequest(str(error)) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.budget import held
 from rnncli.deadline import watched
-from rnncli.errors import RnncliWarning, explain
+from rnncli.errors import Exhausted, RnncliWarning, explain
 from rnncli.executors.processes import in_processes
 from rnncli.executors.table import in_order
 from rnncli.running.execution import execute
@@ -57,6 +57,8 @@ def run_task(task: Task) -> TargetReport:
             import traceback
 
             sentence, code = explain(error)
+            if isinstance(error, Exhausted) and not sentence.startswith(task.target):
+                sentence = f"{task.target}: {sentence}"
             report = TargetReport(
                 task.target, error=sentence, exit_code=code, traceback=traceback.format_exc()
             )

@@ -159,7 +159,7 @@ def test_protobuf_ends_at_2_gib(tmp_path):
 
 
 def test_a_bomb_below_the_bound_is_read(tmp_path):
-    """Zeros compress 1000-fold in honest files too: up to 512 MiB nothing is refused."""
+    """Zeros compress 1000-fold in honest files too: up to 128 MiB nothing is refused."""
     np.savez_compressed(tmp_path / "x.npz", mask=np.zeros(64 << 20, bool))
 
     assert 64 << 20 == read_tensors(tmp_path / "x.npz")["mask"].size
