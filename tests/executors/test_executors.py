@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.executors import table
+from rnncli.executors import processes, table
 from rnncli.executors.table import EXECUTORS, executor_named, in_order
 
 TASKS = list(range(7))
@@ -173,3 +173,16 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch):
 def test_in_order_waits_for_what_is_due():
     """Outcomes that come early are kept until those before them are there."""
     assert list(in_order(iter([(1, "b"), (2, "c"), (0, "a")]))) == ["a", "b", "c"]
+
+
+def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
+    """There the pool holds its locks; within a task it unwinds, so that no temporary stays."""
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    processes._end()
+    assert ended == [processes.TERMINATED]
+
+    monkeypatch.setattr(processes, "_FUNCTION", [lambda _: processes._end()])
+    processes._work(None)
+    assert ended == [processes.TERMINATED] * 2
+    assert processes._AT_WORK == []
