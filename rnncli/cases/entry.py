@@ -9,6 +9,7 @@ from rnncli.cases.breakage import read_breakage
 from rnncli.cases.config import read_case
 from rnncli.cases.config_keys import DEFAULT_DTYPE
 from rnncli.cases.constraints import has_not
+from rnncli.cases.selection import is_called
 from rnncli.cases.settings import Setting, assemble
 from rnncli.cases.suite_keys import DEFAULT_WEIGHTS
 from rnncli.cases.yaml_reader import Node
@@ -59,8 +60,8 @@ class Entry:
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
 
     def is_called(self, word: str) -> bool:
-        """Whether a word in lower case is a part of the id, or a flag."""
-        return word in self.id or any(word == flag.lower() for flag in self.flags)
+        """Whether a word in lower case is true of the case: its id, a part of it, or a flag."""
+        return is_called(word, self.id, self.flags)
 
     @property
     def place(self) -> Place:

@@ -10,13 +10,15 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.numerics import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Case = TypeVar("Case")
 Test: TypeAlias = "Callable[[str], bool]"
 
 # How tightly each binds, and how many operands it takes.
 _OPERATORS: Mapping[str, tuple[int, int]] = {"or": (1, 2), "and": (2, 2), "not": (3, 1)}
+# Before a word that is a whole id.
+ID = "id:"
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 
 
@@ -71,6 +73,13 @@ class Selection:
                 right, left = stack.pop(), stack.pop()
                 stack.append(left and right if kind == "and" else left or right)
         return stack.pop() if stack else True
+
+
+def is_called(word: str, case_id: str, flags: Iterable[str]) -> bool:
+    """Whether a word, in lower case, is a part of an id, `id:` and the whole of it, or a flag."""
+    if word.startswith(ID):
+        return word.removeprefix(ID) == case_id.lower()
+    return word in case_id or any(word == flag.lower() for flag in flags)
 
 
 def _hint(words: Sequence[str]) -> str:

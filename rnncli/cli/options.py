@@ -190,7 +190,7 @@ selection_option = click.option(
     default="",
     metavar="EXPR",
     help="Only cases that EXPR selects: words with and, or, not and parentheses; a word is a part"
-    " of an id, or a flag.",
+    " of an id, id:ID, or a flag.",
 )
 backend_option = click.option(
     "--backend",

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.selection import Selection
+from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ONNX = "onnx"
 # What begins a word of -k that is not looked for in ids and flags.
-ID, KILLS = "id:", "kills:"
+KILLS = "kills:"
 
 
 def is_pack(path: str | Path) -> bool:
@@ -121,11 +121,9 @@ class Pack:
 
 
 def _is_called(record: Mapping[str, Any], word: str) -> bool:
-    if word.startswith(ID):
-        return word.removeprefix(ID) == str(record["id"]).lower()
     if word.startswith(KILLS):
         return word.removeprefix(KILLS) in record.get("kills", ())
-    return word in record["id"] or any(word == flag.lower() for flag in record["flags"])
+    return is_called(word, record["id"], record["flags"])
 
 
 def open_pack(path: str | Path) -> Pack:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from rnncli.cases.selection import Selection
+from rnncli.cases.selection import Selection, is_called
 from rnncli.errors import InvalidRequest, NothingSelected
 
 
@@ -64,6 +64,14 @@ def test_words_that_are_true_of_no_case_are_named(expression, hint):
         Selection(expression).chosen(CASES, lambda case, word: word in case, "pack")
 
     assert f"pack: '{expression}' selects no case of 2{hint}" == str(nothing.value)
+
+
+def test_a_whole_id_selects_one_case():
+    """Of a suite and of a pack, although it is a part of another's id."""
+    assert is_called("lstm_14_both", "lstm_14_both_activations", ())
+    assert not is_called("id:lstm_14_both", "lstm_14_both_activations", ())
+    assert is_called("id:lstm_14_both", "lstm_14_both", ())
+    assert is_called("ragged", "x", ["Ragged"])
 
 
 def test_what_is_selected_keeps_its_order():
