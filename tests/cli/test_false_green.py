@@ -326,6 +326,11 @@ WAYS = {
     "a pack with tolerances that are not finite": (
         altered("tolerance_*.pb", np.nan),
         ("verify", "altered", *NUMPY, "--trust"),
+        "negative, infinite or NaN",
+    ),
+    "a pack with tolerances wider than its values": (
+        altered("tolerance_*.pb", 1e30),
+        ("verify", "altered", *NUMPY, "--trust"),
         "no case was answered",
     ),
     "expected values that were altered": (
