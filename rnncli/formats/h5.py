@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import h5py
 import numpy as np
 
-from rnncli.errors import UnreadableFile, Unsupported
+from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import LONGEST_NAME, Format, Tensors, check_names, require_few
@@ -39,6 +39,8 @@ ATTRIBUTE = "rnncli"
 LIBVER = ("earliest", "v110")
 # HDF5 keeps the attributes of such files in the header of their object, which is at most this.
 LONGEST_NOTE = 1 << 16
+
+MOST_DIMENSIONS = 32
 
 GZIP, SHUFFLE, FLETCHER32 = 1, 2, 3
 CHECKSUM_BYTES = 4
@@ -73,6 +75,9 @@ def write(path: Path, tensors: Tensors) -> None:
     with _in_memory(path.name) as file:
         for position, (name, values) in enumerate(tensors.items()):
             stored, note = encode(values)
+            if stored.ndim > MOST_DIMENSIONS:
+                sentence = f"{path}: {name!r} has {stored.ndim} dimensions, and HDF5 has at most"
+                raise InvalidRequest(f"{sentence} {MOST_DIMENSIONS}; write .npz")
             fits = _is_path(name) and name not in groups
             key, note = key_of(name, note, position, fits=fits)
             dataset = file.create_dataset(key, data=_fixed_width(stored), track_times=False)
