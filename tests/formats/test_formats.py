@@ -497,9 +497,7 @@ def test_hdf5_has_fewer_dimensions_than_numpy(tmp_path):
     """A tensor of 33 dimensions is refused by name, not by a library's exception."""
     tensors = {"x": np.zeros((1,) * 33, np.float32)}
 
-    with pytest.raises(
-        InvalidRequest, match=r"a\.h5: 'x' has 33 dimensions, and HDF5 has at most 32"
-    ):
+    with pytest.raises(InvalidRequest, match=r"a\.h5: 'x' has 33 dimensions, .* at most 32"):
         write_tensors(tmp_path / "a.h5", tensors)
 
 

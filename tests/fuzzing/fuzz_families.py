@@ -130,12 +130,9 @@ def _sums(tree: dict) -> str:
 
 def on_pack(box: Box, dice: random.Random, layout: str = "onnx") -> Command:
     """Return a command that reads the pack in `pack`, and whatever else it needs."""
-    results = dice.choice(("pack", "good"))
-    good = str(box.bases / f"pack_{layout}" / ("" if layout == "onnx" else f"vectors.{layout}"))
-    if results == "pack":
-        answers = "pack" if layout == "onnx" else f"pack/vectors.{layout}"
-    else:
-        answers = good
+    file = "" if layout == "onnx" else f"vectors.{layout}"
+    good = str(box.bases / f"results_{layout}" / file)
+    answers = f"pack/{file}" if dice.random() < 0.1 else good
     json_ = dice.choice(((), ("--json",)))
     trust = dice.choice(((), ("--trust",)))
     suite = str(box.bases / "tiny.yaml")
@@ -432,8 +429,8 @@ def _mutated_file(path: Path, dice: random.Random) -> bytes:
 
 def results(box: Box, dice: random.Random) -> Command:
     """A folder of results, its files mutated, renamed and missing; the pack is sound."""
-    for name in ("pack", "r"):
-        fuzz_bases.copy(box.bases / "pack_onnx", name)
+    for kind, name in (("pack", "pack"), ("results", "r")):
+        fuzz_bases.copy(box.bases / f"{kind}_onnx", name)
     for _ in range(dice.choice((1, 2, 4))):
         path = dice.choice(
             [*filter(Path.is_file, sorted(Path("r").rglob("output_*.pb")))] or [Path("r/x.pb")]
@@ -753,8 +750,8 @@ def _in_unfinished(box: Box, dice: random.Random) -> tuple[Command, Path]:
 
 
 def _in_results(box: Box, _: random.Random) -> tuple[Command, Path]:
-    for name in ("pack", "r"):
-        fuzz_bases.copy(box.bases / "pack_onnx", name)
+    for kind, name in (("pack", "pack"), ("results", "r")):
+        fuzz_bases.copy(box.bases / f"{kind}_onnx", name)
     return Command(("verify", "pack", "--results", "r"), ("pack", "r")), Path("r")
 
 
@@ -835,9 +832,9 @@ def lists(box: Box, dice: random.Random) -> Command:
         text = "# known\nrnn_7_plain  is wrong\nlstm_*  is, too\n\n[a-z]*  reason\n"
         content = fuzz_bytes.mutate_lines(text, dice)
         Path("known.txt").write_bytes(content)
-        return Command(
-            ("verify", "pack", "--results", "pack", "--xfails", "known.txt"), ("pack", "known.txt")
-        )
+        results = str(box.bases / "results_onnx")
+        arguments = ("verify", "pack", "--results", results, "--xfails", "known.txt")
+        return Command(arguments, ("pack", "known.txt", results))
     text = "m/m.onnx\nm/m.onnx\npack/test_rnn_7_plain\n"
     content = fuzz_bytes.mutate_lines(text, dice)
     Path("list.txt").write_bytes(content)
