@@ -730,8 +730,8 @@ def _misplace(root: Path, box: Box, dice: random.Random) -> None:
         shutil.rmtree(path)
     elif path.exists() or path.is_symlink():
         path.unlink()
-    path.parent.mkdir(parents=True, exist_ok=True) if not path.parent.is_symlink() else None
     with contextlib.suppress(OSError):  # the place may be below one that was changed before
+        path.parent.mkdir(parents=True, exist_ok=True)
         dice.choice(PLACES)(path, box, dice)
 
 

@@ -28,19 +28,7 @@ def bases(tmp_path_factory):
     return make_bases(tmp_path_factory.mktemp("fuzz") / "bases")
 
 
-# What is not mended yet, and why.
-BROKEN = {
-    "places": "links inside a config's folder and a folder of results are followed out of it",
-    "lists": "names in --from that are not UTF-8 end in exit 70",
-}
-
-
-def _family(name):
-    marks = [pytest.mark.xfail(reason=BROKEN[name], strict=True)] if name in BROKEN else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("family", [*map(_family, FAMILIES)])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_no_input_breaks_a_promise(tmp_path, bases, family):
     """No exit 70, traceback, path outside, gibibyte or ten seconds, whatever is read."""
     series = Series(FAMILIES[family], family, make_box(tmp_path, bases), SEED)
