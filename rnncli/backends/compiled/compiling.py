@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
+from rnncli.backends.compiled.keeping import KernelCache, cache_of
 from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.notes import tell
@@ -50,7 +51,9 @@ def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
     def compile_named(function: Function) -> Function:
         function.__qualname__ = "".join(letter if letter.isalnum() else "_" for letter in name)
         signature = types.void(*arguments)
-        dispatcher = njit(**OPTIONS, cache=True)(function)
+        dispatcher = njit(**OPTIONS)(function)
+        if found := cache_of(function):
+            dispatcher._cache = found  # noqa: SLF001 -- as its `enable_caching` does
         return kept(dispatcher, signature) or made(dispatcher, signature)  # type: ignore[no-any-return]
 
     return compile_named
@@ -64,10 +67,11 @@ def kept(dispatcher: Any, signature: Any) -> Any:
     them for SciPy: what is compiled needs the runtime alone.
     """
     storage, context = dispatcher._cache, dispatcher.targetctx  # noqa: SLF001
+    if not isinstance(storage, KernelCache):
+        return None
     rtsys.initialize(context)
-    with storage._guard_against_spurious_io_errors():  # noqa: SLF001
-        found = storage._load_overload(signature, context)  # noqa: SLF001
-        return found and found.entry_point
+    found = storage._load_overload(signature, context)  # noqa: SLF001
+    return found and found.entry_point
 
 
 def made(dispatcher: Any, signature: Any) -> Any:
