@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # What a machine runs out of, although no file is to blame.
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 NO_THREAD = "can't start new thread"
+NO_ROOM = ("failed to map segment", "annot allocate memory")
 LONGEST_SENTENCE = 400
 # How like a word must be to one that is suggested, as difflib measures it.
 NEAR = 0.75
@@ -160,11 +161,17 @@ def explain(error: BaseException) -> tuple[str, int]:
     return one_line(sentence), RnncliError.exit_code
 
 
+def _file_name(name: object) -> str:
+    return os.fsdecode(name) if isinstance(name, str | bytes) else str(name)
+
+
 def _said_by_the_machine(error: BaseException) -> str:
     """Return what this machine, and not a mistake of ours, refused; "" if it did not."""
     if isinstance(error, MemoryError):
         return f"not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, OSError) and (error.filename or error.errno in SHORTAGES):
         why = error.strerror or str(error)
-        return f"{os.fsdecode(error.filename)}: {why}" if error.filename else why
+        return f"{_file_name(error.filename)}: {why}" if error.filename else why
+    if isinstance(error, ImportError) and any(sign in str(error) for sign in NO_ROOM):
+        return f"not enough memory to load {error.name or 'a library'}"
     return str(error) if isinstance(error, RuntimeError) and str(error) == NO_THREAD else ""

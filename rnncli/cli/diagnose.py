@@ -10,6 +10,7 @@ import click
 from rnncli.cli.judging_options import judging_options, plan_of
 from rnncli.cli.options import json_option
 from rnncli.errors import NothingSelected
+from rnncli.terminal import say
 
 
 @click.command()
@@ -44,6 +45,6 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     show_diagnosis(found, as_json=as_json)
     total = report.total
     if total.answered < total.cases:
-        click.echo(f"{total.answered} of {total.cases} cases answered: {counts(total)}", err=True)
+        say(f"{total.answered} of {total.cases} cases answered: {counts(total)}")
     differs = found.causes or found.unexplained
     ctx.exit(1 if differs else NothingSelected.exit_code if report.shortfall else 0)

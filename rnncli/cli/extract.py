@@ -18,6 +18,7 @@ from rnncli.cli.options import (
     timeout_option,
     within_memory,
 )
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,7 +114,7 @@ def extract(model: str, **options: Any) -> None:
     captures = _capture(model, options)
     report = _write(plan, captures, folder)
     for message in (*captures.warnings(), *report.left_out):
-        click.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}")
     show_pack(folder, report.manifest, as_json=as_json)
 
 

@@ -16,6 +16,7 @@ from rnncli.cli.options import (
     within_memory,
     worker_options,
 )
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +92,7 @@ def _write(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> in
             left = f"{done}; the same command goes on" if progress.done else ""
             raise KeyboardInterrupt(left) from None
     for message in report.warnings:
-        click.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}")
     if report.manifest:
         show_pack(folder, report.manifest, reused=report.reused, as_json=as_json)
     return show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))

@@ -6,6 +6,7 @@ import click
 
 from rnncli.cli.options import json_option
 from rnncli.reports.tables import print_json_line
+from rnncli.terminal import one_line
 
 
 @click.command()
@@ -28,5 +29,5 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
             if as_json:
                 print_json_line({**place._asdict(), "finding": sentence})
             else:
-                click.echo(f"{place}: {sentence}")
+                click.echo(one_line(f"{place}: {sentence}"))
     ctx.exit(1 if found else 0)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from rnncli.benchmarks.startup import records
 from rnncli.reports.tables import print_json_line, print_records, print_table
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +29,9 @@ def show_generation(
             print_json_line({**record, "file_seconds": file_seconds, "environment": surroundings})
         return
     print_table(tuple(records[0]), [tuple(record.values()) for record in records])
-    click.echo(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here", err=True)
+    say(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here")
     for name, value in surroundings.items():
-        click.echo(f"note: {name}={value} is set", err=True)
+        say(f"note: {name}={value} is set")
 
 
 def show_startup(measured: Sequence[Started], notes: Sequence[str], *, as_json: bool) -> None:
@@ -40,4 +39,4 @@ def show_startup(measured: Sequence[Started], notes: Sequence[str], *, as_json: 
     found = records(measured)
     print_records(tuple(found[0]), found, as_json=as_json)
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}")

@@ -9,6 +9,7 @@ import click
 
 from rnncli.numerics import dtype_named
 from rnncli.reports.tables import draw_table, is_drawn, print_table, shown
+from rnncli.terminal import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def print_comparison(outputs: Sequence[OutputComparison]) -> None:
     draw_table(COLUMNS[:TERMINAL_COLUMNS], [row[:TERMINAL_COLUMNS] for row in rows])
     for output in outputs:
         if not output.agrees:
-            click.echo(difference(output))
+            click.echo(one_line(difference(output)))
 
 
 def row(output: OutputComparison) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from rnncli.reports.tables import (
     print_row,
     print_table,
 )
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,12 +97,12 @@ class ContestPrinter:
         elif not (is_drawn() or self.as_json):
             _print_nodes(self.records)
         if not self.as_json:
-            click.echo(_listed(self.facts), err=True)
+            say(_listed(self.facts))
             told = {r["implementation"]: r["about"] for r in self.records if r["about"]}
             for name, about in told.items():
-                click.echo(f"{name}: {_listed(about)}", err=True)
+                say(f"{name}: {_listed(about)}")
         for note in notes:
-            click.echo(f"note: {note}", err=True)
+            say(f"note: {note}")
 
     def store(self, path: Path) -> None:
         """Write everything to a file.
@@ -125,7 +126,7 @@ def _say_failures(records: Sequence[Mapping[str, Any]]) -> None:
     for record in records:
         if record["message"]:
             where = f"{record['workload']} {record['operator']}: {record['implementation']}"
-            click.echo(f"{where} {record['status']}: {record['message']}", err=True)
+            say(f"{where} {record['status']}: {record['message']}")
 
 
 def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
@@ -176,7 +177,7 @@ def show_changes(
             if each.slowdown is None
             else f"takes {each.slowdown:.1f} % longer"
         )
-        click.echo(f"FAIL {what} {how}", err=True)
+        say(f"FAIL {what} {how}")
     return bool(slower)
 
 

@@ -8,6 +8,7 @@ import click
 
 from rnncli.judging.hypotheses import sentence_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
             ],
         )
     for sentence in closing(diagnosis):
-        click.echo(sentence, err=True)
+        say(sentence)
 
 
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:

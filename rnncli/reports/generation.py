@@ -8,6 +8,7 @@ import click
 
 from rnncli.reports.runs import worst_code
 from rnncli.reports.tables import print_json_line, print_table
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def show_findings(
     elif findings:
         print_table(("finding", "path"), [(word, path) for path, word in findings])
     sentence = f"{len(findings)} files are not as the suite has them" if findings else "clean"
-    click.echo(f"{folder}: {cases} cases, {sentence}", err=True)
+    say(f"{folder}: {cases} cases, {sentence}")
     return 1 if findings else 0
 
 
@@ -64,5 +65,5 @@ def show_failures(failed: Sequence[Made], *, traceback: bool) -> int:
         if traceback and made.traceback:
             click.echo(made.traceback, err=True)
     if failed:
-        click.echo(f"{len(failed)} cases could not be made; the others are kept", err=True)
+        say(f"{len(failed)} cases could not be made; the others are kept")
     return worst_code({made.exit_code for made in failed})

@@ -104,8 +104,10 @@ def _failures(report: VerificationReport) -> Iterator[str]:
 def _inline(text: str) -> str:
     """Write text so that it is text: no markup, no link, no new line, no new cell."""
     flat = " ".join(visible(text).split())
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
+    marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
+    return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # which is a link by itself
 
 
 def _escaped(text: str) -> str:
-    return escape(visible(text), quote=False)
+    """Write text within HTML: an empty line in it would end that, and what follows be Markdown."""
+    return re.sub(r"(?m)^[ \t]*$", "&#32;", escape(visible(text), quote=False))

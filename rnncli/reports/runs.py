@@ -9,6 +9,7 @@ import click
 
 from rnncli.reports.comparisons import difference
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
+from rnncli.terminal import one_line, say
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -54,7 +55,7 @@ class RunPrinter:
         with self.progress.paused():
             for message in report.warnings:
                 place = "" if message.startswith(report.target) else f"{report.target}: "
-                click.echo(f"warning: {place}{message}", err=True)
+                say(f"warning: {place}{message}")
             self._show_data(report)
             sys.stdout.flush()
             for sentence in _failures(report):
@@ -103,7 +104,7 @@ def _failures(report: TargetReport) -> Iterator[str]:
     for run in report.runs:
         wrong = [output for output in run.comparison if not output.agrees]
         if wrong:
-            yield f"FAIL {report.target} {run.name}".rstrip()
-            yield from (f"  {difference(output)}" for output in wrong)
+            yield one_line(f"FAIL {report.target} {run.name}".rstrip())
+            yield from (f"  {one_line(difference(output))}" for output in wrong)
             number = run.name.removeprefix("test_data_set_")
-            yield f"  repeat: rnncli run {report.target} --data-set {number}"
+            yield f"  repeat: rnncli run {one_line(report.target)} --data-set {number}"

@@ -14,6 +14,7 @@ import click
 from rnncli.files.atomic import write_text
 from rnncli.judging.adequacy import Fate
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
         if minimise:
             _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
     sys.stdout.flush()
-    click.echo(closing(matrix), err=True)
+    say(closing(matrix))
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rnncli.judging.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, sentences
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
-from rnncli.terminal import visible
+from rnncli.terminal import say, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,9 +50,9 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
     sys.stdout.flush()
     if report.diagnosis is not None:
         for sentence in diagnosis_sentences(report.diagnosis):
-            click.echo(visible(sentence), err=True)
+            say(sentence)
     for sentence in closing(report):
-        click.echo(sentence, err=True)
+        say(sentence)
 
 
 def write_reports(report: VerificationReport, files: Mapping[str, str | None]) -> None:
@@ -101,7 +101,7 @@ def _print_lines(report: VerificationReport) -> None:
 def _print_failures(report: VerificationReport) -> None:
     for case in report.cases:
         if case.verdict.fails:
-            click.echo(f"FAIL {visible(case.verdict.id)}", err=True)
+            say(f"FAIL {case.verdict.id}")
             for sentence in sentences(report, case):
                 click.echo("  " + sentence.replace("\n", "\n    "), err=True)
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from verifications import CASES, REPORTS, judged, many, report
 
+from rnncli.judging.verification import JudgedPack
 from rnncli.reports.markdown import LIMIT, write_markdown
 
 
@@ -93,3 +94,23 @@ def test_it_fits_a_step_summary(written):
 def test_the_same_report_gives_the_same_bytes(written):
     """No date in it."""
     assert written(many(100)) == written(many(100))
+
+
+def test_a_message_with_empty_lines_stays_in_its_block(written):
+    """An empty line ends HTML in Markdown: what follows would be headings, links and pictures."""
+    verdict, more = CASES["gru_14_empty"]
+    message = "first\n\n![spy](https://example.org/p.png)\n \t\n# heading"
+    text = written(report([judged("gru_14_x", verdict, {**more, "message": message})]))
+    block = text[text.index("<details>") : text.index("</details>")]
+
+    assert "![spy]" in block
+    assert not [line for line in block.splitlines() if not line.strip()]
+
+
+def test_a_name_is_no_link_by_itself(written):
+    """Neither with a scheme nor with a www."""
+    pack = JudgedPack("www.example.org", "0", "https://example.org", {})
+    text = written(report([judged("x", *CASES["lstm_14_forward"])], pack))
+
+    assert "www.example" not in text
+    assert "https://example" not in text.partition("<details>")[0]
