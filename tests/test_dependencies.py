@@ -42,7 +42,7 @@ UNFIXED = {
         *("CVE-2026-17572", "CVE-2026-17573"),
     ]
 }
-# Those that had no advisory that concerns what we use of them when they were looked up.
+# Those of which we know no advisory above what is installed; only onnxruntime's were looked up.
 CLEAN = {
     *("click", "numpy", "ml_dtypes", "rich", "matplotlib"),
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
