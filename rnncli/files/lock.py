@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.regular import is_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,8 @@ def writing(folder: Path) -> Iterator[None]:
     """Be the only writer of a folder, which is there, for as long as the body runs.
 
     Raises:
-        InvalidRequest: another process writes it, or the system refuses.
+        InvalidRequest: another process writes it, the lock is another file too, or the system
+            refuses.
     """
     path = folder / LOCK
     try:
@@ -58,12 +60,20 @@ def _locked(path: Path) -> int:
         try:
             try_lock(descriptor)
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                status = os.fstat(descriptor)
+                if os.path.samestat(status, os.lstat(path)):
+                    _require_alone(status, path)
                     return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its holder removed it as it was opened
+
+
+def _require_alone(status: os.stat_result, path: Path) -> None:
+    """Refuse a lock that is a device or has a second name: a note in it would stand elsewhere."""
+    if not is_alone(status):
+        raise InvalidRequest(f"{path}: is no regular file of one name; remove it")
 
 
 def try_lock(descriptor: int) -> None:

@@ -171,8 +171,12 @@ def holds(path: str, content: bytes) -> bool:
         return False
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
         status = os.fstat(descriptor)
-        alone = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        return alone and status.st_size == len(content) and stream.readall() == content
+        return is_alone(status) and status.st_size == len(content) and stream.readall() == content
+
+
+def is_alone(status: os.stat_result) -> bool:
+    """Whether something is a regular file of one name: to write to it changes no other file."""
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
 def size_of(stream: IO[bytes]) -> int:

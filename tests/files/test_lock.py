@@ -67,3 +67,16 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
         pass
 
     assert "of the user" == (tmp_path / "outside").read_text()
+
+
+def test_a_lock_of_two_names_is_refused(tmp_path):
+    """A hard link in place of the lock: no note is written into the other file."""
+    other = tmp_path / "other"
+    other.write_text("a user's")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / LOCK).hardlink_to(other)
+
+    with pytest.raises(InvalidRequest, match="is no regular file of one name"):
+        writing(tmp_path / "pack").__enter__()
+
+    assert other.read_text() == "a user's"

@@ -815,7 +815,8 @@ def places(box: Box, dice: random.Random) -> Command:
     command, place = dice.choice(_WHERE)(box, dice)
     if not place.is_dir():
         dice.choice(PLACES)(place, box, dice)
-    for _ in range(dice.choice((1, 1, 2, 3)) if place.is_dir() else 0):
+        return command
+    for _ in range(dice.choice((1, 1, 2, 3))):
         _misplace(place, box, dice)
     return command
 
