@@ -48,6 +48,7 @@ class Tenancy:
 
 
 _TURN = threading.Lock()
+_DECIDING = threading.Lock()  # whether a run goes on; held for moments
 _STAYING = [Tenancy("")]  # the only one; before the first run nobody's
 
 
@@ -82,13 +83,7 @@ def work(
         RunOverError: the run was over before.
     """
     with _TURN:
-        if _STAYING[0].run != run:
-            _STAYING[0].end()
-            _STAYING[0] = Tenancy(run)
-            watch = threading.Thread(target=_watch, args=(_STAYING[0], is_alive), daemon=True)
-            watch.start()
-        staying = _STAYING[0]
-        require_run()
+        staying = _stay(run, is_alive)
         try:
             return function(task)
         finally:
@@ -96,7 +91,36 @@ def work(
                 staying.tidy()
 
 
+def _stay(run: str, is_alive: Callable[[], bool]) -> Tenancy:
+    """Return the stay of a run, begun if another one's is there, or none.
+
+    A run whose stay has ended may stay again: a cluster moves what a worker holds of a run away
+    while the worker has nothing to do, and back.
+
+    Raises:
+        RunOverError: nobody waits for the run.
+    """
+    with _DECIDING:
+        staying = _STAYING[0]
+        if staying.run == run and not staying.is_over:
+            return staying
+        if not is_alive():
+            raise RunOverError(run)
+        staying.end()
+        _STAYING[0] = Tenancy(run)
+        watch = threading.Thread(target=_watch, args=(_STAYING[0], is_alive), daemon=True)
+        watch.start()
+        return _STAYING[0]
+
+
 def _watch(tenancy: Tenancy, is_alive: Callable[[], bool]) -> None:
-    while not tenancy.is_over and is_alive():
+    while not _is_over(tenancy, is_alive):
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    tenancy.end()
+
+
+def _is_over(tenancy: Tenancy, is_alive: Callable[[], bool]) -> bool:
+    """Look whether a run is over and end its stay; no task of it begins between the two."""
+    with _DECIDING:
+        if not tenancy.is_over and not is_alive():
+            tenancy.end()
+        return tenancy.is_over

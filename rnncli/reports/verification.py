@@ -159,7 +159,7 @@ def counts(total: Tally) -> str:
 
 def outcome(total: Tally) -> str:
     """Return how many cases fail, how many were expected to, and what options allow."""
-    fails = f"{total.fails} fail{'s' * (total.fails == 1)}" if total.fails else "none fails"
+    fails = f"{total.fails} fail{'s' * (total.fails == 1)}" if total.fails else "None fails"
     joined = "; {} more {} expected to" if total.fails else " but {} that {} expected to"
     were = "was" if total.expected == 1 else "were"
     known = joined.format(total.expected, were) if total.expected else ""

@@ -294,7 +294,7 @@ WAYS = {
     "outputs without an element": (
         nothing,
         ("verify", "empties", *NUMPY),
-        "2 pass. none fails\nno case was answered",
+        "2 pass. None fails\nno case was answered",
     ),
     "every case skipped by --require": (
         nothing,

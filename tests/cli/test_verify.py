@@ -57,7 +57,7 @@ def test_a_right_subject_is_exit_0(rnncli):
         ("operator", "GRU-7", "1"),
     ]
     assert done.rows[-1]["by"] == "all"
-    assert done.err.splitlines()[-1].endswith("2 pass. none fails")
+    assert done.err.splitlines()[-1].endswith("2 pass. None fails")
 
 
 def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, results):
@@ -192,7 +192,7 @@ def test_one_result_is_not_sixty(rnncli, results):
     allowed = rnncli("verify", CORE, "--results", results, *LENIENT)
 
     assert (strict.code, allowed.code) == (1, 5)
-    assert "132 missing. none fails; 132 allowed: missing results" in allowed.err
+    assert "132 missing. None fails; 132 allowed: missing results" in allowed.err
     assert allowed.err.endswith("\nonly 1 case answered; --min-cases requires 60\n")
 
 

@@ -177,7 +177,7 @@ def test_the_last_line_counts():
             " 1 timeout, 1 missing, 1 skipped. 9 fail; 1 more was expected to; 1 allowed: refusals"
         ),
     ]
-    assert closing(REPORTS["one"])[-1].endswith("1 case in 3.2 s: 1 pass. none fails")
+    assert closing(REPORTS["one"])[-1].endswith("1 case in 3.2 s: 1 pass. None fails")
     assert closing(REPORTS["empty"])[-2].endswith("0 cases in 3.2 s")
 
 
@@ -188,7 +188,7 @@ def test_too_few_answers_have_the_last_word():
     assert closing(report([refused]))[-2:] == [
         (
             "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 1 case (0 answered)"
-            " in 3.2 s: 1 refused. none fails; 1 allowed: refusals"
+            " in 3.2 s: 1 refused. None fails; 1 allowed: refusals"
         ),
         "no case was answered",
     ]
@@ -200,7 +200,7 @@ def test_known_failures_are_told_apart_from_those_that_an_option_allows():
     refused = judged("gru_14_double", *CASES["gru_14_double"])
 
     assert closing(report([known, known, refused]))[-1].endswith(
-        "1 refused, 2 differ. none fails but 2 that were expected to; 1 allowed: refusals"
+        "1 refused, 2 differ. None fails but 2 that were expected to; 1 allowed: refusals"
     )
 
 
