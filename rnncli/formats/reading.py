@@ -17,6 +17,7 @@ def faults() -> tuple[type[Exception], ...]:
 
     Asked for when something has been raised: most files are sound, and few are archives.
     """
+    import lzma
     import tarfile
     import tokenize
     import zipfile
@@ -27,6 +28,7 @@ def faults() -> tuple[type[Exception], ...]:
         AttributeError,
         EOFError,
         LookupError,
+        lzma.LZMAError,
         MemoryError,
         OSError,
         RuntimeError,

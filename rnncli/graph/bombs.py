@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 _MOST_MESSAGES = 500_000  # a model of 50,000 nodes has about half as many
+_MOST_FIELDS = 8 * _MOST_MESSAGES  # each takes a microsecond to find
 _DEEPEST_TEXT = 100  # protobuf's own limit; onnx's text parser has none and overflows the stack
 
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*+"')
@@ -42,17 +43,20 @@ def refuse_bomb(data: bytes, format_name: str) -> None:
 
 def _count_messages(data: bytes) -> None:
     """Walk the wire format; what is malformed is left to the parser."""
-    count = 0
+    count = walked = 0
     pending = [(0, len(data), ModelProto.DESCRIPTOR)]
     while pending:
         start, end, message = pending.pop()
         inner = _inner_messages(message)
         for number, kind, _, value, after in fields(data, start, end):
+            walked += 1
             if kind == BYTES and number in inner:
                 count += 1
                 pending.append((value, min(end, after), inner[number]))
             if count > _MOST_MESSAGES:
                 raise UnreadableFile(f"more than {_MOST_MESSAGES} nodes, attributes and values")
+            if walked > _MOST_FIELDS:
+                raise UnreadableFile(f"more than {_MOST_FIELDS} fields")
 
 
 @cache

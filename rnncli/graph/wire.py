@@ -45,6 +45,8 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
             position += 8 if kind == FIXED_64 else 4
         else:
             return
+        if not number:
+            return
         yield Field(number, kind, begin, value, position)
 
 

@@ -14,6 +14,7 @@ from real_models import DATA
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.loading import ARCHIVES, FORMATS, load_model, model_from
+from rnncli.graph.wire import fields
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
 X = {"x": np.float32([1, 2])}
@@ -186,6 +187,20 @@ def test_a_protobuf_of_nothing_is_refused_unparsed(tmp_path, kind):
         load_model(path)
 
 
+def test_zeros_are_no_fields():
+    """No field has the number 0: a megabyte of zeros is malformed at its first byte."""
+    assert [] == list(fields(bytes(1 << 20), 0, 1 << 20))
+
+
+def test_a_protobuf_of_numbers_is_refused_unparsed(tmp_path, monkeypatch):
+    """To walk through many tiny fields that are no messages takes long, too."""
+    monkeypatch.setattr("rnncli.graph.bombs._MOST_FIELDS", 1000)
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x01" * 1001)
+
+    with pytest.raises(UnreadableFile, match="more than 1000 fields"):
+        load_model(tmp_path / "m.onnx")
+
+
 @pytest.mark.parametrize("extension", [".json", ".textproto", ".onnxtxt"])
 def test_a_text_of_nothing_is_refused_unparsed(tmp_path, extension):
     """Two million empty brackets are no model."""
@@ -283,7 +298,17 @@ def zip_without_name(path):
     path.write_bytes(content.replace(name, b"", 2))
 
 
+def damaged_lzma_zip(path):
+    """Write a zip whose one member is compressed by LZMA, and damaged."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("model.onnx", bytes(range(256)) * 20)
+    content = bytearray(path.read_bytes())
+    content[50:90] = bytes(40)
+    path.write_bytes(content)
+
+
 HOSTILE = {
+    "lzma.zip": (damaged_lzma_zip, "lzma.zip: is damaged"),
     "number.tar": (tar_of_text_for_a_number, "number.tar: is damaged"),
     "nameless.zip": (zip_without_name, "nameless.zip: "),
     "bomb.zip": (bomb_zip, "far more than a model"),
