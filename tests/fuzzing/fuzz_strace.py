@@ -83,7 +83,8 @@ def _outside(call: str, arguments: str, opened: str | None, box: str) -> list[st
         kind = "reads" if call == "execve" else "writes"
         pairs = _PATHS.findall(arguments)
         places = [
-            os.path.normpath(f"{base}/{path}" if path[:1] != "/" else path) for base, path in pairs
+            os.path.normpath(f"{base or box}/{path}" if path[:1] != "/" else path)
+            for base, path in pairs
         ]
         places = places[-1:] if call.startswith(("symlink", "link")) else places
     allowed = (box, *(_READ if kind == "reads" else ("/dev/null",)))
