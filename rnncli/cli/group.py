@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
     "compare": (
         "rnncli.cli.compare:compare",
-        "Compare two files or folders of tensors; exit 1 when they differ.",
+        "Compare two files or folders of tensors; exit 1 when they differ, 5 without any element.",
     ),
     "convert": (
         "rnncli.cli.convert:convert",

@@ -6,7 +6,6 @@ A pipe that the shell makes, `<(command)`, is read to its end first.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import stat
@@ -105,6 +104,8 @@ def sha256_of(path: str | Path) -> str:
     Raises:
         UnreadableFile: as `open_regular`.
     """
+    import hashlib  # loads OpenSSL, which most commands do not need
+
     with open_regular(path) as stream:
         try:
             found = hashlib.sha256()
