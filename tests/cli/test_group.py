@@ -221,11 +221,10 @@ def test_environment_sets_options(rnncli, monkeypatch):
 def test_an_interrupt_is_one_word(number):
     """The exit code is 128 and the signal's number, as a shell has it: 130 of Ctrl-C."""
     command = [sys.executable, "-m", "rnncli", "run", "-"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    os.set_blocking(process.stdout.fileno(), True)
-    process.stdout.readline()  # the heading: it is up and waits for standard input
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, **pipes)
+    process.stdin.write("# more than a pipe holds\n" * 10_000)
+    process.stdin.flush()  # it is up, and reads
     process.send_signal(number)
     _, err = process.communicate()
 
