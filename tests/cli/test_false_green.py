@@ -15,7 +15,7 @@ from small_suite import small_suite
 
 from rnncli.formats import pb, write_tensors
 from rnncli.generating.generation import Plan, generate
-from rnncli.vectors.manifest import Manifest
+from rnncli.vectors.manifest import JOURNAL, Manifest, sha256
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying import verification
 
@@ -121,6 +121,40 @@ def zeros_for_zeros(place):
     """Make `altered`, a pack that expects zeros, and `results` that are zeros."""
     altered("output_*.pb", 0)(place)
     results(*BOTH, pack="altered")(place)
+
+
+def journal_of_nothing(place):
+    """Make `new`, whose journal says that every case is whole, and no other file is there."""
+    unfinished(place)
+    for path in (place / "new").glob("test_*"):
+        shutil.rmtree(path)
+
+
+def journal_of_zeros(place):
+    """Make `new`, a pack in the making that somebody altered together with its journal."""
+    unfinished(place)
+    journal = place / "new" / JOURNAL
+    text = journal.read_text()
+    for path in (place / "new").glob("test_*/test_data_set_0/output_*.pb"):
+        name, values = pb.read_named(path)
+        before = sha256(path.read_bytes())
+        path.write_bytes(pb.serialize(name, np.zeros_like(values)))
+        text = text.replace(before, sha256(path.read_bytes()))
+    journal.write_text(text)
+
+
+def unfinished(place):
+    """Make `new`, in which all of `two` is made but not finished, and its suite."""
+    (place / "two.yaml").write_text(TWO)
+    made = []
+
+    def done(count):
+        made.extend([None] * count)
+        if len(made) == len(BOTH):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(Plan(suite=small_suite(TWO)), place / "new", done)
 
 
 def nothing_in_it(place):
@@ -379,6 +413,11 @@ WAYS = {
         ("generate", "smoke", "--check", "-o", "new"),
         "no such folder",
     ),
+    "generate resumed by a journal of what is not there": (
+        journal_of_nothing,
+        ("generate", "two.yaml", "-o", "new"),
+        "",
+    ),
     "lint of an empty file": (empty("a.yaml"), ("lint", "a.yaml"), ""),
     "extract without a recurrent node": (
         relu,
@@ -406,8 +445,15 @@ WAYS = {
         "2 pass",
     ),
     "copies of the expected values": (results(*BOTH), ("verify", "two", *RESULTS), "2 pass"),
+    "generate resumed where files and journal were altered together": (
+        journal_of_zeros,
+        ("generate", "two.yaml", "-o", "new"),
+        "",
+    ),
+    "score that is not asked to judge": (nothing, ("score", "empties"), "0.0 %"),
     "diagnose of what is right": (nothing, ("diagnose", "two", *NUMPY), "nothing to explain"),
     "run of a case without expected outputs": (relu, ("run", "case"), ""),
+    "run of outputs without an element": (nothing, ("run", "empties"), ""),
 }
 
 
