@@ -154,20 +154,42 @@ def uninterrupted() -> Iterator[None]:
     """Keep what a terminal sends to all from processes and threads that are started inside.
 
     They would be interrupted while they import, and say so at length. For this process a signal
-    waits until the end.
+    waits until the end: it must know whom it has started.
     """
     if not HAS_MASKS:
         yield
         return
     from multiprocessing import resource_tracker
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
-    resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has started
-    signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
+    with _signals_deferred():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
+        resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has started
+        signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Let this process's handlers wait: what this thread blocks, a thread of a library takes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = [*TO_ALL, signal.SIGTERM]
+    before = {number: signal.getsignal(number) for number in numbers}
+    handled = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in handled:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.executors import processes, table
+from rnncli.executors.processes import uninterrupted
 from rnncli.executors.table import EXECUTORS, executor_named, in_order
 
 TASKS = list(range(7))
@@ -186,3 +189,22 @@ def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
     processes._work(None)
     assert ended == [processes.TERMINATED] * 2
     assert processes._AT_WORK == []
+
+
+def test_what_is_started_is_known_before_a_signal_interrupts():
+    """Even where a thread that does not block it takes the signal, as those of a BLAS do."""
+    idle = threading.Event()
+    threading.Thread(target=idle.wait, daemon=True).start()
+    reached = []
+
+    def start():
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    idle.set()
+
+    assert reached == ["the end"]
