@@ -1,6 +1,6 @@
 """Sound implementations of many kinds, emulated: what they may do, the tolerances must accept.
 
-They walk with the package's own scan and cells (tested elsewhere against independent ones) but
+They walk with the package's own lanes and cells (tested elsewhere against independent ones) but
 compute otherwise: every sum, gate and state stored in the tensors' dtype, sums in float32 or in the
 dtype and in several orders, activations by the formulas that runtimes use.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnncli.backends.scan import scan_all
+from rnncli.backends.reference import evaluate
 from rnncli.numerics import DTYPES, round_to
 from rnncli.recurrence.arithmetic import NumPyArithmetic
 
@@ -102,7 +102,7 @@ def in_float32(arithmetic):
 
 @dataclass
 class Implementation:
-    """A way to compute; also an engine of the package's scan.
+    """A way to compute; also an engine of the package's reference.
 
     Attributes:
         stores: gates and states are stored in the dtype, else only in the working precision.
@@ -129,8 +129,7 @@ class Implementation:
         own = recurrence.dtype.numpy
         wide = np.promote_types(own, np.float32)
         engine = replace(self, dtype=own if self.stores else wide)
-        with np.errstate(all="ignore"):
-            return scan_all(recurrence, engine)
+        return evaluate(recurrence, engine)
 
     def widen(self, values):
         """Store in its dtype."""
@@ -138,10 +137,10 @@ class Implementation:
 
     def matrix(self, weights):
         """Return the transposed weights."""
-        return weights.T
+        return weights.swapaxes(2, 3)
 
-    def multiply(self, values, matrix, out):
-        """Sum in the accumulator, then store."""
+    def multiply(self, values, matrix):
+        """Sum in the accumulator, then store; each gate and lane by itself."""
         if self.accumulator is None:
             accumulator = self.dtype
         else:
@@ -149,7 +148,9 @@ class Implementation:
         x, W = values.astype(accumulator), matrix.astype(accumulator)
         if self.factor_bits:
             x, W = shortened(x, self.factor_bits), shortened(W, self.factor_bits)
-        out[...] = self.sums(x, W).astype(self.dtype)
+        found = [[self.sums(*pair) for pair in zip(x, gate, strict=True)] for gate in W]
+        shape = (*matrix.shape[:2], values.shape[1], matrix.shape[3])
+        return np.asarray(found, accumulator).reshape(shape).astype(self.dtype)
 
     def round(self, values, dtype):
         """Round what is not stored yet."""

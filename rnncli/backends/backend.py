@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
+
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Compute(StrEnum):
@@ -34,3 +39,11 @@ class Backend(Protocol):
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate. Called only when `supports` returned None."""
+
+
+def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
+    """Return the dtype of NumPy's arithmetic; 16-bit tensors are computed with in float32."""
+    if compute is Compute.FLOAT64:
+        return FLOAT64
+    own = recurrence.dtype.numpy
+    return own if own.itemsize >= FLOAT32.itemsize else FLOAT32

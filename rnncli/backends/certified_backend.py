@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.scan import scan_all
+from rnncli.backends.reference import evaluate
 from rnncli.budget import ask
 from rnncli.errors import Unsupported
 
@@ -77,7 +77,7 @@ class CertifiedBackend:
         while bits <= MOST_BITS:
             try:
                 with flint.ctx.workprec(bits):
-                    result = scan_all(recurrence, BallEngine(bits, recurrence))
+                    result = evaluate(recurrence, BallEngine(bits, recurrence))
             except Unresolved as unresolved:
                 bits = max(int(1.6 * bits) + 64, min(unresolved.bits, 8 * bits))
                 passes += 1
@@ -128,19 +128,23 @@ class BallEngine:
         """Return exact balls."""
         return np.asarray(_TO_BALL(values.astype(np.float64)), object)
 
-    def matrix(self, weights: Array) -> arb_mat:
-        """Return the transposed weights as flint multiplies them."""
-        rows, columns = weights.shape
-        return arb_mat(columns, rows, weights.T.ravel().tolist())
+    def matrix(self, weights: Array) -> list[list[arb_mat]]:
+        """Return the transposed weights as flint multiplies them, those of each gate and lane."""
+        rows, columns = weights.shape[2:]
+        return [
+            [arb_mat(columns, rows, each.T.ravel().tolist()) for each in gate] for gate in weights
+        ]
 
-    def multiply(self, values: Array, matrix: arb_mat, out: Array) -> None:
+    def multiply(self, values: Array, matrix: list[list[arb_mat]]) -> Array:
         """Multiply; every radius holds all rounding errors."""
-        if values.size == 0:
-            out[...] = arb(0)
-            return
-        rows, columns = values.shape
-        product = arb_mat(rows, columns, values.ravel().tolist()) * matrix
-        out.reshape(-1)[:] = product.entries()
+        lanes, rows, columns = values.shape
+        mats = [arb_mat(rows, columns, each.ravel().tolist()) for each in values]
+        units = matrix[0][0].ncols() if lanes else 0
+        found = np.empty((len(matrix), lanes, rows * units), object)
+        for g, gate in enumerate(matrix):
+            for lane, weights in enumerate(gate):
+                found[g, lane] = (mats[lane] * weights).entries()
+        return found.reshape(len(matrix), lanes, rows, units)
 
     def round(self, values: Array, dtype: DType) -> Array:
         """Round each ball to the one value it proves.

@@ -9,6 +9,11 @@ import numpy as np
 if TYPE_CHECKING:
     from rnncli.numerics import Array
 
+# Time is cut into blocks of about this many numbers, inputs or projected gates, but no fewer rows:
+# enough for an efficient matrix product, few enough to bound memory and to stay in cache.
+BLOCK_NUMBERS = 1 << 18
+BLOCK_ROWS = 256
+
 
 class Batch(NamedTuple):
     """The order in which sequences are processed.
@@ -34,3 +39,9 @@ class Batch(NamedTuple):
     def rows(self, count: int) -> Array | slice:
         """Return an index of the first `count` sequences in this order."""
         return slice(count) if self.order is None else self.order[:count]
+
+
+def block_steps(T: int, N: int, width: int) -> int:
+    """Return how many time steps, of N rows of some width, one matrix product projects."""
+    steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
+    return min(steps, max(1, T))

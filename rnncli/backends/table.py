@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rnncli.backends.backend import Backend
 
 BUILT_IN: Mapping[str, str] = {
+    "reference": "rnncli.backends.reference:ReferenceBackend",
     "numpy": "rnncli.backends.numpy_backend:NumPyBackend",
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
     "numba": "rnncli.backends.numba_backend:NumbaBackend",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
+from rnncli.backends.backend import FLOAT64, Compute
+from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import Unsupported
-from rnncli.judging.error_model.evaluation import evaluate
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _bytes(values: Array) -> Array:
 
 def _rounded(recurrence: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
     """Evaluate in float64 and round once."""
-    return evaluate(recurrence), [(0, 1)] * len(recurrence.X)
+    return evaluate(recurrence, NumPyEngine(FLOAT64)), [(0, 1)] * len(recurrence.X)
 
 
 def _proved(stack: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
@@ -105,7 +105,7 @@ class Kind(NamedTuple):
 
 KINDS: Mapping[str, Kind] = {
     "certified": Kind("certified", _proved),
-    "float64": Kind("numpy", _rounded),
+    "float64": Kind("reference", _rounded),
 }
 
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.judging.error_model.evaluation import evaluate
+from rnncli.backends.backend import FLOAT64
+from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.judging.error_model.gru import GRUErrors
 from rnncli.judging.error_model.lstm import LSTMErrors
-from rnncli.judging.error_model.parts import alike, of_directions, part_of
 from rnncli.judging.error_model.recursion import variances_of
 from rnncli.judging.error_model.rnn import RNNErrors
 from rnncli.judging.error_model.trajectory import Trajectory, put_back
+from rnncli.recurrence.lanes import alike, of_directions, part_of
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class _Piece(NamedTuple):
 def _with_all_steps(recurrence: Recurrence, golden: Result | None) -> Result:
     if golden is not None and golden.Y is not None:
         return golden
-    return evaluate(replace(recurrence, wants_Y=True))
+    return evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
 
 
 def _nothing(golden: Result) -> Result:

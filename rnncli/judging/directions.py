@@ -12,9 +12,9 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.judging.error_model.parts import of_directions
-from rnncli.judging.error_model.trajectory import Trajectory, in_order
+from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.judging.suspicions import Suspicion
+from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:

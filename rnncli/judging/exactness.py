@@ -13,7 +13,7 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.backends.scan import scan_all
+from rnncli.backends.reference import evaluate
 from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.numerics import round_to
 from rnncli.recurrence.arithmetic import NumPyArithmetic
@@ -38,7 +38,7 @@ def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
     whole = replace(recurrence, wants_Y=True)
     with np.errstate(all="ignore"):
         for backwards in (False, True):
-            found = scan_all(whole, _RoundedEngine(recurrence.dtype, backwards=backwards))
+            found = evaluate(whole, _RoundedEngine(recurrence.dtype, backwards=backwards))
             if problem := _difference(found, golden, recurrence.dtype, backwards=backwards):
                 return problem
         exact = golden if golden.Y is not None else _evaluated(whole)
@@ -129,13 +129,14 @@ class _RoundedEngine:
 
     def matrix(self, weights: Array) -> Array:
         """Return the transposed weights."""
-        return weights.T
+        return weights.swapaxes(2, 3)
 
-    def multiply(self, values: Array, matrix: Array, out: Array) -> None:
+    def multiply(self, values: Array, matrix: Array) -> Array:
         """Add term by term."""
-        out[...] = 0
-        for k in range(len(matrix))[:: self._step]:
-            out += values[:, k, None] * matrix[k]
+        total = np.zeros((*matrix.shape[:2], values.shape[1], matrix.shape[3]), self.dtype)
+        for k in range(matrix.shape[2])[:: self._step]:
+            total += values[:, :, k, None] * matrix[:, :, None, k]
+        return total
 
     def round(self, values: Any, dtype: DType) -> Array:
         """Return the values, which have the dtype already."""

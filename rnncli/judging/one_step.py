@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.backends.backend import FLOAT64
+from rnncli.backends.reference import NumPyEngine, parameters, projected
 from rnncli.judging.derivation import ROOMS
 from rnncli.judging.error_model.cell_errors import stored
-from rnncli.judging.error_model.evaluation import inputs, parameters
 from rnncli.judging.error_model.recursion import variances_of_steps
 from rnncli.numerics import round_to
+from rnncli.recurrence.lanes import Lanes, bound_of, placed
 
 if TYPE_CHECKING:
     from rnncli.judging.error_model.trajectory import Trajectory
     from rnncli.numerics import Array
     from rnncli.profiles import Profile
 
+_ENGINE = NumPyEngine(FLOAT64)
 # What squares of states stay finite with; a larger state is as wrong as can be.
 LARGEST = 1e100
 
@@ -34,11 +37,7 @@ def predicted(path: Trajectory) -> Array:
         path: through an implementation's own states.
     """
     with np.errstate(all="ignore"):
-        step = path.recurrence.cell.step
-        if path.recurrence.cell.states == 1:
-            found = step(parameters(path), inputs(path), (path.H[:, :-1],))[0]
-        else:
-            found = _lstm_steps(path)[0]
+        found = _lstm_steps(path)[0] if path.recurrence.cell.states > 1 else _single_steps(path)
         stored_as = round_to(found, path.recurrence.dtype)
         return np.asarray(np.where(np.isinf(stored_as), stored_as, found), np.float64)
 
@@ -49,15 +48,49 @@ def cells(path: Trajectory) -> Array:
         return _lstm_steps(path)[1]
 
 
+def _lanes(path: Trajectory) -> Lanes:
+    """Return the lanes of a trajectory, whose weights are all that a step takes of them."""
+    r = path.recurrence
+    biases, Rbh = placed(path.Wb, path.Rb, after=r.linear_before_reset)
+    return Lanes(
+        cell=r.cell,
+        X=path.X,
+        live=None,
+        W=path.W,
+        R=path.R,
+        biases=biases,
+        Rbh=Rbh,
+        P=None if path.P is None else path.P[:, :, 0],
+        initial=(path.H[:, 0], path.C0)[: r.cell.states],
+        activations={
+            letter: (path.activation(letter), bound_of(r, letter)) for letter in r.cell.activations
+        },
+        input_forget=r.input_forget,
+        linear_before_reset=r.linear_before_reset,
+    )
+
+
+def _single_steps(path: Trajectory) -> Array:
+    """Return every new h [D, T, N, H]: a step each, all as if they were sequences of one batch."""
+    D, T, N, H = path.sizes
+    lanes = _lanes(path)
+    before = path.H[:, :-1].reshape(D, T * N, H)
+    x = projected(_ENGINE, lanes, path.X).reshape(len(path.W), D, T * N, H)
+    (found,) = lanes.cell.step(parameters(lanes, _ENGINE), x, (before,))
+    return np.asarray(found).reshape(D, T, N, H)
+
+
 def _lstm_steps(path: Trajectory) -> tuple[Array, Array]:
     """Return every new h [D, T, N, H] and C [D, T + 1, N, H].
 
     The gates' sums are known for all steps at once, but for the peepholes.
     """
     D, T, N, H = path.sizes
-    p = parameters(path)
-    sums = inputs(path) + p.R(path.H[:, :-1])
-    p = replace(p, R=lambda _: 0.0, P=None if path.P is None else path.P[:, :, 0])
+    lanes = _lanes(path)
+    p = parameters(lanes, _ENGINE)
+    product = p.R(path.H[:, :-1].reshape(D, T * N, H))
+    sums = projected(_ENGINE, lanes, path.X) + product.reshape(len(path.W), D, T, N, H)
+    p = replace(p, R=lambda _: 0.0)
     h, C = np.empty((D, T, N, H)), np.empty((D, T + 1, N, H))
     C[:, 0] = path.C0
     for t in range(T):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.judging.error_model.parts import of_directions
-from rnncli.judging.error_model.trajectory import Trajectory, in_order
+from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.judging.explanation import explanation
 from rnncli.judging.margins import errors_of, problem_of
 from rnncli.judging.node import canonical, output_rows, recurrence_of
@@ -21,6 +20,7 @@ from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Localisation
 from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
+from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:

@@ -119,7 +119,7 @@ def _biased_late(recurrence: Recurrence) -> Recurrence:
     parts = [b[0].astype(np.float64) for b in (recurrence.Wb, recurrence.Rb) if b is not None]
     if not parts or math.isinf(recurrence.clip):
         return recurrence
-    bias = np.sum(parts, axis=0)[:, None, :]
+    bias = np.sum(parts, axis=0)[:, None, None, :]
     bare = replace(recurrence, Wb=None, Rb=None, clip=math.inf)
     return stepped(_summed_clipped, bound=lambda _: recurrence.clip, bias=lambda _: bias)(bare)
 

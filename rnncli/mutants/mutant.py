@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
-from rnncli.backends.backend import Compute
-from rnncli.backends.numpy_backend import NumPyEngine, working_dtype
-from rnncli.backends.scan import scan_all
+from rnncli.backends.backend import Compute, working_dtype
+from rnncli.backends.reference import NumPyEngine, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.backends.scan import Engine
+    import numpy as np
+
+    from rnncli.backends.reference import Engine
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Run: TypeAlias = "Callable[[Recurrence], Result]"
@@ -58,8 +57,7 @@ class Change:
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate with this change."""
         engine = self.engine(working_dtype(recurrence, compute))
-        with np.errstate(all="ignore"):
-            return self.result(lambda given: scan_all(given, engine), self.recurrence(recurrence))
+        return self.result(lambda given: evaluate(given, engine), self.recurrence(recurrence))
 
 
 @dataclass(frozen=True, slots=True)

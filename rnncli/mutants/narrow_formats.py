@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.backends.numpy_backend import NumPyEngine
+from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.mutant import Change
 from rnncli.mutants.parts import ALL, LSTM, family, row, stepped
 from rnncli.mutants.reasons import NO_STEP, unreached
@@ -54,20 +54,20 @@ class RoundedOperands(NumPyEngine):
         """Return the rounded transposed weights."""
         return super().matrix(np.asarray(self.rounded(weights)))
 
-    def multiply(self, values: Array, matrix: Array, out: Array) -> None:
+    def multiply(self, values: Array, matrix: Array) -> Array:
         """Multiply rounded values."""
-        super().multiply(np.asarray(self.rounded(values)), matrix, out)
+        return super().multiply(np.asarray(self.rounded(values)), matrix)
 
 
 class Float16Sums(NumPyEngine):
     """Sums the products of a matrix product in float16, from the first to the last."""
 
-    def multiply(self, values: Array, matrix: Array, out: Array) -> None:
+    def multiply(self, values: Array, matrix: Array) -> Array:
         """Round every product and every partial sum."""
-        total = np.zeros(out.shape, np.float16)
-        for k in range(values.shape[1]):
-            total += (values[:, k, None] * matrix[k]).astype(np.float16)
-        out[...] = total
+        total = np.zeros((*matrix.shape[:2], values.shape[1], matrix.shape[3]), np.float16)
+        for k in range(values.shape[2]):
+            total += (values[:, :, k, None] * matrix[:, :, None, k]).astype(np.float16)
+        return total.astype(self.dtype)
 
 
 def _stored(which: int, function: Function) -> Callable[[Recurrence], Recurrence]:

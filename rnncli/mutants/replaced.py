@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rnncli.backends.numpy_backend import NumPyEngine
+from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.mutant import Change
 from rnncli.recurrence.arithmetic import NumPyArithmetic
 

@@ -98,7 +98,7 @@ def _tails() -> Iterator[Mutant]:
 
 
 def _rows_shifted(right: Right, p: Parameters, x: Value, states: States) -> States:
-    return right(p, x, tuple(np.roll(state, 1, axis=0) for state in states))
+    return right(p, x, tuple(np.roll(state, 1, axis=-2) for state in states))
 
 
 def _first_input(recurrence: Recurrence) -> Recurrence:

@@ -1,21 +1,29 @@
-"""The reference backend beyond numbers: padding, memory, blocks, what it leaves alone."""
+"""Both NumPy backends beyond numbers: padding, memory, blocks, what they leave alone."""
 
 from __future__ import annotations
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from valid_nodes import valid_node
 
-from rnncli.backends import scan
+from rnncli import operators
+from rnncli.backends import reference
 from rnncli.backends.order import Batch
-from rnncli.operators import OPERATORS, evaluate
+from rnncli.operators import OPERATORS
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 MODES = ("float64", "native")
+
+
+@pytest.fixture(params=["numpy", "reference"])
+def evaluate(request):
+    """Evaluate by either."""
+    return partial(operators.evaluate, backend=request.param)
 
 
 def lengths_of(operator):
@@ -37,7 +45,7 @@ def padding(operator, inputs):
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf, 3e38])
-def test_padding_is_never_read(operator, direction, poison):
+def test_padding_is_never_read(evaluate, operator, direction, poison):
     """NaN, infinity or a huge number past a sequence's length changes no bit of any output."""
     attributes, inputs = valid_node(operator, direction=direction)
     poisoned = inputs["X"].copy()
@@ -52,7 +60,7 @@ def test_padding_is_never_read(operator, direction, poison):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("mode", MODES)
-def test_nan_in_a_valid_step_comes_out(operator, mode):
+def test_nan_in_a_valid_step_comes_out(evaluate, operator, mode):
     """From its step on, in the direction of time, in its own sequence only."""
     attributes, inputs = valid_node(operator, direction="forward")
     lengths, X = lengths_of(operator)
@@ -72,20 +80,20 @@ def test_nan_in_a_valid_step_comes_out(operator, mode):
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_blocks_of_time_meet_without_a_seam(operator, direction, monkeypatch):
-    """One step at a time, three at a time, all at once: the same numbers."""
+    """One step of the reference at a time, a few at a time, all at once: the same numbers."""
     attributes, inputs = valid_node(operator, np.float64, direction)
-    whole = evaluate(operator, inputs, attributes=attributes)
+    evaluate = partial(operators.evaluate, operator, inputs, attributes=attributes)
+    whole = evaluate(backend="reference")
 
-    monkeypatch.setattr(scan, "BLOCK_NUMBERS", 1)
-    for rows in (1, 9):
-        monkeypatch.setattr(scan, "BLOCK_ROWS", rows)
-        for name, values in evaluate(operator, inputs, attributes=attributes).items():
+    for numbers in (1, 200):
+        monkeypatch.setattr(reference, "BLOCK_NUMBERS", numbers)
+        for name, values in evaluate(backend="reference").items():
             np.testing.assert_allclose(values, whole[name], rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("mode", MODES)
-def test_inputs_are_left_alone(operator, mode):
+def test_inputs_are_left_alone(evaluate, operator, mode):
     """Read-only, big-endian and strided inputs work, none is written to, no output aliases one."""
     attributes, inputs = valid_node(operator)
     wanted = evaluate(operator, inputs, attributes=attributes, compute=mode)
@@ -105,7 +113,7 @@ def test_inputs_are_left_alone(operator, mode):
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_evaluation_repeats_to_the_bit(operator):
+def test_evaluation_repeats_to_the_bit(evaluate, operator):
     """No state is left behind: twice the same call gives twice the same bytes."""
     attributes, inputs = valid_node(operator, direction="bidirectional")
     first, second = (evaluate(operator, inputs, attributes=attributes) for _ in range(2))
@@ -117,10 +125,10 @@ def test_evaluation_repeats_to_the_bit(operator):
 
 def measured(operator, inputs, mode):
     """The outputs, and the peak of the memory that a second call takes."""
-    evaluate(operator, inputs, compute=mode)
+    operators.evaluate(operator, inputs, compute=mode)
     tracemalloc.start()
     try:
-        outputs = evaluate(operator, inputs, compute=mode)
+        outputs = operators.evaluate(operator, inputs, compute=mode)
         return outputs, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -151,8 +159,8 @@ def test_memory_is_bounded(kind, ragged, mode):
     assert peak < allowed + projected + 3 * weights
 
 
-def test_many_ragged_sequences_need_no_loop_over_the_batch():
-    """A step is one call of the cell for all live sequences, whatever their lengths."""
+def test_many_ragged_sequences_need_no_loop_over_the_batch(evaluate):
+    """A step is one call of the cell for all sequences of all directions."""
     operator = OPERATORS["RNN-14"]
     N, T = 500, 6
     lengths = np.random.default_rng(1).integers(0, T + 1, N).astype(np.int32)
@@ -162,16 +170,16 @@ def test_many_ragged_sequences_need_no_loop_over_the_batch():
         "R": np.ones((1, 1, 1)),
         "sequence_lens": lengths,
     }
-    batches = []
+    steps = []
     step = operator.cell.step
 
     def counted(p, x, states):
-        batches.append(x.shape[1])
+        steps.append(x.shape)
         return step(p, x, states)
 
     evaluate(replace(operator, cell=replace(operator.cell, step=counted)), inputs)
 
-    assert batches == [int((lengths > t).sum()) for t in range(T)]
+    assert steps == [(1, 1, N, 1)] * T
 
 
 @pytest.mark.parametrize(

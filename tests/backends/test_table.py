@@ -106,5 +106,7 @@ def test_rows_name_what_they_point_to(name):
 
 def test_unknown_backend_lists_the_known():
     """With a suggestion for a slip."""
-    with pytest.raises(InvalidRequest, match=r"did you mean 'numpy'\? \(installed: numpy"):
+    with pytest.raises(
+        InvalidRequest, match=r"did you mean 'numpy'\? \(installed: reference, numpy"
+    ):
         backend_named("nunpy")

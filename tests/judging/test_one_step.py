@@ -13,10 +13,10 @@ from recurrences import recurrence_of
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.derivation import derive, round_up
-from rnncli.judging.error_model.parts import of_directions
-from rnncli.judging.error_model.trajectory import Trajectory, in_order
+from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.judging.one_step import cells, predicted, step_tolerances
 from rnncli.profiles import PROFILES
+from rnncli.recurrence.lanes import in_order, of_directions
 
 STANDARD = PROFILES["standard"]
 

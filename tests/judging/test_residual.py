@@ -17,8 +17,6 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive
-from rnncli.judging.error_model.parts import of_directions
-from rnncli.judging.error_model.trajectory import in_order
 from rnncli.judging.judgement import judge
 from rnncli.judging.node import recurrence_of
 from rnncli.judging.residual import ResidualCheck, localise
@@ -27,6 +25,7 @@ from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]

@@ -11,8 +11,7 @@ from rnncli.backends.compiled.gang import DISSOLVED
 from rnncli.backends.compiled.rooms import Packed, rows_of
 from rnncli.backends.compiled.routines import ROUTINES
 from rnncli.backends.crew import CREW
-from rnncli.backends.order import Batch
-from rnncli.backends.scan import block_steps
+from rnncli.backends.order import Batch, block_steps
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
 from rnncli.numerics import round_to

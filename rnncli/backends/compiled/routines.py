@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.backends.backend import working_dtype
 from rnncli.backends.compiled.addresses import weights_locator
 from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import scan_kernel
@@ -15,7 +16,6 @@ from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.rooms import Packed, Rooms, Size
 from rnncli.backends.compiled.shapes import Shape
-from rnncli.backends.numpy_backend import working_dtype
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
 

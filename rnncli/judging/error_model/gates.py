@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.judging.error_model.response import MATH, Response
 from rnncli.judging.error_model.sums import product, single
+from rnncli.recurrence.lanes import bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,7 @@ def gate_sums(path: Trajectory) -> Array:
 
 def clip_of(path: Trajectory, letter: str) -> float:
     """Return the bound of an activation's argument; infinity means none."""
-    recurrence = path.recurrence
-    return math.inf if letter == "h" and not recurrence.clip_hidden else recurrence.clip
+    return bound_of(path.recurrence, letter)
 
 
 def clipped_activation(path: Trajectory, letter: str) -> Callable[[Array], Array]:

@@ -5,13 +5,13 @@ The directions of a stack of recurrences stand one after the other, as if they w
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.recurrence.recurrence import Direction
+from rnncli.recurrence.lanes import assemble, in_order, lanes_of, per_gate
+from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,28 +21,10 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence
 
 
-def in_order(values: Array, lengths: Array | None, direction: Direction, front: int = 0) -> Array:
-    """Bring steps [..., T, N, ...] into processing order, padding last; its own inverse.
-
-    Args:
-        values: of every step.
-        lengths: valid steps [..., N]; None means T.
-        direction: which way the steps are processed.
-        front: how many axes stand before T.
-    """
-    if direction is Direction.FORWARD:
-        return values
-    if lengths is None:
-        return np.flip(values, front)
-    ends = lengths[..., None, :]
-    steps = np.arange(values.shape[front])[:, None]
-    turned = np.where(steps < ends, ends - 1 - steps, steps)
-    index = turned.reshape(*turned.shape, *[1] * (values.ndim - turned.ndim))
-    return np.take_along_axis(values, index, front)
-
-
 def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Sequence[Array]) -> None:
     """Write what is known of every state of some recurrence to the places of its outputs.
+
+    Of a sequence of length 0 that is the initial state.
 
     Args:
         recurrence: one, or a stack.
@@ -51,20 +33,13 @@ def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Seque
         last: get what is after the last valid step, [..., D, N, H].
     """
     lengths, front = recurrence.lengths, recurrence.X.shape[:-3]
-    states = states.reshape(*front, len(recurrence.directions), *states.shape[1:])
-    if Y is not None:
-        for d, direction in enumerate(recurrence.directions):
-            steps = states[..., d, 1:, :, 0, :]
-            Y[..., d, :, :] = in_order(steps, lengths, direction, len(front))
-        if lengths is not None:
-            padding = np.arange(Y.shape[-4])[:, None] >= lengths[..., None, :]
-            Y.swapaxes(-3, -2)[padding] = 0
-    for k, state in enumerate(last):
-        if lengths is None:
-            state[...] = states[..., -1, :, k, :]
-        else:
-            index = lengths[..., None, None, :, None]
-            state[...] = np.take_along_axis(states[..., k, :], index, -3)[..., 0, :, :]
+    whole = states.reshape(*front, len(recurrence.directions), *states.shape[1:])
+    if lengths is None:
+        ends = [whole[..., -1, :, k, :] for k in range(len(last))]
+    else:
+        index = lengths[..., None, None, :, None]
+        ends = [np.take_along_axis(whole[..., k, :], index, -3) for k in range(len(last))]
+    assemble(recurrence, states[:, 1:, :, 0], ends, Result(Y, tuple(last)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,30 +79,16 @@ class Trajectory:
             Y: of all steps.
             hostile: whether to look out for what is not finite.
         """
-        path = cls.begun(recurrence, hostile=hostile)
-        _follow(recurrence, Y, path.H)
-        return path
-
-    @classmethod
-    def begun(cls, recurrence: Recurrence, *, hostile: bool) -> Trajectory:
-        """Return what is known before the first step; H holds the initial states only."""
-        T, N, _ = recurrence.X.shape[-3:]
-        D, _, H, _ = recurrence.W.shape[-4:]
-        D *= math.prod(recurrence.X.shape[:-3])
-        states = np.empty((D, T + 1, N, H))
-        states[:, 0] = _initial(recurrence.initial[0], (D, N, H))
-        return cls(
-            recurrence,
-            hostile,
-            X=_inputs(recurrence),
-            H=states,
-            W=_gates_first(recurrence.W),
-            R=_gates_first(recurrence.R),
-            Wb=_broadcast(recurrence.Wb),
-            Rb=_broadcast(recurrence.Rb),
-            P=_broadcast(recurrence.P),
-            C0=_initial(recurrence.initial[-1] if len(recurrence.initial) > 1 else None, (D, N, H)),
-        )
+        lanes = lanes_of(recurrence)
+        X, W, R = (values.astype(np.float64) for values in (lanes.X, lanes.W, lanes.R))
+        first, *others = (state.astype(np.float64) for state in lanes.initial)
+        L, T, N, _ = X.shape
+        H = np.empty((L, T + 1, N, R.shape[-1]))
+        H[:, 0] = first
+        _follow(recurrence, Y, H)
+        Wb, Rb, P = (_wide(per_gate(v)) for v in (recurrence.Wb, recurrence.Rb, recurrence.P))
+        C0 = others[0] if others else np.zeros_like(first)
+        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0)
 
     @classmethod
     def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:
@@ -177,34 +138,8 @@ def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
     return np.concatenate(given, axis=1) if given else None
 
 
-def _gates_first(weights: Array) -> Array:
-    """Return weights [..., D, G, H, K] as [G, D, H, K]."""
-    G, H, K = weights.shape[-3:]
-    directions = math.prod(weights.shape[:-3])
-    return weights.reshape(directions, G, H, K).swapaxes(0, 1).astype(np.float64)
-
-
-def _broadcast(values: Array | None) -> Array | None:
-    """Return a row for each gate [..., D, G, H] as [G, D, 1, 1, H]."""
-    return None if values is None else _gates_first(values[..., None, :])[:, :, None]
-
-
-def _inputs(recurrence: Recurrence) -> Array:
-    lengths, front = recurrence.lengths, recurrence.X.shape[:-3]
-    X = recurrence.X.astype(np.float64)
-    T, N, size = X.shape[-3:]
-    if lengths is not None:
-        live = np.arange(T)[:, None] < lengths[..., None, :]
-        X = np.where(live[..., None], X, 0.0)
-    D = len(recurrence.directions)
-    found = np.empty((*front, D, T, N, size))
-    for d, direction in enumerate(recurrence.directions):
-        found[..., d, :, :, :] = in_order(X, lengths, direction, len(front))
-    return found.reshape(math.prod(front) * D, T, N, size)
-
-
-def _initial(state: Array | None, shape: tuple[int, ...]) -> Array:
-    return np.zeros(shape) if state is None else state.reshape(shape).astype(np.float64)
+def _wide(values: Array | None) -> Array | None:
+    return None if values is None else values.astype(np.float64)
 
 
 def _follow(recurrence: Recurrence, Y: Array, H: Array) -> None:

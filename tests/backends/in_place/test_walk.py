@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from recurrences import recurrence_of
 
-from rnncli.backends import scan
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place import layouts, memory, stacked
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces
-from rnncli.backends.numpy_backend import NumPyBackend, NumPyEngine
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.recurrence.activations import ACTIVATIONS
 
 CELLS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
@@ -50,9 +50,8 @@ BOTH_STAGES = pytest.mark.usefixtures("stages")
 
 
 def by_the_book(recurrence, dtype):
-    """The scan over the cells' own equations."""
-    with np.errstate(all="ignore"):
-        return scan.scan_all(recurrence, NumPyEngine(np.dtype(dtype)))
+    """The cells' own equations, step by step."""
+    return evaluate(recurrence, NumPyEngine(np.dtype(dtype)))
 
 
 def assert_agrees(recurrence, dtype=np.float64, tolerance=None):

@@ -1,4 +1,4 @@
-"""Evaluating side by side: nothing but several recurrences at once."""
+"""The reference: the equations over lanes, those of several recurrences side by side."""
 
 import warnings
 
@@ -10,15 +10,19 @@ from nodes import nodes
 from recurrences import recurrence_of
 from stacks import ARRAYS, bound, siblings, stacked
 
-from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
+from rnncli.backends import backend_named, reference
+from rnncli.backends.backend import FLOAT64, Compute
 from rnncli.errors import RnncliWarning
 from rnncli.judging.derivation import derive, derive_all
-from rnncli.judging.error_model.evaluation import evaluate
 from rnncli.profiles import PROFILES
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{RnncliWarning.__module__}.RnncliWarning")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def evaluate(recurrence):
+    """Evaluate one, or a stack, in float64."""
+    return reference.evaluate(recurrence, reference.NumPyEngine(FLOAT64))
 
 
 def parts(result):
@@ -66,7 +70,7 @@ def test_a_stack_has_the_bits_that_its_recurrences_have_alone(node):
 
 @given(nodes(dtypes=("float64",)))
 @examples(150)
-def test_it_is_what_the_reference_backend_computes(node):
+def test_the_fast_backend_computes_the_same(node):
     """Within float64's own rounding errors, judged by the derived tolerances."""
     recurrence = bound(node)
 

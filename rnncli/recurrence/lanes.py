@@ -1,0 +1,256 @@
+"""Lanes: directions of recurrences, each in the order in which it is processed, all decided.
+
+A walk over lanes knows nothing of reverse directions, ragged batches, padding, length 0, the scope
+of clip or where a bias goes. Those rules stand here. The lanes of a stack of recurrences that are
+alike are simply more lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from rnncli.recurrence.recurrence import Direction, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.recurrence import Recurrence
+
+Values = TypeVar("Values", bound="Array | None")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """L lanes of T steps, N sequences, I inputs, H units, G gates; in the tensors' own dtype.
+
+    Attributes:
+        cell: its equations.
+        X: inputs [L, T, N, I], in processing order; padding stands last, and is zero.
+        live: which steps are no padding [L, T, N]; None when all are.
+        W: input weights [G, L, H, I].
+        R: recurrent weights [G, L, H, H].
+        biases: their sum is added to Xt*(W^T): each [g, L, 1, 1, H], of the first g gates.
+        Rbh: the bias [L, 1, H] that is added to the hidden gate's H*(R^T) instead, where the GRU
+            resets after the linear transformation; 0 where there is none.
+        P: peephole weights [3, L, 1, H], gates i, o, f, or None.
+        initial: the first states, each [L, N, H].
+        activations: letter of the cell -> the activation and the bound of its argument, which is
+            infinity where there is none.
+        input_forget: LSTM: the forget gate is 1 - it.
+        linear_before_reset: GRU: reset after the linear transformation.
+    """
+
+    cell: Cell
+    X: Array
+    live: Array | None
+    W: Array
+    R: Array
+    biases: tuple[Array, ...]
+    Rbh: Array | int
+    P: Array | None
+    initial: tuple[Array, ...]
+    activations: dict[str, tuple[Activation, float]]
+    input_forget: bool
+    linear_before_reset: bool
+
+
+def lanes_of(recurrence: Recurrence) -> Lanes:
+    """Return the lanes of directions with the same activations.
+
+    Args:
+        recurrence: one, or a stack, of which every array has one more axis in front.
+    """
+    r = recurrence
+    T, N, size = r.X.shape[-3:]
+    H = r.W.shape[-2]
+    L = math.prod(r.W.shape[:-3])
+    P = per_gate(r.P)
+    biases, Rbh = placed(per_gate(r.Wb), per_gate(r.Rb), after=r.linear_before_reset)
+    return Lanes(
+        cell=r.cell,
+        X=_inputs(r).reshape(L, T, N, size),
+        live=_live(r),
+        W=gates_first(r.W),
+        R=gates_first(r.R),
+        biases=biases,
+        Rbh=Rbh,
+        P=None if P is None else P[:, :, 0],
+        initial=tuple(_initial(state, (L, N, H), r) for state in r.initial),
+        activations={
+            letter: (activation, bound_of(r, letter))
+            for letter, activation in zip(r.cell.activations, r.activations[0], strict=True)
+        },
+        input_forget=r.input_forget,
+        linear_before_reset=r.linear_before_reset,
+    )
+
+
+def placed(
+    Wb: Array | None, Rb: Array | None, *, after: bool
+) -> tuple[tuple[Array, ...], Array | int]:
+    """Return where biases [G, L, 1, 1, H] are added: `Lanes.biases` and `Lanes.Rbh`.
+
+    Args:
+        Wb: the input biases, if any.
+        Rb: the recurrent biases, if any.
+        after: the GRU resets after the linear transformation, which has a bias of its own.
+    """
+    if Rb is None:
+        return () if Wb is None else (Wb,), 0
+    Rbh: Array | int = 0
+    if after:
+        Rb, Rbh = Rb[:2], Rb[2, :, 0]
+    return (Rb,) if Wb is None else (Wb, Rb), Rbh
+
+
+def bound_of(recurrence: Recurrence, letter: str) -> float:
+    """Return the bound of an activation's argument: clip-scope says whether h has one."""
+    return math.inf if letter == "h" and not recurrence.clip_hidden else recurrence.clip
+
+
+def gates_first(weights: Array) -> Array:
+    """Return weights [..., D, G, H, K] as [G, L, H, K]."""
+    L = math.prod(weights.shape[:-3])
+    return weights.reshape(L, *weights.shape[-3:]).swapaxes(0, 1)
+
+
+def per_gate(values: Array | None) -> Array | None:
+    """Return a row for each gate [..., D, G, H] as [G, L, 1, 1, H]."""
+    return None if values is None else gates_first(values[..., None, :])[:, :, None]
+
+
+def _inputs(recurrence: Recurrence) -> Array:
+    """Return the inputs [..., D, T, N, I], in processing order and without what padding holds."""
+    r, front = recurrence, recurrence.X.ndim - 3
+    X = r.X
+    if r.lengths is not None:
+        X = np.where(_valid(r)[..., None], X, X.dtype.type(0))
+    if all(direction is Direction.FORWARD for direction in r.directions):
+        return np.repeat(np.expand_dims(X, front), len(r.directions), front)
+    turned = [in_order(X, r.lengths, direction, front) for direction in r.directions]
+    return np.stack(turned, axis=front)
+
+
+def _valid(recurrence: Recurrence) -> Array:
+    """Return which steps are no padding [..., T, N]; the same in both orders."""
+    T = recurrence.X.shape[-3]
+    lengths = recurrence.lengths
+    assert lengths is not None
+    return np.asarray(np.arange(T)[:, None] < lengths[..., None, :])
+
+
+def _live(recurrence: Recurrence) -> Array | None:
+    if recurrence.lengths is None:
+        return None
+    valid = np.expand_dims(_valid(recurrence), -3)
+    each = np.repeat(valid, len(recurrence.directions), -3)
+    return each.reshape(math.prod(each.shape[:-2]), *each.shape[-2:])
+
+
+def _initial(state: Array | None, shape: tuple[int, ...], recurrence: Recurrence) -> Array:
+    if state is None:
+        return np.zeros(shape, recurrence.dtype.numpy)
+    return state.reshape(shape)
+
+
+def in_order(values: Array, lengths: Array | None, direction: Direction, front: int = 0) -> Array:
+    """Bring steps [..., T, N, ...] into processing order, padding last; its own inverse.
+
+    Args:
+        values: of every step.
+        lengths: valid steps [..., N]; None means T.
+        direction: which way the steps are processed.
+        front: how many axes stand before T.
+    """
+    if direction is Direction.FORWARD:
+        return values
+    if lengths is None:
+        return np.flip(values, front)
+    ends = lengths[..., None, :]
+    steps = np.arange(values.shape[front])[:, None]
+    turned = np.where(steps < ends, ends - 1 - steps, steps)
+    index = turned.reshape(*turned.shape, *[1] * (values.ndim - turned.ndim))
+    return np.take_along_axis(values, index, front)
+
+
+def places_of(recurrence: Recurrence) -> Result:
+    """Return room for the outputs, in the recurrence's dtype; a stack's have an axis in front."""
+    D, _, H, _ = recurrence.W.shape[-4:]
+    *front, T, N, _ = recurrence.X.shape
+    dtype = recurrence.dtype.numpy
+    Y = np.empty((*front, T, D, N, H), dtype) if recurrence.wants_Y else None
+    return Result(
+        Y, tuple(np.empty((*front, D, N, H), dtype) for _ in range(recurrence.cell.states))
+    )
+
+
+def assemble(
+    recurrence: Recurrence, Y: Array | None, last: Sequence[Array], places: Result
+) -> None:
+    """Write what became of lanes to the places of the recurrence's outputs.
+
+    Args:
+        recurrence: what the lanes are of.
+        Y: of every step in processing order [L, T, N, H]; None when not wanted.
+        last: the states after the last valid step, each [L, N, H].
+        places: get Y [..., T, D, N, H], 0 in padding, and the last states [..., D, N, H], those of
+            length 0 as the reading zero-length has them.
+    """
+    r, front, D = recurrence, recurrence.X.shape[:-3], len(recurrence.directions)
+    if Y is not None and places.Y is not None:
+        steps = Y.reshape(*front, D, *Y.shape[1:])
+        for d, direction in enumerate(r.directions):
+            own = in_order(steps[..., d, :, :, :], r.lengths, direction, len(front))
+            places.Y[..., d, :, :] = own
+        if r.lengths is not None:
+            places.Y.swapaxes(-3, -2)[~_valid(r)] = 0
+    for place, state in zip(places.last, last, strict=True):
+        place[...] = state.reshape(place.shape)
+        if not r.keep_initial:
+            _clear_what_never_ran(r, place)
+
+
+def _clear_what_never_ran(recurrence: Recurrence, last: Array) -> None:
+    if recurrence.X.shape[-3] == 0:
+        last[...] = 0
+    elif recurrence.lengths is not None:
+        never = np.broadcast_to((recurrence.lengths == 0)[..., None, :], last.shape[:-1])
+        last[never] = 0
+
+
+def alike(recurrence: Recurrence) -> Iterator[slice]:
+    """Yield all directions at once where they have the same activations, else one by one."""
+    rows, D = recurrence.activations, len(recurrence.directions)
+    if all(row == rows[0] for row in rows):
+        yield slice(0, D)
+    else:
+        yield from (slice(d, d + 1) for d in range(D))
+
+
+def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
+    """Return the recurrence of some of the directions."""
+    if part == slice(0, len(recurrence.directions)):
+        return recurrence
+    return replace(
+        recurrence,
+        W=recurrence.W[..., part, :, :, :],
+        R=recurrence.R[..., part, :, :, :],
+        Wb=part_of(recurrence.Wb, part),
+        Rb=part_of(recurrence.Rb, part),
+        P=part_of(recurrence.P, part),
+        initial=tuple(part_of(state, part) for state in recurrence.initial),
+        directions=recurrence.directions[part],
+        activations=recurrence.activations[part],
+    )
+
+
+def part_of(values: Values, part: slice) -> Values:
+    """Return some directions of values [..., D, any, any]."""
+    return None if values is None else values[..., part, :, :]  # type: ignore[return-value]
