@@ -3,19 +3,13 @@
 ``Philox.random_raw`` is stable under NEP 19. Its words become numbers by integer arithmetic and
 scaling by powers of two, so a tensor depends on its seed alone, not on NumPy, compiler or machine.
 Tensors of one shape are made together, one for each key, each with the values it has alone.
-
-The first small tensors of a process are made without `numpy.random`, by the same algorithm: until
-that has taken as long as the import would have, which is a twentieth of running a small model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
-from itertools import count as counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +26,6 @@ _BLOCK = 1 << 14  # values made at a time, of words that stay in cache
 _WORD = (1 << 64) - 1
 _THREAD = threading.local()
 
-# Philox4x64-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
-_WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
-# Words of one stream, and how often as many, that are made here.
-_FEW, _SELDOM = 4096, 12
-_calls = counter()
-
 
 def seed_key(suite_seed: int, case_id: str, name: str) -> int:
     """Return a 128-bit Philox key for one tensor; adding a case or a tensor changes no other.
@@ -51,16 +37,7 @@ def seed_key(suite_seed: int, case_id: str, name: str) -> int:
     """
     # The lengths keep ("ab", "c") and ("a", "bc") apart.
     text = f"{suite_seed}:{len(case_id)}:{case_id}:{len(name)}:{name}"
-    return int.from_bytes(_sha256()(text.encode()).digest()[:16], "little")
-
-
-@cache
-def _sha256() -> Any:
-    """Return Python's own SHA-256, where there is one: hashlib loads OpenSSL, for longer."""
-    for module in ("_sha2", "_sha256"):  # since Python 3.12, and until then
-        with suppress(ImportError):
-            return import_module(module).sha256
-    return import_module("hashlib").sha256
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
 def _generator() -> Any:
@@ -83,8 +60,6 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
         skipped: how many stand before them in the stream; a multiple of 4, which is what Philox
             makes at a time.
     """
-    if len(keys) == 1 and count <= _FEW and next(_calls) < _SELDOM:
-        return _few_words(keys[0], count, skipped // 4)[None]
     generator = _generator()
     found = np.empty((len(keys), count), np.uint64)
     # Lists, as they are set several times faster than arrays.
@@ -102,29 +77,6 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
         generator.state = state
         row[:] = generator.random_raw(count)
     return found
-
-
-def _few_words(key: int, count: int, position: int) -> NDArray[np.uint64]:
-    """Return words of one stream [count], from the four that the counter gives after `position`."""
-    blocks = np.arange(1, 1 - count // -4, dtype=np.uint64) + np.uint64(position)
-    a, b, c, d = (blocks, *np.zeros((3, len(blocks)), np.uint64))
-    halves = [key & _WORD, key >> 64]
-    for _ in range(_ROUNDS):
-        (high, low), (other_high, other_low) = map(_product, (a, c), _MULTIPLIERS)
-        first, second = map(np.uint64, halves)
-        a, b, c, d = other_high ^ b ^ first, other_low, high ^ d ^ second, low
-        halves = [(half + step) & _WORD for half, step in zip(halves, _WEYL, strict=True)]
-    return np.stack([a, b, c, d], axis=-1).reshape(-1)[:count]
-
-
-def _product(x: NDArray[np.uint64], factor: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the upper and the lower 64 bits of a product, from those of 32-bit halves."""
-    half, mask = np.uint64(32), np.uint64((1 << 32) - 1)
-    low, high = np.uint64(factor) & mask, np.uint64(factor) >> half
-    x_low, x_high = x & mask, x >> half
-    middle = x_high * low + (x_low * low >> half)
-    other = x_low * high + (middle & mask)
-    return x_high * high + (middle >> half) + (other >> half), x * np.uint64(factor)
 
 
 def uniform_integers(keys: Sequence[int], count: int, bits: int) -> NDArray[np.uint64]:

@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "notes"),
     ("budget", "deadline"),
     ("files", "plugins"),
-    ("numerics", "randomness", "executors", "protos"),
+    ("numerics", "randomness", "executors"),
     ("profiles",),
     ("recurrence", "formats"),
     ("backends",),

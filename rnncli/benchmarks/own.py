@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from onnx import ModelProto
+
 from rnncli import __version__
 from rnncli.backends import backend_named
 from rnncli.graph.evaluator import prepare, run
@@ -13,7 +15,6 @@ from rnncli.graph.node_times import node_seconds
 from rnncli.operators import evaluate, operator_named
 from rnncli.operators.binding import bind, unbind
 from rnncli.operators.evaluation import compute_named
-from rnncli.protos import ModelProto
 from rnncli.recurrence.constants import lock
 from rnncli.subjects.runtime import Prepared, known_settings
 from rnncli.vectors.conversion import attributes_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 # Objects made until cycles are looked for: more than the imports of any command make.
-COLLECTED_AFTER = 50_000
+COLLECTED_AFTER = 100_000
 
 
 def main() -> NoReturn:

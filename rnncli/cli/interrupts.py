@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from importlib.machinery import ExtensionFileLoader
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -62,18 +63,35 @@ def _unheard(lost: sys.UnraisableHookArgs) -> None:
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
+    number, FIRST.number = FIRST.number or signal.SIGINT, None
+    _send_again(number)
+
+
+def _send_again(number: int) -> None:
+    """Let a signal come once more, in a moment."""
     from threading import Timer
 
-    number, FIRST.number = FIRST.number or signal.SIGINT, None
     again = Timer(SECONDS_TO_LEAVE, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()
 
 
-def _interrupt(number: int, _: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _is_loading_extension(frame):
+        _send_again(number)
+        return
     if FIRST.number is None:
         FIRST.number, FIRST.at = number, time.monotonic()
         raise KeyboardInterrupt
     if time.monotonic() - FIRST.at > SECONDS_OF_ONE:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
+
+
+def _is_loading_extension(frame: FrameType | None) -> bool:
+    """Whether a module in C is being loaded: an exception in the midst of it ends the process."""
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
+            return True
+        frame = frame.f_back
+    return False

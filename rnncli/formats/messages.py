@@ -7,10 +7,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import TensorProto
 
 from rnncli.formats.stored import NARROW, encode, text_bytes, texts_of
 from rnncli.numerics import dtype_numbered, dtype_of
-from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from google.protobuf.message import DecodeError
+from onnx import TensorProto
 
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
@@ -18,7 +19,6 @@ from rnncli.formats.reading import Allowance, reading
 from rnncli.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
 from rnncli.numerics import DType, dtype_numbered
-from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from onnx import ModelProto
+
 from rnncli.errors import UnreadableFile
 from rnncli.graph.wire import BYTES, fields
-from rnncli.protos import ModelProto
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

@@ -14,6 +14,7 @@ from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from onnx import FunctionProto
 
 from rnncli import budget, deadline
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
@@ -36,7 +37,6 @@ from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fol
 from rnncli.graph.tally import Tally
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
-from rnncli.protos import FunctionProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

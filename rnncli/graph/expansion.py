@@ -14,8 +14,9 @@ from rnncli.graph.model import bodies, function_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from onnx import FunctionProto, ModelProto
+
     from rnncli.graph.model import Body
-    from rnncli.protos import FunctionProto, ModelProto
 
 MOST_NODES = 200_000
 DEEPEST_CALL = 50

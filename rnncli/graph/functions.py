@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from onnx import AttributeProto, FunctionProto, TypeProto
+
 from rnncli.graph.folding import Folding
 from rnncli.graph.model import bodies, function_name
 from rnncli.graph.own_node import OwnNode
-from rnncli.protos import AttributeProto, FunctionProto, TypeProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx import GraphProto, ModelProto, TensorProto
+
 from rnncli.graph.wire import BYTES, field_of_bytes, fields
-from rnncli.protos import GraphProto, ModelProto, TensorProto
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

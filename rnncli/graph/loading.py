@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onnx import ModelProto
+
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.regular import open_data
@@ -16,7 +18,6 @@ from rnncli.graph.model import Model
 from rnncli.graph.normalise import normalise
 from rnncli.graph.structure import check_structure, check_text
 from rnncli.graph.tensors import embed_attribute_tensors
-from rnncli.protos import ModelProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from rnncli.protos import (
+from onnx import (
     AttributeProto,
     FunctionProto,
     GraphProto,

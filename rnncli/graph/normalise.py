@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx import FunctionProto, GraphProto, ModelProto
+
 from rnncli.errors import InvalidRequest
 from rnncli.graph.model import all_bodies
-from rnncli.protos import FunctionProto, GraphProto, ModelProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

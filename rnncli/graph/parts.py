@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx import ModelProto, ValueInfoProto
+
 from rnncli.graph.model import Model, captured_names
-from rnncli.protos import ModelProto, ValueInfoProto
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

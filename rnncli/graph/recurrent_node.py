@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from onnx import AttributeProto
+
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.graph.model import attribute_value
@@ -12,7 +14,6 @@ from rnncli.graph.own_node import OwnNode
 from rnncli.operators import evaluate, problems
 from rnncli.operators.binding import Binding
 from rnncli.operators.evaluation import compute_named
-from rnncli.protos import AttributeProto
 from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:

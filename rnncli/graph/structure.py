@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from onnx import FunctionProto, ModelProto
+
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.graph.expansion import check_expansion
 from rnncli.graph.model import (
@@ -17,7 +19,6 @@ from rnncli.graph.model import (
     operator_name,
     subgraphs,
 )
-from rnncli.protos import FunctionProto, ModelProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

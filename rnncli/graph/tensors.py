@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+from onnx import TensorProto
 
 from rnncli.budget import ask
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
@@ -18,7 +19,6 @@ from rnncli.files.regular import open_regular, size_of
 from rnncli.formats.messages import array_of, tensor_of
 from rnncli.graph.model import all_bodies
 from rnncli.numerics import dtype_numbered
-from rnncli.protos import TensorProto
 
 if TYPE_CHECKING:
     from pathlib import Path

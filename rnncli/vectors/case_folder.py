@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
+from onnx import ModelProto
 
 from rnncli.errors import UnreadableFile
 from rnncli.files.paths import Identifier, RelativePath, below
@@ -23,7 +24,6 @@ from rnncli.formats.onnx_folder import MODEL
 from rnncli.formats.pb import LARGEST as LARGEST_PROTOBUF
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
-from rnncli.protos import ModelProto
 from rnncli.vectors.manifest import sha256
 from rnncli.vectors.record import Record
 from rnncli.vectors.vector import READINGS, Answers, Vector, stored_answers

@@ -109,8 +109,15 @@ def test_none_is_lost_where_nothing_can_be_raised(program):
     assert ended(process) == (130, "interrupted\n")
 
 
-# When they come, in ms: while the interpreter starts it answers itself.
-MOMENTS = (80, 160, 240, 320)
+# When they come, in ms after signals are answered: before, the interpreter answers itself.
+MOMENTS = (0, 60, 120, 180, 240)
+ANSWERING = """
+import os, rnncli.cli
+from rnncli.cli import interrupts
+begin = interrupts.begin
+interrupts.begin = lambda: begin() or os.write(1, b"up")
+rnncli.cli.main()
+"""
 
 
 @pytest.mark.parametrize(
@@ -120,10 +127,9 @@ def test_no_traceback_while_modules_are_imported(command, tmp_path):
     """Ours or a worker's, when a terminal sends its signal to all that run in it."""
     core = os.path.join(os.path.dirname(__file__), "../../vectors/core")  # noqa: PTH118, PTH120
     words = [each.format(core=core) for each in command.split()]
-    code = "import rnncli.cli, os; os.write(1, b'up'); rnncli.cli.main()"
     for moment in MOMENTS:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, *words],
+            [sys.executable, "-c", ANSWERING, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -136,3 +142,20 @@ def test_no_traceback_while_modules_are_imported(command, tmp_path):
         _, err = process.communicate()
         assert (process.returncode, err) in {(130, b"interrupted\n"), (0, err)}
         assert b"Traceback" not in err
+
+
+def test_a_module_in_c_is_loaded_before_the_command_is_interrupted(program):
+    """An exception raised while onnx's is being loaded ends the process by SIGSEGV."""
+    body = """
+    from importlib.machinery import ExtensionFileLoader
+
+    def load(self):
+        signal.raise_signal(signal.SIGINT)
+        up()
+
+    load(ExtensionFileLoader("late", "/none"))
+"""
+    code = "def up(): print('up', flush=True)"
+    process = program(body=f"{code}{body}    time.sleep(60)")
+
+    assert ended(process) == (130, "interrupted\n")
