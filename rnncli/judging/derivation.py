@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rnncli.profiles import Profile, Rounding
     from rnncli.recurrence.recurrence import Recurrence
 
-ROOMS: Mapping[str, Callable[[Trajectory, Rounding], CellErrors]] = {
+ERROR_MODELS: Mapping[str, Callable[[Trajectory, Rounding], CellErrors]] = {
     "RNN": RNNErrors,
     "GRU": GRUErrors,
     "LSTM": LSTMErrors,
@@ -170,7 +170,7 @@ def _fill(
     Only where one of them is not finite are NaN and infinities looked for and settled.
     """
     first = pieces[0].recurrence
-    room, rounding = ROOMS[first.cell.name], profile.rounding(first.dtype)
+    model, rounding = ERROR_MODELS[first.cell.name], profile.rounding(first.dtype)
     tolerances = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
@@ -178,7 +178,7 @@ def _fill(
                 Trajectory.of(recurrence, part_of(goldens[k].Y, part), hostile=hostile)  # type: ignore[arg-type]
                 for recurrence, part, k in pieces
             ]
-            variances = variances_of(room(Trajectory.joined(paths), rounding))
+            variances = variances_of(model(Trajectory.joined(paths), rounding))
             tolerances = round_up(np.sqrt(variances))
             if np.isfinite(tolerances).all():
                 break

@@ -14,7 +14,7 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, parameters, projected
-from rnncli.judging.derivation import ROOMS
+from rnncli.judging.derivation import ERROR_MODELS
 from rnncli.judging.error_model.cell_errors import stored
 from rnncli.judging.error_model.recursion import variances_of_steps
 from rnncli.numerics import round_to
@@ -105,14 +105,14 @@ def step_tolerances(path: Trajectory, profile: Profile) -> Array:
     nothing can be said about is infinite.
     """
     rounding = profile.rounding(path.recurrence.dtype)
-    room = ROOMS[path.recurrence.cell.name]
+    model = ERROR_MODELS[path.recurrence.cell.name]
     found = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
             bounded = replace(path, hostile=hostile, H=np.clip(path.H, -LARGEST, LARGEST))
             entering = stored(np.abs(bounded.settled(bounded.H[:, :-1])), rounding)
             entering[:, 0] = 0.0  # initial states are exact
-            variances = variances_of_steps(room(bounded, rounding), entering)
+            variances = variances_of_steps(model(bounded, rounding), entering)
             found = np.sqrt(variances[..., 0, :])
             if np.isfinite(found).all():
                 break

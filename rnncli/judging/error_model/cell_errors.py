@@ -1,4 +1,4 @@
-"""What a cell's room tells the recursion of variances, and what all rooms need."""
+"""What a cell's error model tells the recursion of variances, and what all of them need."""
 
 from __future__ import annotations
 

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.error_model.sensitivities import SENSITIVITIES, Kink
+from rnncli.recurrence.activations import Kink
 from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.profiles import Rounding
-    from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.activations import Activation, Curvature
 
 MATH = NumPyArithmetic()
 
 
 @cache
-def _steepest(name: str, alpha: float, beta: float) -> float:
-    """Return half the bound of an activation's second derivative anywhere."""
-    curvature = SENSITIVITIES[name].curvature
-    return 0.0 if curvature is None else 0.5 * float(curvature(np.zeros(()), alpha, beta))
+def _steepest(curvature: Curvature, alpha: float, beta: float) -> float:
+    """Return half the bound of a second derivative anywhere."""
+    return 0.5 * float(curvature(np.zeros(()), alpha, beta))
 
 
 class Response:
@@ -45,7 +44,7 @@ class Response:
         rounding: Rounding,
     ) -> None:
         self._activation = activation
-        self._row = SENSITIVITIES[activation.name]
+        self._row = activation.sensitivity
         self._values = activation.alpha or 0.0, activation.beta or 0.0
         clipped = np.minimum(np.maximum(x, -clip), clip) if math.isfinite(clip) else x
         self.spread = spread
@@ -58,7 +57,7 @@ class Response:
         self._half = 0.5 * np.abs(x)
         if self._row.curvature is not None:
             self._far = 0.5 * self._row.curvature(self._half, *self._values)
-            self._near = _steepest(activation.name, *self._values)
+            self._near = _steepest(self._row.curvature, *self._values)
 
     def forgive(self, finite: Array) -> None:
         """Count no error where the argument is infinite: what is saturated stays so."""

@@ -8,7 +8,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.judging.derivation import ROOMS
+from rnncli.judging.derivation import ERROR_MODELS
 from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.numerics import DTYPES
 from rnncli.profiles import PROFILES
@@ -61,7 +61,7 @@ def test_squares_are_those_of_the_cells_derivatives(kind, attributes):
     forward = replace(recurrence, directions=(recurrence.directions[0],) * 2)
     path = Trajectory.of(forward, golden.Y, hostile=False)
 
-    errors = ROOMS[kind](path, PROFILES["standard"].rounding(DTYPES["float64"]))
+    errors = ERROR_MODELS[kind](path, PROFILES["standard"].rounding(DTYPES["float64"]))
 
     wanted = numeric_derivatives(recurrence, initial) ** 2
     by_h = errors.squares(slice(0, 1))[:, 0].transpose(2, 0, 1, 3, 4)
