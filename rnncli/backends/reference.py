@@ -1,6 +1,6 @@
 """The reference backend: the cells' equations, walked step by step over any arithmetic.
 
-This is the whole of it: `recurrence.lanes` decides order, padding, clipping and biases, and
+This is the whole of it: `recurrence.lanes` decides order, padding and clipping, and
 `recurrence.cells` holds the equations. Goldens, mutants and the certified backend are this walk
 over other numbers.
 """
@@ -17,7 +17,7 @@ from rnncli.backends.backend import FLOAT64, working_dtype
 from rnncli.deadline import check
 from rnncli.numerics import round_to
 from rnncli.recurrence.arithmetic import NumPyArithmetic
-from rnncli.recurrence.cells import Parameters
+from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import alike, assemble, lanes_of, of_directions, part_of, places_of
 from rnncli.recurrence.recurrence import Result
 
@@ -162,17 +162,22 @@ def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
     W = engine.matrix(engine.widen(lanes.W))
     product = engine.multiply(engine.widen(X).reshape(L, steps * N, inputs), W)
     x = product.reshape(len(product), L, steps, N, product.shape[-1])
-    if lanes.biases:
-        bias = engine.widen(np.zeros_like(lanes.biases[0], shape=(len(x), L, 1, 1, x.shape[-1])))
-        for each in lanes.biases:
-            bias[: len(each)] += engine.widen(each)
-        x += bias
+    bias, _ = _biases(engine, lanes)
+    if bias is not None:
+        x += bias[:, :, None]
     return x
+
+
+def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
+    """Return what is added to Xt*(W^T) [G, L, 1, H], and the Rbh that is reset [L, 1, H]."""
+    Wb, Rb = (None if b is None else engine.widen(b) for b in (lanes.Wb, lanes.Rb))
+    return placed(Wb, Rb, after=lanes.linear_before_reset)
 
 
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     """Return what a step needs besides Xt and the states [L, N, H]."""
     R = engine.matrix(engine.widen(lanes.R))
+    _, Rbh = _biases(engine, lanes)
     functions = {
         letter: partial(_activated, engine.math, activation, bound)
         for letter, (activation, bound) in lanes.activations.items()
@@ -184,7 +189,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         h=functions.get("h", functions["f"]),
         blend=engine.math.blend,
         P=None if lanes.P is None else engine.widen(lanes.P),
-        Rbh=0 if isinstance(lanes.Rbh, int) else engine.widen(lanes.Rbh),
+        Rbh=0 if Rbh is None else Rbh,
         input_forget=lanes.input_forget,
         linear_before_reset=lanes.linear_before_reset,
     )

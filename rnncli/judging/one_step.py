@@ -18,7 +18,7 @@ from rnncli.judging.derivation import ERROR_MODELS
 from rnncli.judging.error_model.cell_errors import stored
 from rnncli.judging.error_model.recursion import variances_of_steps
 from rnncli.numerics import round_to
-from rnncli.recurrence.lanes import Lanes, bound_of, placed
+from rnncli.recurrence.lanes import Lanes
 
 if TYPE_CHECKING:
     from rnncli.judging.error_model.trajectory import Trajectory
@@ -51,23 +51,27 @@ def cells(path: Trajectory) -> Array:
 def _lanes(path: Trajectory) -> Lanes:
     """Return the lanes of a trajectory, whose weights are all that a step takes of them."""
     r = path.recurrence
-    biases, Rbh = placed(path.Wb, path.Rb, after=r.linear_before_reset)
     return Lanes(
         cell=r.cell,
         X=path.X,
         live=None,
         W=path.W,
         R=path.R,
-        biases=biases,
-        Rbh=Rbh,
-        P=None if path.P is None else path.P[:, :, 0],
+        Wb=_rows(path.Wb),
+        Rb=_rows(path.Rb),
+        P=_rows(path.P),
         initial=(path.H[:, 0], path.C0)[: r.cell.states],
         activations={
-            letter: (path.activation(letter), bound_of(r, letter)) for letter in r.cell.activations
+            letter: (path.activation(letter), r.bound(letter)) for letter in r.cell.activations
         },
         input_forget=r.input_forget,
         linear_before_reset=r.linear_before_reset,
     )
+
+
+def _rows(values: Array | None) -> Array | None:
+    """Return a row for each gate [G, D, 1, 1, H] as lanes have it, [G, D, 1, H]."""
+    return None if values is None else values[:, :, 0]
 
 
 def _single_steps(path: Trajectory) -> Array:

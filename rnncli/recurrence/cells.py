@@ -11,6 +11,8 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -99,6 +101,21 @@ def lstm_step(p: Parameters, x: Value, states: States) -> States:
 def _peep(gate: Value, P: Value | None, C: Value) -> Value:
     """Add P (.) C. An absent P adds nothing at all: 0 times an infinite cell would be NaN."""
     return gate if P is None else gate + P * C
+
+
+def placed(Wb: Value | None, Rb: Value | None, *, after: bool) -> tuple[Value, Value]:
+    """Return what is added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None for none.
+
+    Args:
+        Wb: the input biases, gates first.
+        Rb: the recurrent biases, gates first.
+        after: whether a GRU resets after the linear transformation.
+    """
+    if Rb is None or not after:
+        return (Wb if Rb is None else Rb if Wb is None else Wb + Rb), None
+    bias = np.zeros_like(Rb) if Wb is None else Wb.copy()
+    bias[:2] += Rb[:2]
+    return bias, Rb[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Lanes: directions of recurrences, each in the order in which it is processed, all decided.
 
 A walk over lanes knows nothing of reverse directions, ragged batches, padding, length 0, the scope
-of clip or where a bias goes. Those rules stand here. The lanes of a stack of recurrences that are
+of clip. Those rules stand here. The lanes of a stack of recurrences that are
 alike are simply more lanes.
 """
 
@@ -36,9 +36,8 @@ class Lanes:
         live: which steps are no padding [L, T, N]; None when all are.
         W: input weights [G, L, H, I].
         R: recurrent weights [G, L, H, H].
-        biases: their sum is added to Xt*(W^T): each [g, L, 1, 1, H], of the first g gates.
-        Rbh: the bias [L, 1, H] that is added to the hidden gate's H*(R^T) instead, where the GRU
-            resets after the linear transformation; 0 where there is none.
+        Wb: input bias [G, L, 1, H], or None.
+        Rb: recurrent bias [G, L, 1, H], or None.
         P: peephole weights [3, L, 1, H], gates i, o, f, or None.
         initial: the first states, each [L, N, H].
         activations: letter of the cell -> the activation and the bound of its argument, which is
@@ -52,8 +51,8 @@ class Lanes:
     live: Array | None
     W: Array
     R: Array
-    biases: tuple[Array, ...]
-    Rbh: Array | int
+    Wb: Array | None
+    Rb: Array | None
     P: Array | None
     initial: tuple[Array, ...]
     activations: dict[str, tuple[Activation, float]]
@@ -71,48 +70,23 @@ def lanes_of(recurrence: Recurrence) -> Lanes:
     T, N, size = r.X.shape[-3:]
     H = r.W.shape[-2]
     L = math.prod(r.W.shape[:-3])
-    P = per_gate(r.P)
-    biases, Rbh = placed(per_gate(r.Wb), per_gate(r.Rb), after=r.linear_before_reset)
     return Lanes(
         cell=r.cell,
         X=_inputs(r).reshape(L, T, N, size),
         live=_live(r),
         W=gates_first(r.W),
         R=gates_first(r.R),
-        biases=biases,
-        Rbh=Rbh,
-        P=None if P is None else P[:, :, 0],
+        Wb=per_gate(r.Wb),
+        Rb=per_gate(r.Rb),
+        P=per_gate(r.P),
         initial=tuple(_initial(state, (L, N, H), r) for state in r.initial),
         activations={
-            letter: (activation, bound_of(r, letter))
+            letter: (activation, r.bound(letter))
             for letter, activation in zip(r.cell.activations, r.activations[0], strict=True)
         },
         input_forget=r.input_forget,
         linear_before_reset=r.linear_before_reset,
     )
-
-
-def placed(
-    Wb: Array | None, Rb: Array | None, *, after: bool
-) -> tuple[tuple[Array, ...], Array | int]:
-    """Return where biases [G, L, 1, 1, H] are added: `Lanes.biases` and `Lanes.Rbh`.
-
-    Args:
-        Wb: the input biases, if any.
-        Rb: the recurrent biases, if any.
-        after: the GRU resets after the linear transformation, which has a bias of its own.
-    """
-    if Rb is None:
-        return () if Wb is None else (Wb,), 0
-    Rbh: Array | int = 0
-    if after:
-        Rb, Rbh = Rb[:2], Rb[2, :, 0]
-    return (Rb,) if Wb is None else (Wb, Rb), Rbh
-
-
-def bound_of(recurrence: Recurrence, letter: str) -> float:
-    """Return the bound of an activation's argument: clip-scope says whether h has one."""
-    return math.inf if letter == "h" and not recurrence.clip_hidden else recurrence.clip
 
 
 def gates_first(weights: Array) -> Array:
@@ -122,8 +96,8 @@ def gates_first(weights: Array) -> Array:
 
 
 def per_gate(values: Array | None) -> Array | None:
-    """Return a row for each gate [..., D, G, H] as [G, L, 1, 1, H]."""
-    return None if values is None else gates_first(values[..., None, :])[:, :, None]
+    """Return a row for each gate [..., D, G, H] as [G, L, 1, H]."""
+    return None if values is None else gates_first(values[..., None, :])
 
 
 def _inputs(recurrence: Recurrence) -> Array:

@@ -75,6 +75,14 @@ class Recurrence:
     wants_Y: bool = True
     constants: Constants | None = None
 
+    def bound(self, letter: str) -> float:
+        """Return the bound of an activation's argument; infinity means none.
+
+        Args:
+            letter: f, g or h, of which the reading clip-scope may leave h without.
+        """
+        return self.clip if self.clip_hidden or letter != "h" else math.inf
+
 
 @dataclass(slots=True, eq=False)
 class Result:

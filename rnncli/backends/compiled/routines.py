@@ -125,7 +125,7 @@ class Routine:
         for d, rows in enumerate(r.activations):
             for k, row in enumerate(rows):
                 numbers[d, 2 * k : 2 * k + 2] = row.alpha or 0, row.beta or 0
-        numbers[:, 6:] = r.clip, r.clip if r.clip_hidden else math.inf
+        numbers[:, 6:] = r.clip, r.bound("h")
         return numbers
 
     def take(self) -> Rooms:

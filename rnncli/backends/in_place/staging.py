@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from rnncli.backends.in_place.cells import kernel_of
@@ -45,7 +44,7 @@ def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int)
         steps=1 << (T - 1).bit_length(),
         dtype=dtype,
         activations=tuple([(a.function, a.alpha, a.beta) for a in r.activations[d]]),
-        clips=(r.clip, r.clip, r.clip if r.clip_hidden else math.inf),
+        clips=(r.clip, r.clip, r.bound("h")),
         has_P=r.P is not None,
         has_Rbh=r.Rb is not None and r.linear_before_reset,
         input_forget=r.input_forget,

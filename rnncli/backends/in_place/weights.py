@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from rnncli.recurrence.cells import placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
@@ -54,16 +56,5 @@ def given_by(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Given:
         return None if values is None else values[d].astype(dtype, copy=False)
 
     r = recurrence
-    bias, Rbh = _biases(own(r.Wb), own(r.Rb), is_reset=r.linear_before_reset)
+    bias, Rbh = placed(own(r.Wb), own(r.Rb), after=r.linear_before_reset)
     return Given(own(r.W), own(r.R), bias, own(r.P), Rbh)
-
-
-def _biases(
-    Wb: Array | None, Rb: Array | None, *, is_reset: bool
-) -> tuple[Array | None, Array | None]:
-    """Return what is added to the projected inputs [G, H], and the Rbh that is reset [H]."""
-    if Rb is None or not is_reset:
-        return (Wb if Rb is None else Rb if Wb is None else Wb + Rb), None
-    bias = np.zeros_like(Rb) if Wb is None else Wb.copy()
-    bias[:2] += Rb[:2]
-    return bias, Rb[2]

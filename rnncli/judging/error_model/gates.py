@@ -8,7 +8,6 @@ import numpy as np
 
 from rnncli.judging.error_model.response import MATH, Response
 from rnncli.judging.error_model.sums import product, single
-from rnncli.recurrence.lanes import bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,20 +27,15 @@ def gate_sums(path: Trajectory) -> Array:
     return sums
 
 
-def clip_of(path: Trajectory, letter: str) -> float:
-    """Return the bound of an activation's argument; infinity means none."""
-    return bound_of(path.recurrence, letter)
-
-
 def clipped_activation(path: Trajectory, letter: str) -> Callable[[Array], Array]:
     """Return an activation of the cell as a function of what is not clipped yet."""
-    clip, activation = clip_of(path, letter), path.activation(letter)
+    clip, activation = path.recurrence.bound(letter), path.activation(letter)
     return lambda x: np.asarray(activation(MATH, np.clip(x, -clip, clip)))
 
 
 def respond(path: Trajectory, letter: str, x: Array, spread: Array, rounding: Rounding) -> Response:
     """Return the response of a cell's activation, clipped where that is, to gates x."""
-    response = Response(path.activation(letter), x, spread, clip_of(path, letter), rounding)
+    response = Response(path.activation(letter), x, spread, path.recurrence.bound(letter), rounding)
     if path.hostile:
         response.forgive(np.isfinite(x))
     return response

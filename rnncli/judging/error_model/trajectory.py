@@ -139,7 +139,8 @@ def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
 
 
 def _wide(values: Array | None) -> Array | None:
-    return None if values is None else values.astype(np.float64)
+    """Return a row for each gate [G, D, 1, H] as [G, D, 1, 1, H]."""
+    return None if values is None else values.astype(np.float64)[:, :, None]
 
 
 def _follow(recurrence: Recurrence, Y: Array, H: Array) -> None:
