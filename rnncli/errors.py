@@ -17,6 +17,8 @@ SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOME
 NO_THREAD = "can't start new thread"
 NO_ROOM = ("failed to map segment", "annot allocate memory")
 LONGEST_SENTENCE = 400
+# Characters of a failure as the user sees it.
+LONGEST_TOLD = 4000
 # How like a word must be to one that is suggested, as difflib measures it.
 NEAR = 0.75
 SHORT, NEAR_SHORT = 3, 0.65
@@ -154,11 +156,17 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, ConfigError):
         return str(error), error.exit_code
     if isinstance(error, RnncliError):
-        return one_line(str(error)), error.exit_code
+        return _told(str(error)), error.exit_code
     if said := _said_by_the_machine(error):
-        return one_line(said), InvalidRequest.exit_code
+        return _told(said), InvalidRequest.exit_code
     sentence = f"internal error: {type(error).__name__}: {error}; rerun with --traceback"
-    return one_line(sentence), RnncliError.exit_code
+    return _told(sentence), RnncliError.exit_code
+
+
+def _told(sentence: str) -> str:
+    """Return one line that is no flood, whatever names in it a file has."""
+    line = one_line(sentence)
+    return line if len(line) <= LONGEST_TOLD else f"{line[:LONGEST_TOLD]}..."
 
 
 def _file_name(name: object) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rnncli.errors import did_you_mean, shortened
+from rnncli.errors import InvalidRequest, did_you_mean, explain, shortened
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,10 @@ def test_paragraphs_become_a_line_that_ends():
     assert shortened(" a\n\tb  c\r\n") == "a b c"
     assert shortened("x" * 400) == "x" * 400
     assert shortened("x" * 401) == "x" * 400 + "..."
+
+
+def test_a_failure_is_no_flood():
+    """However long the names are that a stranger's file has."""
+    sentence, code = explain(InvalidRequest(f"{'x' * 100_000}: no"))
+
+    assert (len(sentence), code) == (4003, 2)

@@ -18,7 +18,8 @@ from rnncli.graph.tensors import tensor_values
 from rnncli.judging.tolerance import Tolerance
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run
-from rnncli.running.target import cases_of, load_target, short_names
+from rnncli.running.target import cases_of, load_target
+from rnncli.running.target_names import short_names
 from rnncli.vectors.conversion import with_model
 from rnncli.vectors.vector import Answers, Vector
 

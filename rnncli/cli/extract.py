@@ -105,7 +105,7 @@ def extract(model: str, **options: Any) -> None:
     """
     from rnncli.generating.extraction import Plan, require
     from rnncli.reports.generation import show_pack
-    from rnncli.running.target import short_names
+    from rnncli.running.target_names import short_names
 
     folder, as_json = options.pop("output"), options.pop("as_json")
     names = ("golden", "profile", "layout")

@@ -37,7 +37,7 @@ def _record(target: str) -> dict[str, Any]:
     from rnncli.reports.inspection import model_record, pack_record
     from rnncli.reports.suites import case_record
     from rnncli.running.target import load_target
-    from rnncli.running.written import entry_of
+    from rnncli.running.yaml_target import entry_of
     from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(target):

@@ -20,7 +20,7 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     a suite every case is read, and those that must be rejected have to be. Findings are printed as
     FILE:LINE:COLUMN: SENTENCE; the exit code is 1 when there are any.
     """
-    from rnncli.running.written import findings_of
+    from rnncli.running.yaml_target import findings_of
 
     found = 0
     for file in files:

@@ -6,7 +6,7 @@ by its value, so nodes inside a function are like any others: what they carry is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from onnx import AttributeProto, FunctionProto, TypeProto
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from onnx import NodeProto
     from onnx.defs import OpSchema
 
-    from rnncli.graph.evaluator import Evaluator
     from rnncli.graph.model import Model
     from rnncli.graph.observation import Watch
     from rnncli.graph.recurrent_node import Arithmetic
@@ -77,13 +76,22 @@ def _copy(attribute: AttributeProto) -> AttributeProto:
     return copy
 
 
+class Runnable(Protocol):
+    """The body of a function, ready to be run."""
+
+    input_names: list[str]
+
+    def run(self, output_names: None, feed_inputs: Mapping[str, Any]) -> list[Any]:
+        """Return all outputs from a value, or None, for each input."""
+
+
 class Library:
     """What all evaluators of a model share: its functions, built once for each set of attributes.
 
     Args:
         model: the model.
         arithmetic: of its recurrent nodes.
-        build: makes the evaluator of a function: its body, opsets, this library, its path.
+        build: makes what runs a function: its body, opsets, this library, its path.
         watch: looks on as nodes run; None for nobody.
     """
 
@@ -91,20 +99,20 @@ class Library:
         self,
         model: Model,
         arithmetic: Arithmetic,
-        build: Callable[..., Evaluator],
+        build: Callable[[FunctionProto, dict[str, int], Library, tuple[str, ...]], Runnable],
         watch: Watch | None = None,
     ) -> None:
         self.model, self.arithmetic, self.build = model, arithmetic, build
         self.watch, self.folding = watch, Folding()
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self.drawing: WeakSet[Any] = WeakSet()  # operators that a new run sets back
-        self._built: dict[tuple[Any, ...], Evaluator] = {}
+        self._built: dict[tuple[Any, ...], Runnable] = {}
         self._building: list[str] = []
 
     def evaluator(
         self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
-    ) -> Evaluator:
-        """Return the evaluator of a function for one call.
+    ) -> Runnable:
+        """Return what runs a function for one call.
 
         Raises:
             ValueError: the function calls itself.
@@ -169,12 +177,12 @@ class TypedFunctionCall(OwnNode):
         return _call(evaluator, inputs)
 
 
-def _call(evaluator: Evaluator, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    names = evaluator.input_names
+def _call(body: Runnable, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    names = body.input_names
     if len(inputs) > len(names):
         raise ValueError(f"takes {len(names)} inputs, the node has {len(inputs)}")
     absent = dict.fromkeys(names)
-    return tuple(evaluator.run(None, absent | dict(zip(names, inputs, strict=False))))
+    return tuple(body.run(None, absent | dict(zip(names, inputs, strict=False))))
 
 
 def _type_of(values: Any) -> TypeProto:

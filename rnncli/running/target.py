@@ -10,16 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnncli.graph.loading import ARCHIVES, FORMATS, load_model
+from rnncli.running.target_names import YAML
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rnncli.cases.case import Case
     from rnncli.graph.model import Model
-
-STDIN = "-"
-YAML = (".yaml", ".yml")
-OF_SUITE = "::"  # SUITE::ID
 
 
 def load_target(target: str, seed: int | None = None) -> Model | Case:
@@ -38,7 +33,7 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
     is_model = path.name.lower().endswith((*FORMATS, *ARCHIVES))
     if is_model and path.is_file():
         return load_model(path)
-    from rnncli.running.written import entry_of, load_written
+    from rnncli.running.yaml_target import entry_of, load_written
 
     named = entry_of(target, seed)
     if named is None and (is_model or path.is_dir()):
@@ -57,28 +52,6 @@ def cases_of(target: str) -> list[str]:
     path = Path(target)
     if path.is_file() and path.suffix.lower() not in YAML:
         return [target]
-    from rnncli.running.written import cases_written
+    from rnncli.running.yaml_target import cases_written
 
     return cases_written(target)
-
-
-def short_names(targets: Sequence[str]) -> list[str]:
-    """Name each target by its file, told apart by folder or number where two are alike."""
-    ids = [target.partition(OF_SUITE)[2] or target for target in targets]
-    paths = [Path("stdin" if name == STDIN else name) for name in ids]
-    names = [_stem(path) for path in paths]
-    names = [
-        f"{path.absolute().parent.name}_{name}" if names.count(name) > 1 else name
-        for path, name in zip(paths, names, strict=True)
-    ]
-    return [
-        f"{name}_{names[: k + 1].count(name)}" if names.count(name) > 1 else name
-        for k, name in enumerate(names)
-    ]
-
-
-def _stem(path: Path) -> str:
-    for suffix in (*ARCHIVES, *FORMATS, *YAML):
-        if path.name.lower().endswith(suffix):
-            return path.name[: -len(suffix)]
-    return path.name

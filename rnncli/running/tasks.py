@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.formats import FOLDER, format_of
 from rnncli.running.batch import Task
-from rnncli.running.target import cases_of, short_names
+from rnncli.running.target import cases_of
+from rnncli.running.target_names import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,8 @@ from rnncli.cases.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.tolerance import EXACT
 from rnncli.running.request import Request
-from rnncli.running.target import load_target, short_names
+from rnncli.running.target import load_target
+from rnncli.running.target_names import short_names
 from rnncli.running.tasks import all_targets, as_path, plan
 
 REQUEST = Request(tolerance=EXACT)

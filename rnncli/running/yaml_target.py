@@ -13,7 +13,7 @@ from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
 from rnncli.files.regular import read_standard_input
 from rnncli.graph.loading import ARCHIVES, FORMATS
-from rnncli.running.target import OF_SUITE, STDIN, YAML
+from rnncli.running.target_names import OF_SUITE, STDIN, YAML
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
