@@ -30,6 +30,8 @@ PER_BYTE = 16
 FROM_NOTHING, FROM_BYTE = 512 << 20, 4
 
 _NOT_WORTH_ASKING = 1 << 20
+# Bytes that no machine has; sizes that a file declares may have any number of digits.
+_IMMENSE = 1 << 70
 # Files of a folder that count, and bytes of a block as `stat` counts them.
 _MOST_FILES, _BLOCK = 10_000, 512
 _STATUS = Path("/proc/self/status")
@@ -192,6 +194,8 @@ def shortage(error: MemoryError) -> str:
 
 def amount(size: float) -> str:
     """Write bytes as people do."""
+    if size >= _IMMENSE:
+        return "more memory than there is"
     for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
         if size >= unit:
             return f"{size / unit:,.1f} {name}"

@@ -162,3 +162,9 @@ def test_asking_names_what_takes_too_much_and_how_to_allow_it():
         budget.ask(2 << 30, "it", otherwise=1 << 30)
 
     budget.ask(2 << 30, "it", otherwise=2 << 30)
+
+
+def test_sizes_of_any_number_of_digits_can_be_told():
+    """Those that a file declares."""
+    with pytest.raises(OutOfMemory, match="takes more memory than there is"):
+        budget.ask(10**400, "a tensor")

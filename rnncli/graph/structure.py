@@ -60,14 +60,20 @@ def check_text(proto: ModelProto) -> None:
     Raises:
         InvalidRequest: a name is not UTF-8.
     """
+    for source in (proto, *proto.functions):
+        _check_texts(source.opset_import)
     for body in all_bodies(proto):
-        for message in _messages(body):
-            for field in _TEXTS:
-                if isinstance(name := getattr(message, field, ""), bytes):
-                    raise InvalidRequest(f"damaged: the {field} {name!r:.60} is not UTF-8 text")
+        _check_texts(_messages(body))
         for name in _references(body):
             if isinstance(name, bytes):
                 raise InvalidRequest(f"damaged: the name {name!r:.60} is not UTF-8 text")
+
+
+def _check_texts(messages: Iterable[Any]) -> None:
+    for message in messages:
+        for field in _TEXTS:
+            if isinstance(name := getattr(message, field, ""), bytes):
+                raise InvalidRequest(f"damaged: the {field} {name!r:.60} is not UTF-8 text")
 
 
 def _references(body: Body) -> Iterator[str | bytes]:

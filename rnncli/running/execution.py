@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli import operators
-from rnncli.errors import InvalidOperator, InvalidRequest
+from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.formats import read_inputs, read_tensor
 from rnncli.graph.data_sets import load_data_set
 from rnncli.graph.declarations import check_inputs, check_names
@@ -138,4 +138,13 @@ def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Arra
     values = run_graph(evaluator, inputs)
     seconds = time.perf_counter() - start
     outputs = dict(zip(evaluator.output_names, values, strict=True))
+    _check_outputs(model, outputs)
     return Run(name, {key: inputs[key] for key in order}, outputs, seconds)
+
+
+def _check_outputs(model: Model, outputs: dict[str, Any]) -> None:
+    """Refuse what is no tensor: an absent optional, or a sequence that no type has announced."""
+    for name, values in outputs.items():
+        if not hasattr(values, "dtype"):
+            what = "has no value" if values is None else f"is a {type(values).__name__}"
+            raise Unsupported(f"{model.name}: the output '{name}' {what}; only tensors are written")

@@ -511,3 +511,16 @@ def test_backends_are_told_how_many_threads_to_use(
 
     assert rnncli("run", config, *given).code == 0
     assert set(seen) == {wanted}
+
+
+def test_an_output_that_is_no_tensor_is_exit_3(rnncli, tmp_path):
+    """An optional without a value can be computed, and no file holds it."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (optional(float[2]) y)
+    { y = Optional <type = optional(float[2])> () }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "absent.onnx")
+    done = rnncli("run", tmp_path / "absent.onnx")
+
+    assert (done.code, "the output 'y' is a list; only tensors are written" in done.err) == (
+        3,
+        True,
+    )

@@ -25,6 +25,8 @@ ALLOWED = {
     "formats/h5.py": {
         "h5py.File": "of a descriptor that was checked, or in memory",
         "h5py.h5a.open": "an attribute",
+        "h5py.h5g.open": "a group",
+        "h5py.h5o.open": "what a link of a group leads to",
     },
     "formats/npz.py": {
         "zipfile.ZipFile": "of a stream that was checked",

@@ -79,12 +79,15 @@ def test_a_model_says_its_opset(version, is_sound):
             model_from(proto)
 
 
-def test_names_that_are_no_text_are_refused():
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("Neg", r"op_type b'.xffeg'"), ("own", r"domain b'.xffwn'")]
+)
+def test_names_that_are_no_text_are_refused(name, sentence):
     """Protobuf keeps them as bytes, which nothing later could print."""
     proto = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (y) { y = Neg (x) }'
+        '<ir_version: 8, opset_import: ["" : 17, "own" : 1]> g (float x) => (y) { y = Neg (x) }'
     )
-    damaged = proto.SerializeToString().replace(b"Neg", b"N\xffg")
+    damaged = proto.SerializeToString().replace(name.encode(), b"\xff" + name.encode()[1:])
 
-    with pytest.raises(InvalidRequest, match=r"the op_type b'N.xffg' is not UTF-8"):
+    with pytest.raises(InvalidRequest, match=f"the {sentence} is not UTF-8"):
         model_from(onnx.load_from_string(damaged))

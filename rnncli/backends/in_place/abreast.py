@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rnncli.backends.in_place import tuning
 from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 KEY = "abreast"
-# Multiplications by zeros, in a step of a gate, up to which it pays, and steps from which on.
-MOST_ZEROS, LEAST_STEPS = 1 << 12, 8
 
 
 class Weights(NamedTuple):
@@ -40,8 +39,8 @@ def pays(recurrence: Recurrence) -> bool:
     T, N, _ = r.X.shape
     return (
         D == 2
-        and T >= LEAST_STEPS
-        and D * H * (I + H) * N <= MOST_ZEROS
+        and T >= tuning.ABREAST_STEPS
+        and D * H * (I + H) * N <= tuning.ABREAST_ZEROS
         and r.lengths is None
         and r.activations[0] == r.activations[1]
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.stacked import StackedStage, is_short, is_small
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence
 
 KEY = "in place"
-# How many forms of the calls of the same weights are prepared for at a time.
-MOST_FORMS = 4
 
 
 def direct_for(recurrence: Recurrence, dtype: np.dtype[Any]) -> Direct | None:
@@ -59,7 +58,7 @@ def _prepared(
     if direct.steps < T:
         return None
     direct.lock.acquire()
-    constants.keep(KEY, (direct, *known)[:MOST_FORMS])
+    constants.keep(KEY, (direct, *known)[: tuning.MOST_FORMS])
     return direct
 
 

@@ -18,28 +18,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.memory import room
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from rnncli.numerics import Array
-
-# Multiplications of a product that OpenBLAS does without copying its operands.
-SMALL_PRODUCT = 1_000_000
-# Projected inputs: numbers of a block, and sequences times steps of a block at least, where one
-# product makes it; numbers of one, and steps at least, where each step has its own.
-BLOCK_NUMBERS, BLOCK_COLUMNS = 1 << 18, 512
-CACHED_NUMBERS, LEAST_STEPS = 1 << 17, 16
-# Bytes in a row of a slice: four vectors of AVX-512.
-SLICE_BYTES = 256
-# Rows of weights in a slice, the best first.
-SLICE_ROWS = (16, 8, 4)
-# States are smaller than inputs: the errors of so many sum up as those of one do.
-STATES_AS_INPUTS = 4
-# From this many sequences on columns are faster than rows, and up to this many numbers of a gate.
-MANY_SEQUENCES = 25
-FEW_NUMBERS = 32
 
 
 def as_they_lie(weights: Array) -> Array:
@@ -211,11 +196,11 @@ def layout_for(N: int, H: int, dtype: np.dtype[Any], depth: int = sys.maxsize) -
         dtype: of the arithmetic.
         depth: how many inputs are summed up at once.
     """
-    if N >= MANY_SEQUENCES:
+    if N >= tuning.MANY_SEQUENCES:
         return Columns(N, H, depth)
-    if N == 1 or N * H <= FEW_NUMBERS:
+    if N == 1 or N * H <= tuning.FEW_NUMBERS:
         return FewColumns(N, H, depth)
-    widest = min(SLICE_BYTES // dtype.itemsize, SMALL_PRODUCT // (N * H))
+    widest = min(tuning.SLICE_BYTES // dtype.itemsize, tuning.SMALL_PRODUCT // (N * H))
     return Rows(N, H, _width(H, widest), depth)
 
 
@@ -241,7 +226,7 @@ class Columns:
 
     def steps(self, width: int) -> int:
         """Enough for an efficient product, few enough to bound memory."""
-        return max(1, BLOCK_NUMBERS // (self.N * width), BLOCK_COLUMNS // self.N)
+        return max(1, tuning.BLOCK_NUMBERS // (self.N * width), tuning.BLOCK_COLUMNS // self.N)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
         """Return them as [G*H, K]."""
@@ -251,13 +236,17 @@ class Columns:
     def product(self, gates: Array, sums: Array) -> Product:
         """Multiply each slice, where OpenBLAS would copy the whole."""
         out, depth = gates.reshape(-1, self._slice(len(gates) * self.H), self.N), self.depth
-        if STATES_AS_INPUTS * depth >= self.H:
+        if tuning.STATES_AS_INPUTS * depth >= self.H:
             return Product(out, sums)
-        return DeepProduct(out, sums, STATES_AS_INPUTS * depth)
+        return DeepProduct(out, sums, tuning.STATES_AS_INPUTS * depth)
 
     def _slice(self, rows: int) -> int:
         """Return how many rows of weights are multiplied at once."""
-        fits = (s for s in SLICE_ROWS if rows % s == 0 and s * self.H * self.N <= SMALL_PRODUCT)
+        fits = (
+            s
+            for s in tuning.SLICE_ROWS
+            if rows % s == 0 and s * self.H * self.N <= tuning.SMALL_PRODUCT
+        )
         return next(fits, rows)
 
     def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
@@ -296,7 +285,7 @@ class FewColumns(Columns):
 
     def steps(self, width: int) -> int:
         """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
-        return max(1, BLOCK_NUMBERS // (self.N * width))
+        return max(1, tuning.BLOCK_NUMBERS // (self.N * width))
 
     def product(self, gates: Array, sums: Array) -> Product:
         """Multiply all at once."""
@@ -338,7 +327,7 @@ class Rows:
 
     def steps(self, width: int) -> int:
         """What stays in cache: each step has products of its own."""
-        return max(1, CACHED_NUMBERS // (self.N * width), LEAST_STEPS)
+        return max(1, tuning.CACHED_NUMBERS // (self.N * width), tuning.LEAST_STEPS)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
         """Return them as [G*H/w, K, w]."""

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from rnncli.backends.in_place import tuning
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from rnncli.numerics import Array
-
-# Bytes of an array that are not worth keeping: less than the allocator hands back to the system.
-LEAST_ROOM = 1 << 17
-# Bytes kept at most, of one thing and of all, and how many things.
-MOST_OF_ONE, MOST_OF_ALL, MOST_THINGS = 1 << 23, 1 << 24, 256
 
 
 class Sized(Protocol):
@@ -42,7 +39,7 @@ def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
     is_new = found is None
     if found is None:
         found = make()
-    if found.nbytes <= MOST_OF_ONE:
+    if found.nbytes <= tuning.MOST_OF_ONE:
         things[key] = found  # the last: those that were used longest ago come first
         if is_new:
             _bound(things)
@@ -52,14 +49,14 @@ def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
 def _bound(things: dict[Hashable, Any]) -> None:
     """Forget what was used longest ago, as far as there is too much."""
     total = sum(thing.nbytes for thing in things.values())
-    while total > MOST_OF_ALL or len(things) > MOST_THINGS:
+    while total > tuning.MOST_OF_ALL or len(things) > tuning.MOST_THINGS:
         total -= things.pop(next(iter(things))).nbytes
 
 
 def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return memory for an array, until this thread asks for more under the same name."""
     count = math.prod(shape)
-    if count * dtype.itemsize < LEAST_ROOM:
+    if count * dtype.itemsize < tuning.LEAST_ROOM:
         return np.empty(shape, dtype)
     size = 1 << (count * dtype.itemsize).bit_length()
     memory = kept((name, size), lambda: np.empty(size, np.uint8))

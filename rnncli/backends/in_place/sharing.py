@@ -12,6 +12,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rnncli.backends.in_place import tuning
 from rnncli.backends.threads import threads
 
 if TYPE_CHECKING:
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
     from rnncli.recurrence.recurrence import Recurrence
 
-# Multiplications of matrix products from which on it pays: about a millisecond of them.
-LEAST_WORK = 1 << 27
-# Bytes of the sequences that OpenBLAS multiplies at full speed: four vectors of AVX-512. Of 64
-# sequences in float64, with 512 units, it takes a third longer than of twice 32.
-WIDTH = 256
 # OpenBLAS as NumPy's wheels have it, and as systems do.
 PREFIXES_AND_SUFFIXES = (("scipy_", "64_"), ("", "64_"), ("", ""))
 
@@ -39,10 +35,10 @@ def shares(recurrence: Recurrence, dtype: np.dtype[Any]) -> list[slice]:
     T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
     D, G, H, _ = recurrence.W.shape
     work = D * T * N * G * H * (I + H)
-    if work < LEAST_WORK:
+    if work < tuning.SHARED_WORK:
         return [slice(0, None, 1)]
     count = max(1, min(N, threads() // D))
-    count *= max(1, N // count * dtype.itemsize // WIDTH)
+    count *= max(1, N // count * dtype.itemsize // tuning.SHARED_BYTES)
     return [slice(k, None, count) for k in range(count)]
 
 

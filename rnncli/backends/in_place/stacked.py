@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
 from rnncli.backends.in_place.cells import Parts
 from rnncli.backends.in_place.layouts import ProductOfFew, as_they_lie
@@ -29,28 +30,23 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
 
-# Multiplications of a step's product up to which stacking pays; of all steps of a call, too, where
-# the weights are stacked already; numbers of all stacks.
-SMALL, SHORT, MOST_NUMBERS = 1 << 17, 17 << 18, 1 << 15
-# Weights that are copied in the time that stacking saves in a step.
-COPIED = 1 << 11
 
 SIGMOID = ACTIVATIONS["Sigmoid"].function
 
 
 def is_small(settings: Settings) -> bool:
     """Return whether stacking pays, at every call anew."""
-    return _multiplications(settings) <= SMALL
+    return _multiplications(settings) <= tuning.STACKED_PRODUCT
 
 
 def is_short(settings: Settings, T: int) -> bool:
     """Return whether T steps are faster with weights that are stacked already."""
-    return _multiplications(settings) * T <= SHORT
+    return _multiplications(settings) * T <= tuning.STACKED_CALL
 
 
 def is_soon_copied(settings: Settings) -> bool:
     """Return whether the steps are enough for weights that are stacked for one call alone."""
-    return _weights(settings) <= COPIED * settings.steps
+    return _weights(settings) <= tuning.COPIED_WEIGHTS * settings.steps
 
 
 def _multiplications(settings: Settings) -> int:
@@ -83,7 +79,7 @@ class StackedStage:
         self.divisors = self.kernel.divisors if is_sigmoid else 0
         self.form: Hashable = (StackedStage, self.divisors)
         G, K = len(self.kernel.stacked), H + 1 + I
-        self.steps = max(1, min(settings.steps, MOST_NUMBERS // max(1, K * N)))
+        self.steps = max(1, min(settings.steps, tuning.STACKED_NUMBERS // max(1, K * N)))
         self.stacks = np.ones((self.steps + 1, K, N), dtype)
         self.inputs = self.stacks[:-1, H + 1 :].swapaxes(1, 2)
         self.history = self.stacks[:, :H].swapaxes(1, 2)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from recurrences import recurrence_of
 
-from rnncli.backends.in_place.direct import MOST_FORMS, direct_for
+from rnncli.backends.in_place.direct import direct_for
+from rnncli.backends.in_place.tuning import MOST_FORMS
 from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.constants import Constants

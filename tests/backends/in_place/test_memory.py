@@ -7,7 +7,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from rnncli.backends.in_place import memory
+from rnncli.backends.in_place import memory, tuning
 from rnncli.backends.in_place.memory import kept, room
 
 
@@ -42,7 +42,7 @@ def test_room_has_the_shape_asked_for(shape):
 
 def test_large_things_are_not_kept(monkeypatch):
     """Each is made anew."""
-    monkeypatch.setattr(memory, "MOST_OF_ONE", 100)
+    monkeypatch.setattr(tuning, "MOST_OF_ONE", 100)
 
     assert kept("a", lambda: np.empty(101, np.uint8)) is not kept(
         "a", lambda: np.empty(101, np.uint8)
@@ -53,7 +53,7 @@ def test_large_things_are_not_kept(monkeypatch):
 @pytest.mark.parametrize(("bound", "most"), [("MOST_OF_ALL", 1000), ("MOST_THINGS", 10)])
 def test_all_together_are_bounded(monkeypatch, bound, most):
     """However many there are."""
-    monkeypatch.setattr(memory, bound, most)
+    monkeypatch.setattr(tuning, bound, most)
     for k in range(50):
         kept(k, lambda: np.empty(100, np.uint8))
 
@@ -65,7 +65,7 @@ def test_all_together_are_bounded(monkeypatch, bound, most):
 
 def test_what_was_used_last_is_kept_longest(monkeypatch):
     """A walk through more than fits makes anew what does not fit, not everything."""
-    monkeypatch.setattr(memory, "MOST_OF_ALL", 350)
+    monkeypatch.setattr(tuning, "MOST_OF_ALL", 350)
     made = []
 
     def thing(key):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from recurrences import recurrence_of
 
-from rnncli.backends.in_place import sharing
+from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.sharing import _openblas, at_once, one_blas_thread, share_of, shares
 from rnncli.backends.in_place.walk import evaluate_in_place
 
@@ -19,7 +19,7 @@ F64 = np.dtype(np.float64)
 @pytest.fixture
 def eager(monkeypatch):
     """Let any work be shared, whatever the machine."""
-    monkeypatch.setattr(sharing, "LEAST_WORK", 0)
+    monkeypatch.setattr(tuning, "SHARED_WORK", 0)
     monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
     return monkeypatch
 
@@ -79,7 +79,7 @@ def test_wide_batches_are_shared_by_one_thread(threads, N, wanted, eager):
 
     assert len(shares(recurrence, F64)) == wanted
     found = evaluate_in_place(recurrence, F64)
-    eager.setattr(sharing, "LEAST_WORK", 1 << 60)
+    eager.setattr(tuning, "SHARED_WORK", 1 << 60)
     np.testing.assert_allclose(found.Y, evaluate_in_place(recurrence, F64).Y, rtol=0, atol=1e-14)
 
 

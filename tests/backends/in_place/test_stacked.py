@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from recurrences import recurrence_of
 
-from rnncli.backends.in_place.stacked import COPIED, SMALL, StackedStage, is_small
+from rnncli.backends.in_place.stacked import StackedStage, is_small
 from rnncli.backends.in_place.staging import settings_of, stage_for
+from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, STACKED_PRODUCT
 from rnncli.backends.in_place.weights import given_by
 from rnncli.recurrence.constants import Constants
 
@@ -74,7 +75,7 @@ def test_states_that_are_not_finite_are_seen():
 def test_large_products_are_not_stacked():
     """Up to so many multiplications a step."""
     settings = settings_of(recurrence_of("RNN", H=7, I=8), 0, F64, 1)
-    most = SMALL // (7 * (8 + 1 + 7))
+    most = STACKED_PRODUCT // (7 * (8 + 1 + 7))
 
     assert is_small(settings._replace(N=most))
     assert not is_small(settings._replace(N=most + 1))
@@ -83,7 +84,7 @@ def test_large_products_are_not_stacked():
 @pytest.mark.parametrize("is_constant", [False, True])
 def test_weights_of_one_call_are_stacked_where_steps_repay_it(is_constant):
     """Those of constants are stacked once for all calls."""
-    few = 40 * (30 + 1 + 40) // COPIED
+    few = 40 * (30 + 1 + 40) // COPIED_WEIGHTS
     for steps, wanted in ((few, is_constant), (2 * few, True)):
         r = recurrence_of("RNN", T=steps, N=1, H=40, I=30)
         constants = Constants(r.W, r.R, r.Wb, r.Rb, r.P) if is_constant else None

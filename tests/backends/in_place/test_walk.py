@@ -9,7 +9,7 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import layouts, memory, stacked
+from rnncli.backends.in_place import layouts, memory, tuning
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -40,8 +40,8 @@ def stages(request, monkeypatch):
     """Small recurrences on a stage of their own, or on that of all others."""
     vars(memory._KEPT).clear()
     if request.param == "projected":
-        monkeypatch.setattr(stacked, "SMALL", -1)
-        monkeypatch.setattr(stacked, "SHORT", -1)
+        monkeypatch.setattr(tuning, "STACKED_PRODUCT", -1)
+        monkeypatch.setattr(tuning, "STACKED_CALL", -1)
     yield request.param
     vars(memory._KEPT).clear()
 
@@ -122,11 +122,11 @@ def test_blocks_meet_without_a_seam(cell, sizes, monkeypatch):
     """Two steps at a time: the states go from block to block, the last one shorter."""
     recurrence = recurrence_of(cell, dtype="float64", T=7, D=2, scale=0.3, **sizes)
     for name in ("BLOCK_NUMBERS", "CACHED_NUMBERS"):
-        monkeypatch.setattr(layouts, name, 1)
-    monkeypatch.setattr(layouts, "BLOCK_COLUMNS", 2 * sizes["N"])
-    monkeypatch.setattr(layouts, "LEAST_STEPS", 2)
-    monkeypatch.setattr(stacked, "MOST_NUMBERS", 1)
-    monkeypatch.setattr(memory, "MOST_OF_ONE", 0)  # nothing from before
+        monkeypatch.setattr(tuning, name, 1)
+    monkeypatch.setattr(tuning, "BLOCK_COLUMNS", 2 * sizes["N"])
+    monkeypatch.setattr(tuning, "LEAST_STEPS", 2)
+    monkeypatch.setattr(tuning, "STACKED_NUMBERS", 1)
+    monkeypatch.setattr(tuning, "MOST_OF_ONE", 0)  # nothing from before
 
     assert_agrees(recurrence)
 
