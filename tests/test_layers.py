@@ -13,7 +13,7 @@ PACKAGE = Path(rnncli.__file__).parent
 
 # From the bottom up; what stands on one line does not import each other.
 LAYERS = (
-    ("terminal",),
+    ("terminal", "signals"),
     ("errors", "notes"),
     ("budget", "deadline"),
     ("files", "plugins"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
-from importlib.machinery import ExtensionFileLoader
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from rnncli.signals import postponed, send_again
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ NAMES = ("SIGHUP", "SIGINT", "SIGTERM")
 SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 # `timeout` sends its signal twice, to its child and to the child's group: that is one.
 SECONDS_OF_ONE = 0.3
-# After which it is hoped to be raised elsewhere.
-SECONDS_TO_LEAVE = 0.01
 # What a shell adds to the number of the signal that ended a program.
 SHELL_SIGNAL = 128
 
@@ -64,21 +61,11 @@ def _unheard(lost: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(lost)
         return
     number, FIRST.number = FIRST.number or signal.SIGINT, None
-    _send_again(number)
-
-
-def _send_again(number: int) -> None:
-    """Let a signal come once more, in a moment."""
-    from threading import Timer
-
-    again = Timer(SECONDS_TO_LEAVE, os.kill, (os.getpid(), number))
-    again.daemon = True
-    again.start()
+    send_again(number)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _is_loading_extension(frame):
-        _send_again(number)
+    if postponed(number, frame):
         return
     if FIRST.number is None:
         FIRST.number, FIRST.at = number, time.monotonic()
@@ -86,12 +73,3 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if time.monotonic() - FIRST.at > SECONDS_OF_ONE:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
-
-
-def _is_loading_extension(frame: FrameType | None) -> bool:
-    """Whether a module in C is being loaded: an exception in the midst of it ends the process."""
-    while frame is not None:
-        if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
-            return True
-        frame = frame.f_back
-    return False

@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
+from rnncli.signals import postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
     from rnncli.executors.table import Outcome, Task
 
@@ -116,11 +118,13 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
     signal.signal(signal.SIGTERM, _end)  # before, there was nothing to unwind
 
 
-def _end(*_: object) -> None:
+def _end(number: int, frame: FrameType | None) -> None:
     """Unwind a task, so that no temporary stays; between tasks end at once.
 
     There the pool holds locks: one that unwinding leaves locked stops this worker and all others.
     """
+    if _AT_WORK and postponed(number, frame):
+        return
     if _AT_WORK:
         sys.exit()
     os._exit(TERMINATED)

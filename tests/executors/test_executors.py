@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.executors import processes, table
-from rnncli.executors.processes import uninterrupted
 from rnncli.executors.table import EXECUTORS, executor_named, in_order
 
 TASKS = list(range(7))
@@ -182,29 +179,33 @@ def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
     """There the pool holds its locks; within a task it unwinds, so that no temporary stays."""
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    processes._end()
+    processes._end(signal.SIGTERM, None)
     assert ended == [processes.TERMINATED]
 
-    monkeypatch.setattr(processes, "_FUNCTION", [lambda _: processes._end()])
+    monkeypatch.setattr(processes, "_FUNCTION", [lambda _: processes._end(signal.SIGTERM, None)])
     processes._work(None)
     assert ended == [processes.TERMINATED] * 2
     assert processes._AT_WORK == []
 
 
+STARTING = """
+import os, signal, threading, time
+from rnncli.executors.processes import uninterrupted
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with uninterrupted():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        print("started")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
 def test_what_is_started_is_known_before_a_signal_interrupts():
     """Even where a thread that does not block it takes the signal, as those of a BLAS do."""
-    idle = threading.Event()
-    threading.Thread(target=idle.wait, daemon=True).start()
-    reached = []
+    command = [sys.executable, "-c", STARTING]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
 
-    def start():
-        with uninterrupted():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
-            reached.append("the end")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    idle.set()
-
-    assert reached == ["the end"]
+    assert done.stdout.split() == ["started", "interrupted"]
