@@ -140,7 +140,9 @@ def test_no_traceback_while_modules_are_imported(command, tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate()
-        assert (process.returncode, err) in {(130, b"interrupted\n"), (0, err)}
+        # Python ends itself by SIGINT, 130 to a shell, where it ran text, as dataclasses do.
+        assert process.returncode in {130, -signal.SIGINT, 0}
+        assert err == b"interrupted\n" or process.returncode == 0
         assert b"Traceback" not in err
 
 
