@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.machinery import ExtensionFileLoader
+from threading import Timer  # now: a signal may come while it is being imported
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def postponed(number: int, frame: FrameType | None) -> bool:
 
 def send_again(number: int) -> None:
     """Let a signal come once more, in a moment."""
-    from threading import Timer
-
     again = Timer(SECONDS_TO_LOAD, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()
