@@ -34,8 +34,8 @@ MEBIBYTES = 1024
 HANG_SECONDS = 30  # of wall time: other programs run on the machine, too
 ASLEEP = 5  # half seconds of sleep in which nothing was done
 WORDS = 64 << 10  # of standard error
-# Inputs that one child works through. What damage HDF5's library takes from one file shows in those
-# that it reads later, which no command line does: each of its inputs has a process of its own.
+# Inputs that one child works through. What damage HDF5's library takes from one file may end the
+# process at a later one, as docs/security.md says: each command on .h5 has a process of its own.
 BATCH, BATCHES = 100, {"h5": 1}
 UNBUILT = -1000
 PACKAGE = Path(__file__).parents[2]
