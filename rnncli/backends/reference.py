@@ -133,8 +133,8 @@ def walk(lanes: Lanes, engine: Engine, *, wants_Y: bool) -> tuple[Array | None, 
     Y = np.empty((T, L, N, H), engine.dtype) if wants_Y else None
     steps = max(1, BLOCK_NUMBERS // max(1, N * lanes.W.size // max(1, lanes.W.shape[-1])))
     for t in range(T):
+        check()
         if t % steps == 0:
-            check()
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
         new = lanes.cell.step(p, x[:, :, t % steps], tuple(states))
         if lanes.live is None:

@@ -99,3 +99,13 @@ def test_padding_does_not_reach_the_states():
         assert np.array_equal(got, wanted)
     assert not found.Y[2:, :, 0].any()
     assert not found.last[0][:, 2].any()
+
+
+def test_a_walk_can_be_ended_at_every_step(monkeypatch):
+    """However many steps are projected at once: a timeout must not wait for them."""
+    asked = []
+    monkeypatch.setattr(reference, "check", lambda: asked.append("may it go on?"))
+
+    evaluate(recurrence_of("RNN", T=7))
+
+    assert len(asked) == 7
