@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numba import njit, types
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.runtime import rtsys
+from numba.core.event import Listener, install_listener
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
-from rnncli.backends.compiled.keeping import KernelCache, cache_of
+from rnncli.backends.compiled.keeping import compile_kept
 from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.notes import tell
@@ -50,36 +49,32 @@ def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
 
     def compile_named(function: Function) -> Function:
         function.__qualname__ = "".join(letter if letter.isalnum() else "_" for letter in name)
-        signature = types.void(*arguments)
-        dispatcher = njit(**OPTIONS)(function)
-        if found := cache_of(function):
-            dispatcher._cache = found  # noqa: SLF001 -- as its `enable_caching` does
-        return kept(dispatcher, signature) or made(dispatcher, signature)  # type: ignore[no-any-return]
+        with install_listener("numba:compile", Teller(function)):
+            return compile_kept(function, types.void(*arguments), OPTIONS)  # type: ignore[no-any-return]
 
     return compile_named
 
 
-@global_compiler_lock  # type: ignore[untyped-decorator]
-def kept(dispatcher: Any, signature: Any) -> Any:
-    """Return the code that an earlier process has kept, or None.
+class Teller(Listener):  # type: ignore[misc]
+    """Tells that a kernel is being compiled, which takes long; loading it does not.
 
-    As Numba does, but for its imports of all that compiling may need, which take 0.3 s, a third of
-    them for SciPy: what is compiled needs the runtime alone.
+    Args:
+        function: the kernel's.
     """
-    storage, context = dispatcher._cache, dispatcher.targetctx  # noqa: SLF001
-    if not isinstance(storage, KernelCache):
-        return None
-    rtsys.initialize(context)
-    found = storage._load_overload(signature, context)  # noqa: SLF001
-    return found and found.entry_point
 
+    def __init__(self, function: Any) -> None:
+        self.function = function
 
-def made(dispatcher: Any, signature: Any) -> Any:
-    """Compile a function, and keep the code."""
-    if not MADE:
-        tell("compiling kernels for this processor: some seconds each, once")
-    MADE.append(dispatcher.py_func.__qualname__)
-    return dispatcher.compile(signature)
+    def on_start(self, event: Any) -> None:
+        """Hear of any function that Numba starts to compile, in whatever thread."""
+        if event.data["dispatcher"].py_func is not self.function:
+            return
+        if not MADE:
+            tell("compiling kernels for this processor: some seconds each, once")
+        MADE.append(self.function.__qualname__)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is to say then."""
 
 
 def instruction(typing: Callable[..., tuple[Any, Any]]) -> Any:

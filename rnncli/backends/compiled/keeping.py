@@ -1,80 +1,104 @@
 """Compiled code on disk: found again by later processes, and never a reason to fail.
 
-Code that is loaded is run, so that it must be our own: it lies where nobody else can put any, and
-what is damaged, as after a crash or on a full disk, is compiled again and replaced.
+Numba keeps it. Code that is loaded is run, so that it must be our own: it lies where nobody else
+can put any, a digest tells what is damaged, as after a crash, and that is compiled again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import stat
 import warnings
 from contextlib import suppress
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba import njit
 
 from rnncli.errors import RnncliWarning
+from rnncli.files.atomic import put_file
 
 ROOT = 0
 
 
-class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Files of Numba's cache with a digest of the code: flipped bits of it would be run."""
+class KernelFiles:
+    """What Numba keeps of one function, and the digest of it: flipped bits would be run.
 
-    def _save_data(self, name: str, data: Any) -> None:
-        code = self._dump(data)
-        super()._save_data(name, (hashlib.sha256(code).digest(), code))
+    Args:
+        dispatcher: the function, as `numba.njit(cache=True)` returns it. Its name must be its alone
+            in its file, and fit for a file's.
+    """
 
-    def _load_data(self, name: str) -> Any:
-        digest, code = super()._load_data(name)
-        if hashlib.sha256(code).digest() != digest:
-            raise pickle.UnpicklingError(f"{name} is damaged")
-        return pickle.loads(code)  # noqa: S301 -- from a folder that is ours
+    def __init__(self, dispatcher: Any) -> None:
+        self.folder = Path(dispatcher.stats.cache_path)
+        self.name = dispatcher.py_func.__qualname__
+        self.seal_file = self.folder / f"{self.name}.sha256"
+
+    def files(self) -> list[Path]:
+        """Return the index and the code of every signature."""
+        return sorted(self.folder.glob(f"*.{escape(self.name)}-*.nb[ci]"))
+
+    def digest(self) -> bytes:
+        """Return what changes whenever a file does."""
+        parts = [(file.name, hashlib.sha256(file.read_bytes()).digest()) for file in self.files()]
+        return hashlib.sha256(repr(parts).encode()).digest()
+
+    def seal(self) -> None:
+        """Take what is kept now for whole; on a full disk, do not."""
+        with suppress(OSError):
+            put_file(str(self.seal_file), self.digest())
+
+    def discard_damaged(self) -> None:
+        """Remove what is not as it was when it was sealed."""
+        with suppress(OSError):
+            if self.seal_file.read_bytes() == self.digest():
+                return
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove all, so that it is compiled again."""
+        for file in self.files():
+            with suppress(OSError):
+                file.unlink()
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of one function; what cannot be read or written is not there."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        self._cache_file = SealedFiles(
-            self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
-
-    def _load_overload(self, signature: Any, context: Any) -> Any:
-        try:
-            return super()._load_overload(signature, context)
-        except Exception:  # noqa: BLE001 -- damaged pickles raise anything
-            with suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, signature: Any, data: Any) -> None:
-        """Keep compiled code; on a full disk, do not."""
-        with suppress(Exception):
-            super().save_overload(signature, data)
-
-
-def cache_of(function: Any) -> KernelCache | None:
-    """Return where the code of a function is kept; None where no place for it is writable and ours.
+def compile_kept(function: Any, signature: Any, options: dict[str, Any]) -> Any:
+    """Return the code of a function, from where it is kept, or compiled and kept from now on.
 
     Warns:
         RnncliWarning: code is not kept, so that every process compiles for some seconds.
     """
+    dispatcher = _kept(function, options)
+    if dispatcher is None:
+        return njit(**options)(function).compile(signature)
+    files = KernelFiles(dispatcher)
+    files.discard_damaged()
     try:
-        found = KernelCache(function)
+        code = dispatcher.compile(signature)
+    except Exception:  # noqa: BLE001 -- code that does not load raises anything; a full disk
+        files.discard()
+        if not dispatcher.signatures:
+            dispatcher = njit(**options)(function)
+        return dispatcher.compile(signature)
+    if dispatcher.stats.cache_misses:
+        files.seal()
+    return code
+
+
+def _kept(function: Any, options: dict[str, Any]) -> Any:
+    """Return a dispatcher that keeps its code; None if no place for it is writable and ours."""
+    try:
+        dispatcher = njit(**options, cache=True)(function)
     except (RuntimeError, OSError) as error:  # Numba has found no folder
         _warn(f"compiled code is not kept: {error}")
         return None
-    if reason := distrust(Path(found.cache_path)):
+    if reason := distrust(Path(dispatcher.stats.cache_path)):
         _warn(f"compiled code is not kept: {reason}; NUMBA_CACHE_DIR can name another folder")
         return None
-    return found
+    return dispatcher
 
 
 @cache
