@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rnncli.backends.in_place.activations import Function
     from rnncli.numerics import Array
+    from rnncli.recurrence.cells import Cell
     from rnncli.recurrence.recurrence import Recurrence
 
 Walk: TypeAlias = "Callable[[Iterable[tuple[Array, ...]]], None]"
@@ -262,7 +263,11 @@ _KERNELS: Mapping[Callable[..., object], Callable[[Recurrence], Kernel]] = {
 }
 
 
-def kernel_of(recurrence: Recurrence) -> Kernel | None:
-    """Return how the cell of a recurrence is stepped, or None for equations unknown here."""
-    found = _KERNELS.get(recurrence.cell.step)
-    return None if found is None else found(recurrence)
+def has_kernel(cell: Cell) -> bool:
+    """Return whether the equations of a cell are known here."""
+    return cell.step in _KERNELS
+
+
+def kernel_of(recurrence: Recurrence) -> Kernel:
+    """Return how the cell of a recurrence is stepped."""
+    return _KERNELS[recurrence.cell.step](recurrence)

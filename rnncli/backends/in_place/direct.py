@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.stacked import StackedStage, is_short, is_small
-from rnncli.backends.in_place.stage import in_silence
+from rnncli.backends.in_place.stage import NotFiniteError, in_silence
 from rnncli.backends.in_place.staging import settings_of
 from rnncli.backends.in_place.weights import given_by
 from rnncli.recurrence.constants import Constants
@@ -49,8 +48,6 @@ def _prepared(
 ) -> Direct | None:
     """Prepare for calls like this, and keep that for later ones, if they are small."""
     T, N, _ = recurrence.X.shape
-    if kernel_of(recurrence) is None:
-        return None
     settings = settings_of(recurrence, 0, dtype, N)
     if not (is_small(settings) or is_short(settings, T)):
         return None
@@ -96,16 +93,20 @@ class Direct:
             self._directions.append((stage, r.directions[d] is Direction.REVERSE))
         self.steps = self._directions[0][0].steps
 
-    def run(self, recurrence: Recurrence) -> Result | None:
-        """Evaluate one; None where a number is too large, or a state not finite at the end."""
+    def run(self, recurrence: Recurrence) -> Result:
+        """Evaluate one.
+
+        Raises:
+            NotFiniteError: a number is too large, or a state not finite at the end.
+        """
         try:
             return self._context.run(self._run, recurrence)
-        except FloatingPointError:
-            return None
+        except FloatingPointError as failure:
+            raise NotFiniteError from failure
         finally:
             self.lock.release()
 
-    def _run(self, recurrence: Recurrence) -> Result | None:
+    def _run(self, recurrence: Recurrence) -> Result:
         r, dtype = recurrence, recurrence.dtype
         T, N, _ = r.X.shape
         D, _, H, _ = r.W.shape
@@ -115,7 +116,7 @@ class Direct:
             states = [None if state is None else state[d] for state in r.initial]
             history, ends = stage.run(r.X[::-1] if is_reverse else r.X, states)
             if not stage.is_finite(T, len(last)):
-                return None
+                raise NotFiniteError
             if Y is not None:
                 values = history[::-1] if is_reverse else history
                 Y[:, d] = values if self._is_native else ready_to_round(values, dtype)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
+class NotFiniteError(ArithmeticError):
+    """A number overflows, or a state is NaN or infinite: kernels are known to be right without."""
+
+
 class Settings(NamedTuple):
     """What decides the memory and the calls of a step, whatever numbers there will be.
 

@@ -33,10 +33,8 @@ def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int)
     r = recurrence
     T, _, I = r.X.shape  # noqa: E741
     _, G, H, _ = r.W.shape
-    kernel = kernel_of(r)
-    assert kernel is not None
     return Settings(
-        kernel=kernel,
+        kernel=kernel_of(r),
         N=live,
         I=I,
         H=H,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.backends.in_place.abreast import abreast, apart, pays
-from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.direct import direct_for
 from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.sharing import at_once, share_of, shares
+from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.staging import laid_out, stage_for
 from rnncli.backends.order import Batch
 from rnncli.deadline import check
@@ -31,46 +31,46 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result | None:
-    """Evaluate, or return None for what only the textbook's way is known to get right.
-
-    That is: other equations than the specification's, numbers that overflow, such as e^x, and what
-    ends in a state that is not finite; a NaN in a state stays one.
+def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
+    """Evaluate what has a kernel.
 
     Args:
-        recurrence: what to evaluate.
+        recurrence: what to evaluate; `has_kernel` says of which cells.
         dtype: of the arithmetic.
+
+    Raises:
+        NotFiniteError: a number overflows, such as e^x, or a state ends as NaN or infinity.
     """
     if pays(recurrence):
-        found = evaluate_in_place(abreast(recurrence), dtype)
-        return None if found is None else apart(found)
+        return apart(evaluate_in_place(abreast(recurrence), dtype))
     direct = direct_for(recurrence, dtype)
-    if direct is not None:
-        return direct.run(recurrence)
-    return None if kernel_of(recurrence) is None else _walked(recurrence, dtype)
+    return _walked(recurrence, dtype) if direct is None else direct.run(recurrence)
 
 
-def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result | None:
+def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
     """Walk each direction, and each share of the sequences."""
     T, N, _ = recurrence.X.shape
     D, _, H, _ = recurrence.W.shape
     room = np.empty if recurrence.lengths is None else np.zeros
     Y = room((T, D, N, H), recurrence.dtype.numpy) if recurrence.wants_Y else None
     last = tuple(np.empty((D, N, H), recurrence.dtype.numpy) for _ in recurrence.initial)
-    finite: list[bool] = []
+    failures: list[ArithmeticError] = []
 
     def walk(d: int, rows: slice) -> None:
+        if failures:
+            return
         one = Walk(share_of(recurrence, rows), d, dtype)
         try:
             with np.errstate(all="ignore", over="raise"):
                 one.run(None if Y is None else Y[:, d, rows])
                 one.finish([state[d, rows] for state in last])
-                finite.append(one.is_finite())
-        except FloatingPointError:
-            finite.append(False)
+        except (FloatingPointError, NotFiniteError) as failure:
+            failures.append(failure)
 
     at_once([partial(walk, d, rows) for d in range(D) for rows in shares(recurrence, dtype)])
-    return Result(Y, last) if all(finite) else None
+    if failures:
+        raise NotFiniteError from failures[0]
+    return Result(Y, last)
 
 
 class Piece(NamedTuple):
@@ -120,23 +120,32 @@ class Walk:
             stage = self._stage(piece)
             for start in range(piece.start, piece.stop, stage.steps):
                 check()
+                if start > piece.start:
+                    self._stop_at_nan()
                 block = slice(start, min(start + stage.steps, piece.stop))
                 if self.is_reverse:
                     mirrored = piece.start + piece.stop
                     block = slice(mirrored - block.stop, mirrored - block.start)
                 self._block(stage, block, piece.live, Y)
 
-    def is_finite(self) -> bool:
-        """Return whether all states are, by their squares: those of huge ones may not be."""
-        return all(math.isfinite(np.vdot(state, state)) for state in self.states)
+    def _stop_at_nan(self) -> None:
+        """Raise NotFiniteError where a state is NaN, which it stays; infinity may pass."""
+        if any(math.isnan(np.vdot(state, state)) for state in self.states):
+            raise NotFiniteError
 
     def finish(self, last: Sequence[Array]) -> None:
-        """Write the last states, in the caller's order, rounded; zero those of length 0 or not."""
+        """Write the last states, in the caller's order, rounded; zero those of length 0 or not.
+
+        Raises:
+            NotFiniteError: a state is not, by its squares: those of huge ones may not be.
+        """
         live = self.batch.active[0] if self.T else 0
         for state, out in zip(self.states, last, strict=True):
             if live < self.N and not self.recurrence.keep_initial:
                 state[live:] = 0
             out[self.batch.rows(self.N)] = ready_to_round(state, self.recurrence.dtype)
+            if not math.isfinite(np.vdot(state, state)):
+                raise NotFiniteError
 
     def _stage(self, piece: Piece) -> Stage:
         """Return the stage of a piece, with this direction's weights."""

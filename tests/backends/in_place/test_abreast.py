@@ -10,6 +10,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.abreast import KEY, pays
+from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -129,4 +130,5 @@ def test_what_is_not_finite_is_left_to_the_textbook(number):
     recurrence = both(kind="RNN", activations=["Relu"])
     recurrence.X[4, 0, 0] = number
 
-    assert evaluate_in_place(recurrence, F32) is None
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(recurrence, F32)

@@ -9,6 +9,7 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.in_place.direct import direct_for
+from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.tuning import MOST_FORMS
 from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -132,13 +133,14 @@ def test_forms_are_bounded():
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 3e38])
 def test_it_is_free_again_after_numbers_that_are_too_large(poison):
-    """None is returned, and the next call is none the worse."""
+    """The call is refused, and the next is none the worse."""
     recurrence = constant(recurrence_of("LSTM", scale=3.0))
     X = recurrence.X.copy()
     X[1, 0] = poison
     wanted = bits(evaluate_in_place(recurrence, F32))
     direct = prepared(recurrence)
 
-    assert evaluate_in_place(replace(recurrence, X=X), F32) is None
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(replace(recurrence, X=X), F32)
     assert prepared(recurrence) is direct
     assert bits(evaluate_in_place(recurrence, F32)) == wanted

@@ -11,6 +11,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.sharing import _openblas, at_once, one_blas_thread, share_of, shares
+from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.walk import evaluate_in_place
 
 F64 = np.dtype(np.float64)
@@ -45,7 +46,8 @@ def test_a_share_that_is_not_finite_is_seen(eager):
     recurrence = recurrence_of("LSTM", dtype="float64", N=4)
     recurrence.initial[0][0, 3] = np.nan
 
-    assert evaluate_in_place(recurrence, F64) is None
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(recurrence, F64)
 
 
 def test_small_work_is_not_shared(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import layouts, memory, tuning
+from rnncli.backends.in_place import layouts, memory, tuning, walk
+from rnncli.backends.in_place.cells import has_kernel
+from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.walk import evaluate_in_place, pieces
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -57,7 +60,6 @@ def by_the_book(recurrence, dtype):
 def assert_agrees(recurrence, dtype=np.float64, tolerance=None):
     """Y and every last state."""
     found, wanted = evaluate_in_place(recurrence, np.dtype(dtype)), by_the_book(recurrence, dtype)
-    assert found is not None
     tolerance = DTYPES[dtype] if tolerance is None else tolerance
     for values, right in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
         np.testing.assert_allclose(values, right, rtol=0, atol=tolerance)
@@ -157,10 +159,10 @@ def test_where_an_exponential_overflows_the_book_is_opened(cell, dtype, sign, st
     recurrence = replace(recurrence, Wb=np.full_like(recurrence.Wb, sign * 1000))
     overflows = sign == (-1 if stages == "stacked" else 1)
 
-    direct = evaluate_in_place(recurrence, np.dtype(dtype))
+    with pytest.raises(NotFiniteError) if overflows else nullcontext():
+        evaluate_in_place(recurrence, np.dtype(dtype))
     found = NumPyBackend().run(recurrence, Compute.NATIVE)
 
-    assert (direct is None) == overflows
     np.testing.assert_allclose(found.Y, by_the_book(recurrence, dtype).Y, rtol=1e-5)
 
 
@@ -177,12 +179,29 @@ def test_what_is_not_finite_is_the_books(cell, poison):
     np.testing.assert_array_equal(found.Y, by_the_book(recurrence, np.float64).Y)
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_walk_ends_soon_after_the_first_nan(cell, monkeypatch):
+    """At the end of its block, not of the recurrence; an infinite state may pass."""
+    monkeypatch.setattr(tuning, "STACKED_PRODUCT", -1)
+    monkeypatch.setattr(tuning, "BLOCK_COLUMNS", 60)
+    monkeypatch.setattr(tuning, "BLOCK_NUMBERS", 1)
+    checks = []
+    monkeypatch.setattr(walk, "check", lambda: checks.append(None))
+    recurrence = recurrence_of(cell, dtype="float64", T=30, N=30, H=8)
+    recurrence.X[3, 1, 0] = np.nan
+
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(recurrence, np.dtype(np.float64))
+
+    assert len(checks) == 3  # of 15 blocks of two steps, the third is not begun
+
+
 def test_other_equations_are_not_stepped_here():
-    """A cell with another step is evaluated by that step."""
+    """A cell with another step is evaluated by that step, and that is known up front."""
     recurrence = recurrence_of("RNN", dtype="float64")
     other = replace(recurrence.cell, step=lambda _p, x, _states: (x[0] * 0 + 5,))
 
-    assert evaluate_in_place(replace(recurrence, cell=other), np.dtype(np.float64)) is None
+    assert not has_kernel(other)
     found = NumPyBackend().run(replace(recurrence, cell=other), Compute.FLOAT64)
     assert (found.Y == 5).all()
 
