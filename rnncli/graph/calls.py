@@ -12,12 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from onnx.reference.op_run import OpRun, RuntimeTypeError
-from onnx.reference.ops._op import (
-    OpRunBinary,
-    OpRunBinaryNum,
-    OpRunUnary,
-    OpRunUnaryNum,
-)
+from onnx.reference.ops.op_bitshift import BitShift
+from onnx.reference.ops.op_bitwise_and import BitwiseAnd
+from onnx.reference.ops.op_not import Not
+from onnx.reference.ops.op_relu import Relu
 
 Call: TypeAlias = Callable[..., tuple[Any, ...]]
 """Takes a node's inputs and returns its outputs."""
@@ -34,7 +32,7 @@ def call_of(operator: OpRun) -> Call:
     shorter = _SHORTER.get(type(operator).run)
     if shorter is None or operator.has_linked_attribute or operator.need_context():
         return operator.run
-    kernel: Call = operator._run  # noqa: SLF001 -- what every `run` calls
+    kernel: Call = operator._run  # noqa: SLF001 -- what operators define
     if type(operator).run is OpRun.run:  # the only one that hands over attributes
         attributes = {name: getattr(operator, name) for name in operator.attributes_names_}
         kernel = partial(kernel, **attributes)
@@ -42,11 +40,11 @@ def call_of(operator: OpRun) -> Call:
 
 
 def _called(operator: OpRun, kernel: Call, *inputs: Any) -> tuple[Any, ...]:
-    return _tensors(operator, kernel(*inputs))
+    return _tensors(operator, kernel(*inputs), *inputs)
 
 
 def _unary(operator: OpRun, kernel: Call, x: Any) -> tuple[Any, ...]:
-    results = _tensors(operator, kernel(x))
+    results = _called(operator, kernel, x)
     if isinstance(results[0], np.ndarray):
         _check_same("output", results[0], "input", x)
     return results
@@ -54,7 +52,7 @@ def _unary(operator: OpRun, kernel: Call, x: Any) -> tuple[Any, ...]:
 
 def _binary(operator: OpRun, kernel: Call, x: Any, y: Any) -> tuple[Any, ...]:
     _check_same("second input", y, "first", x)
-    return _tensors(operator, kernel(x, y))
+    return _called(operator, kernel, x, y)
 
 
 def _binary_of_one_type(operator: OpRun, kernel: Call, x: Any, y: Any) -> tuple[Any, ...]:
@@ -65,12 +63,12 @@ def _binary_of_one_type(operator: OpRun, kernel: Call, x: Any, y: Any) -> tuple[
 
 _SHORTER: Mapping[Any, Callable[..., tuple[Any, ...]]] = {
     OpRun.run: _called,
-    OpRunUnary.run: _called,
-    OpRunUnaryNum.run: _unary,
-    OpRunBinary.run: _binary,
-    OpRunBinaryNum.run: _binary_of_one_type,
+    Not.run: _called,
+    Relu.run: _unary,
+    BitwiseAnd.run: _binary,
+    BitShift.run: _binary_of_one_type,
 }
-"""By the `run` that a class of operators has, what takes its place."""
+"""By the `run` that operators share, each named by one of them, what takes its place."""
 
 
 def _check_same(name: str, values: Any, other: str, x: Any) -> None:
@@ -78,13 +76,13 @@ def _check_same(name: str, values: Any, other: str, x: Any) -> None:
         raise RuntimeTypeError(f"{name} is {values.dtype}, {other} is {x.dtype}")
 
 
-def _tensors(operator: OpRun, results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the results of a kernel; those that are no arrays onnx converts or refuses."""
+def _tensors(operator: OpRun, results: tuple[Any, ...], *inputs: Any) -> tuple[Any, ...]:
+    """Return the results of a kernel; where some are not arrays, what `run` makes of them."""
     if type(results) is tuple and results:
         for values in results:
             if type(values) is not np.ndarray:
                 break
         else:
             return results
-    converted = operator._check_and_fix_outputs(results)  # noqa: SLF001 -- what every `run` calls
-    return tuple(converted)
+    whole: Call = operator.run
+    return whole(*inputs)

@@ -20,6 +20,17 @@ VERSIONS = {
     (schema.domain, schema.name, schema.since_version): schema
     for schema in onnx.defs.get_all_schemas_with_history()
 }
+# Cases that onnx has published otherwise than ONNX Runtime computes them, and we with it: these
+# until 1.24, which corrected align_corners where sizes are rounded,
+CONTESTED = {
+    "test_resize_downsample_scales_cubic_align_corners",
+    "test_resize_downsample_scales_linear_align_corners",
+}
+# and this one since, which averages over what lies beyond the padding as well.
+if NEWEST >= 29:
+    CONTESTED = {
+        "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
+    }
 
 
 def versions(row):
@@ -96,8 +107,8 @@ def published():
             opsets = {imported.domain: imported.version for imported in case.model.opset_import}
             if more or any(value.type.HasField("optional_type") for value in outputs):
                 continue  # an optional's elements are published as if they were the outputs
-            if node.op_type == "Bernoulli":
-                continue  # published as it happened to be drawn
+            if node.op_type == "Bernoulli" or case.name in CONTESTED:
+                continue  # the former is published as it happened to be drawn
             if host_operator(node.domain, node.op_type, opsets.get(node.domain, 0)):
                 by_operator[node.domain, node.op_type].append(case)
     return by_operator

@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.numerics import Array
 
@@ -46,16 +46,29 @@ def pad(
     amounts, numbers = [(0, 0)] * data.ndim, np.ravel(pads).tolist()
     for axis, begin, end in zip(chosen, numbers, numbers[len(chosen) :], strict=False):
         amounts[axis] = begin, end
-    kept = data[
-        *(
-            slice(max(-begin, 0), max(length - max(-end, 0), 0))
-            for (begin, end), length in zip(amounts, data.shape, strict=True)
-        )
-    ]
-    added = [(max(begin, 0), max(end, 0)) for begin, end in amounts]
+    kept = data[*_kept(amounts, data.shape)]
+    added = _added(amounts, data.shape)
     if mode == "constant":
         return _surrounded(kept, added, constant_value)
+    if any(n == 0 and any(ends) for ends, n in zip(added, kept.shape, strict=True)):
+        raise InvalidRequest(f"mode '{mode}' has nothing to pad with on an axis that is empty")
     return _continued(kept, added, _SOURCES[mode])
+
+
+def _kept(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> Iterator[slice]:
+    """Yield what negative numbers leave of each axis."""
+    for (begin, end), n in zip(amounts, shape, strict=True):
+        yield slice(max(-begin, 0), max(n - max(-end, 0), 0))
+
+
+def _added(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[tuple[int, int]]:
+    """Return what positive numbers add; what one end cuts beyond the other is cut from that."""
+    added = []
+    for (begin, end), n in zip(amounts, shape, strict=True):
+        if begin + n + end < 0:
+            raise InvalidRequest(f"pads {begin} and {end} cut more than the {n} elements there are")
+        added.append((max(begin + min(n + end, 0), 0), max(end + min(n + begin, 0), 0)))
+    return added
 
 
 def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | None) -> Array:

@@ -62,15 +62,15 @@ def _pytorch_half_pixel(x: Array, axis: Stretch) -> Array:
 
 
 def _align_corners(x: Array, axis: Stretch) -> Array:
-    # onnx's own test cases read length_resized as the width before rounding, and so do we.
-    return x * (axis.length - 1) / (axis.width - 1) if axis.width != 1 else np.zeros_like(x)
+    # length_resized is the size, not the width, as in ONNX Runtime, and in onnx since 1.24.
+    return x * (axis.length - 1) / (axis.size - 1) if axis.size != 1 else np.zeros_like(x)
 
 
 def _tf_crop_and_resize(x: Array, axis: Stretch) -> Array:
     start, end = axis.roi
     if axis.size == 1:
         return np.full_like(x, 0.5 * (start + end) * (axis.length - 1))
-    step = (end - start) * (axis.length - 1) / (axis.width - 1)
+    step = (end - start) * (axis.length - 1) / (axis.size - 1)
     return start * (axis.length - 1) + x * step
 
 

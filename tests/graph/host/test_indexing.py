@@ -26,6 +26,25 @@ def test_pad(agrees, normal, opset, mode, pads):
         agrees("Pad", opset, x, np.array(pads), np.float32(2.5), mode=mode)
 
 
+@pytest.mark.parametrize("pads", [[-4, 2], [2, -4], [-4, 1], [-1, -2]])
+def test_pad_cuts_more_than_there_is(agrees, pads):
+    """What is cut beyond the other end is cut from what is added there."""
+    agrees("Pad", 21, np.array([1, 2, 3], np.int32), np.array(pads), np.int32(-1))
+
+
+@pytest.mark.parametrize(
+    ("pads", "mode", "reason"),
+    [
+        ([-2, -2], "constant", "pads -2 and -2 cut more than the 3 elements"),
+        ([-4, 2], "edge", "mode 'edge' has nothing to pad with"),
+    ],
+)
+def test_pad_cuts_too_much(evaluate, pads, mode, reason):
+    """A size below zero, or copies of elements that are cut, are refused."""
+    with pytest.raises(InvalidRequest, match=reason):
+        evaluate("Pad", 21, np.array([1, 2, 3], np.int32), np.array(pads), mode=mode)
+
+
 @pytest.mark.parametrize(("mode", "opset"), [("reflect", 7), ("reflect", 18), ("wrap", 19)])
 def test_pad_from_within(agrees, normal, mode, opset):
     """Padding by what is inside the tensor."""
@@ -67,7 +86,7 @@ def test_pad_by_more_than_there_is(evaluate, mode, shape, pads):
 def test_pad_from_an_empty_axis(evaluate, mode):
     """There is nothing to repeat, unless nothing is to be added there."""
     x = np.ones((0, 3), np.float32)
-    with pytest.raises(IndexError, match="empty"):
+    with pytest.raises(InvalidRequest, match="empty"):
         evaluate("Pad", 19, x, np.array([1, 0, 0, 0]), mode=mode)
     (y,) = evaluate("Pad", 19, x, np.array([0, 1, 0, 0]), mode=mode)
     assert y.shape == (0, 4)
