@@ -1,10 +1,13 @@
 """Recurrences of a size to look at, with every input given."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.operators.binding import bind
+from rnncli.recurrence.constants import Constants
 
 SIZES = (
     ("T", "seq_length", 4),
@@ -41,3 +44,15 @@ def recurrence_of(kind, *, dtype="float32", seed=0, scale=0.5, readings=None, **
         inputs["sequence_lens"] = np.array(lengths, np.int32)
     outputs = [output.name for output in row.outputs]
     return bind(row, attributes, inputs, outputs, {**row.readings, **(readings or {})})
+
+
+def of_constants(recurrence, constants=None):
+    """The same of weights that nobody changes; what is made of them may be given."""
+    copy = replace(recurrence)
+    copy.constants = Constants() if constants is None else constants
+    return copy
+
+
+def but(recurrence, **changes):
+    """The same of the same constants, with other inputs or settings."""
+    return of_constants(replace(recurrence, **changes), recurrence.constants)

@@ -36,7 +36,7 @@ def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
 
     def reason(recurrence: Recurrence) -> str:
         changed = change(recurrence)
-        names = (field.name for field in fields(recurrence))
+        names = (field.name for field in fields(recurrence) if field.init)
         same = all(_same(getattr(recurrence, name), getattr(changed, name)) for name in names)
         return "what it changes is the same here" if same else ""
 

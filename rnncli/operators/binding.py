@@ -126,7 +126,7 @@ class Binding:
         """Return the canonical recurrence of some inputs."""
         tensors = _by_role(self._orders, inputs)
         weights = weights_of(self._operator, tensors, literal=self._is_literal)
-        return Recurrence(
+        recurrence = Recurrence(
             dtype=dtype_of(tensors["X"]),
             X=tensors["X"],
             W=weights.W,
@@ -134,11 +134,12 @@ class Binding:
             Wb=weights.Wb,
             Rb=weights.Rb,
             P=weights.P,
-            constants=weights.constants,
             initial=tuple([tensors.get(name) for name in self._states]),
             lengths=_lengths(tensors),
             **self._settings,
         )
+        recurrence.constants = weights.constants
+        return recurrence
 
     def outputs(self, result: Result) -> dict[str, Array]:
         """Return the outputs asked for, by name, in the operator's layout."""

@@ -77,7 +77,7 @@ def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: boo
     nbytes = sum(values.nbytes for values in given if values is not None)
     if nbytes > MOST_OF_ONE:
         return weights
-    weights = weights._replace(constants=Constants(*weights[:-1]))
+    weights = weights._replace(constants=Constants())
     _remember(key, Remembered(given, weights, nbytes))
     return weights
 

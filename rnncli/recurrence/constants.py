@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence
 
 # How many things are made of the same weights at most.
 MOST_MADE = 64
@@ -46,24 +45,10 @@ class Constants:
     """What backends have made of the weights of a recurrence.
 
     Several threads may use it: what is kept is written before, and never after.
-
-    Args:
-        weights: W, R, Wb, Rb and P, constants or absent.
     """
 
-    def __init__(self, *weights: Array | None) -> None:
-        self.weights = weights
+    def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
-
-    @staticmethod
-    def of(recurrence: Recurrence) -> Constants | None:
-        """Return those of a recurrence, unless some of its weights are others by now."""
-        found, r = recurrence.constants, recurrence
-        if found is None:
-            return None
-        W, R, Wb, Rb, P = found.weights
-        same = r.W is W and r.R is R and r.Wb is Wb and r.Rb is Rb and r.P is P
-        return found if same else None
 
     def get(self, key: Hashable) -> Any:
         """Return what was kept under a key, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,8 @@ class Recurrence:
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
         wants_Y: whether all steps are asked for, or the last states only.
-        constants: what was made of the weights, where nobody changes them; see `Constants.of`.
+        constants: what was made of the weights, where nobody changes them. `replace` does not
+            pass it on, since it may replace the weights.
     """
 
     cell: Cell
@@ -73,7 +74,7 @@ class Recurrence:
     input_forget: bool = False
     linear_before_reset: bool = False
     wants_Y: bool = True
-    constants: Constants | None = None
+    constants: Constants | None = field(default=None, init=False)
 
     def bound(self, letter: str) -> float:
         """Return the bound of an activation's argument; infinity means none.

@@ -11,7 +11,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from nodes import Limits, nodes
-from recurrences import recurrence_of
+from recurrences import of_constants, recurrence_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -60,12 +60,6 @@ def test_any_node_of_constants_gives_the_same_bits(backend):
     same()
 
 
-def constant(recurrence):
-    """The same recurrence of weights that are constants."""
-    weights = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
-    return replace(recurrence, constants=Constants(*weights))
-
-
 def found(backend, recurrence, compute=Compute.NATIVE):
     """All that comes out."""
     result = backend_named(backend).run(recurrence, compute)
@@ -105,14 +99,14 @@ def test_what_is_kept_serves_every_batch_and_length(backend, dtype, kind, flags)
     """
     given_ = {"I": 3, "H": 64, "D": 2, "dtype": dtype, "scale": 0.2, **flags}
     plain = recurrence_of(kind, T=9, N=30, **given_)
-    kept = Constants(plain.W, plain.R, plain.Wb, plain.Rb, plain.P)
+    kept = Constants()
     for N in (30, 26, 1, 4, 30):
         for lengths in (None, np.arange(N) % 10):
             states = tuple(state[:, :N] for state in plain.initial)
             each = replace(plain, X=plain.X[:, :N], lengths=lengths, initial=states)
             for compute in Compute:
                 wanted = found(backend, each, compute)
-                constant = replace(each, constants=kept)
+                constant = of_constants(each, kept)
                 first = found(backend, constant, compute)
                 atol = ATOL[dtype] if backend == "numpy" else 0
                 for a, b in zip(first, wanted, strict=True):
@@ -124,11 +118,11 @@ def test_what_is_kept_serves_every_batch_and_length(backend, dtype, kind, flags)
 @pytest.mark.parametrize("name", ["W", "R", "Wb", "Rb", "P"])
 def test_other_weights_are_not_taken_for_those_that_were_kept(backend, name):
     """A recurrence may be given others, as a mutant of it is."""
-    prepared = constant(recurrence_of("LSTM", peepholes=True))
+    prepared = of_constants(recurrence_of("LSTM", peepholes=True))
     bits(backend, prepared)
     other = replace(prepared, **{name: getattr(prepared, name) * np.float32(0.5)})
 
-    assert bits(backend, other) == bits(backend, replace(other, constants=None))
+    assert other.constants is None
     assert bits(backend, other) != bits(backend, prepared)
 
 
@@ -181,8 +175,8 @@ def test_threads_share_what_is_kept(backend):
     wanted = [bits(backend, each) for each in batches]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(30):
-            kept = constant(weights).constants
-            tasks = [replace(each, constants=kept) for each in batches * 2]
+            kept = Constants()
+            tasks = [of_constants(each, kept) for each in batches * 2]
             assert list(pool.map(lambda each: bits(backend, each), tasks)) == wanted * 2
 
 

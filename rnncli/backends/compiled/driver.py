@@ -15,7 +15,6 @@ from rnncli.backends.order import Batch, block_steps
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
 from rnncli.numerics import round_to
-from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Call:
 
     def __init__(self, recurrence: Recurrence, compute: Compute) -> None:
         self.recurrence = r = recurrence
-        self.constants = constants = Constants.of(r)
+        self.constants = constants = r.constants
         self.routine = routine = ROUTINES.of(r, compute, is_kept=constants is not None)
         self.rooms = routine.take()
         self.kept: Packed | None = None if constants is None else constants.get(routine.layout)

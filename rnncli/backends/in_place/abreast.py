@@ -7,7 +7,7 @@ X[t] and X[T - 1 - t]. Where calls of NumPy cost more than what they compute, th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 KEY = "abreast"
-
-
-class Weights(NamedTuple):
-    """Of both directions, as `Recurrence` has them."""
-
-    W: Array
-    R: Array
-    Wb: Array | None
-    Rb: Array | None
-    P: Array | None
-    constants: Constants | None
 
 
 def pays(recurrence: Recurrence) -> bool:
@@ -49,14 +38,17 @@ def pays(recurrence: Recurrence) -> bool:
 def abreast(recurrence: Recurrence) -> Recurrence:
     """Return the one recurrence that is both directions of another."""
     r = recurrence
-    return replace(
+    weights, constants = _weights(r)
+    both = replace(
         r,
         X=np.concatenate((r.X, r.X[::-1]), axis=2),
         initial=tuple([_side_by_side(state) for state in r.initial]),
         directions=(Direction.FORWARD,),
         activations=r.activations[:1],
-        **_weights(r)._asdict(),
+        **weights,
     )
+    both.constants = constants
+    return both
 
 
 def apart(result: Result) -> Result:
@@ -72,18 +64,17 @@ def apart(result: Result) -> Result:
     return Result(Y, last)
 
 
-def _weights(recurrence: Recurrence) -> Weights:
-    """Put weights abreast, once for all calls where they are constants."""
-    r, constants = recurrence, Constants.of(recurrence)
-    found: Weights | None = None if constants is None else constants.get(KEY)
+def _weights(recurrence: Recurrence) -> tuple[dict[str, Any], Constants | None]:
+    """Put weights abreast, by name, once for all calls where they are constants."""
+    r, constants = recurrence, recurrence.constants
+    found: Any = None if constants is None else constants.get(KEY)
     if found is None:
-        W, R = _on_diagonal(r.W), _on_diagonal(r.R)
-        Wb, Rb, P = map(_side_by_side, (r.Wb, r.Rb, r.P))
-        own = None if constants is None else Constants(W, R, Wb, Rb, P)
-        found = Weights(W, R, Wb, Rb, P, own)
+        matrices = {name: _on_diagonal(getattr(r, name)) for name in ("W", "R")}
+        rows = {name: _side_by_side(getattr(r, name)) for name in ("Wb", "Rb", "P")}
+        found = {**matrices, **rows}, None if constants is None else Constants()
         if constants is not None:
             constants.keep(KEY, found)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _on_diagonal(weights: Array) -> Array:

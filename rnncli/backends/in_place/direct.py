@@ -16,10 +16,10 @@ from rnncli.backends.in_place.stacked import StackedStage, is_short, is_small
 from rnncli.backends.in_place.stage import NotFiniteError, in_silence
 from rnncli.backends.in_place.staging import settings_of
 from rnncli.backends.in_place.weights import given_by
-from rnncli.recurrence.constants import Constants
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
+    from rnncli.recurrence.constants import Constants
     from rnncli.recurrence.recurrence import Recurrence
 
 KEY = "in place"
@@ -27,7 +27,7 @@ KEY = "in place"
 
 def direct_for(recurrence: Recurrence, dtype: np.dtype[Any]) -> Direct | None:
     """Return what was prepared for calls like this, reserved; None where there is no such way."""
-    constants = Constants.of(recurrence)
+    constants = recurrence.constants
     T, N, _ = recurrence.X.shape
     if constants is None or recurrence.lengths is not None or not T * N:
         return None

@@ -46,12 +46,14 @@ def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
     """Return a recurrence of some of the sequences."""
     if rows == slice(0, None, 1):
         return recurrence
-    return replace(
+    share = replace(
         recurrence,
         X=recurrence.X[:, rows],
         initial=tuple(state if state is None else state[:, rows] for state in recurrence.initial),
         lengths=None if recurrence.lengths is None else recurrence.lengths[rows],
     )
+    share.constants = recurrence.constants
+    return share
 
 
 def at_once(tasks: Sequence[Callable[[], None]]) -> None:

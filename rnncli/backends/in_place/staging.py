@@ -10,7 +10,6 @@ from rnncli.backends.in_place.projected import ProjectedStage
 from rnncli.backends.in_place.stacked import StackedStage, is_small, is_soon_copied
 from rnncli.backends.in_place.stage import Settings, Stage
 from rnncli.backends.in_place.weights import Weights, given_by
-from rnncli.recurrence.constants import Constants
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +21,7 @@ def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -
     """Return a stage for some sequences, the one of before where this thread still has it."""
     settings = settings_of(recurrence, d, dtype, live)
     is_stacked = is_small(settings) and (
-        Constants.of(recurrence) is not None or is_soon_copied(settings)
+        recurrence.constants is not None or is_soon_copied(settings)
     )
     make = StackedStage if is_stacked else ProjectedStage
     return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
@@ -51,7 +50,7 @@ def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int)
 
 def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Weights:
     """Return the weights of a direction laid out, once for all calls where they are constants."""
-    constants = Constants.of(recurrence)
+    constants = recurrence.constants
     if constants is None:
         return stage.lay_out(given_by(recurrence, d, dtype), str)
     key = stage.form, kernel_of(recurrence), d, dtype

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from recurrences import of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.abreast import KEY, pays
@@ -88,12 +88,11 @@ def test_what_is_absent_stays_absent(monkeypatch):
 def test_constant_weights_are_put_abreast_once():
     """Whatever the inputs of a call are; the numbers are those of weights that are none."""
     recurrence = both(kind="GRU")
-    r = recurrence
-    constants = Constants(r.W, r.R, r.Wb, r.Rb, r.P)
+    constants = Constants()
 
     for factor in (1, 2):
-        varying = replace(r, X=r.X * np.float32(factor))
-        found = evaluate_in_place(replace(varying, constants=constants), F32)
+        varying = replace(recurrence, X=recurrence.X * np.float32(factor))
+        found = evaluate_in_place(of_constants(varying, constants), F32)
         made = constants.get(KEY)
         assert found.Y.tobytes() == evaluate_in_place(varying, F32).Y.tobytes()
         assert made is not None

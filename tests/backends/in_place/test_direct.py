@@ -6,22 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from recurrences import but, of_constants, recurrence_of
 
 from rnncli.backends.in_place.direct import direct_for
 from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.tuning import MOST_FORMS
 from rnncli.backends.in_place.walk import evaluate_in_place
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.constants import Constants
 
 F32 = np.dtype(np.float32)
-
-
-def constant(recurrence):
-    """The same of weights that are constants."""
-    weights = (recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P)
-    return replace(recurrence, constants=Constants(*weights))
 
 
 def prepared(recurrence, dtype=F32):
@@ -39,8 +32,8 @@ def bits(result):
 
 def test_calls_that_differ_in_numbers_alone_share_it():
     """And those that are a little shorter."""
-    one = constant(recurrence_of("LSTM", T=8))
-    other = replace(one, X=one.X[:5] * 2, initial=(None, None), wants_Y=False)
+    one = of_constants(recurrence_of("LSTM", T=8))
+    other = but(one, X=one.X[:5] * 2, initial=(None, None), wants_Y=False)
 
     assert prepared(one) is not None
     assert prepared(other) is prepared(one)
@@ -59,9 +52,9 @@ def test_calls_that_differ_in_numbers_alone_share_it():
 )
 def test_calls_that_differ_in_more_do_not(change):
     """Each gives what it gives when nothing is kept."""
-    one = constant(recurrence_of("GRU", linear_before_reset=1))
-    other = replace(one, **change)
-    wanted = [bits(evaluate_in_place(replace(r, constants=None), F32)) for r in (one, other)]
+    one = of_constants(recurrence_of("GRU", linear_before_reset=1))
+    other = but(one, **change)
+    wanted = [bits(evaluate_in_place(replace(r), F32)) for r in (one, other)]
 
     for _ in range(2):
         assert [bits(evaluate_in_place(r, F32)) for r in (one, other)] == wanted
@@ -70,21 +63,21 @@ def test_calls_that_differ_in_more_do_not(change):
 
 def test_equal_activations_need_not_be_the_same():
     """Every node that is bound anew has its own."""
-    one = constant(recurrence_of("LSTM"))
+    one = of_constants(recurrence_of("LSTM"))
     copies = tuple(tuple(replace(each) for each in row) for row in one.activations)
 
-    assert prepared(replace(one, activations=copies)) is prepared(one)
+    assert prepared(but(one, activations=copies)) is prepared(one)
 
 
 def test_short_calls_may_be_larger():
     """Of weights that are stacked already; the numbers are those of a walk."""
-    one = constant(recurrence_of("LSTM", T=3, H=200))
-    wanted = evaluate_in_place(replace(one, constants=None), np.dtype(np.float64))
+    one = of_constants(recurrence_of("LSTM", T=3, H=200))
+    wanted = evaluate_in_place(replace(one), np.dtype(np.float64))
 
     found = evaluate_in_place(one, np.dtype(np.float64))
 
     assert prepared(one) is not None
-    assert prepared(replace(one, X=np.tile(one.X, (4, 1, 1)))) is None
+    assert prepared(but(one, X=np.tile(one.X, (4, 1, 1)))) is None
     for values, expected in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
         np.testing.assert_allclose(values, expected, rtol=0, atol=2e-7)
 
@@ -96,7 +89,7 @@ def test_short_calls_may_be_larger():
 )
 def test_ragged_long_and_large_calls_are_walked(given):
     """Nothing is prepared for them."""
-    recurrence = constant(recurrence_of("RNN", **given))
+    recurrence = of_constants(recurrence_of("RNN", **given))
 
     assert direct_for(recurrence, F32) is None
     assert recurrence.constants.get("in place") is None
@@ -104,16 +97,16 @@ def test_ragged_long_and_large_calls_are_walked(given):
 
 def test_weights_that_may_change_are_not_prepared():
     """Nor is anything without steps or sequences."""
-    recurrence = constant(recurrence_of("RNN"))
+    recurrence = of_constants(recurrence_of("RNN"))
 
-    assert direct_for(replace(recurrence, constants=None), F32) is None
-    assert direct_for(replace(recurrence, X=recurrence.X[:0]), F32) is None
-    assert direct_for(replace(recurrence, X=recurrence.X[:, :0]), F32) is None
+    assert direct_for(replace(recurrence), F32) is None
+    assert direct_for(but(recurrence, X=recurrence.X[:0]), F32) is None
+    assert direct_for(but(recurrence, X=recurrence.X[:, :0]), F32) is None
 
 
 def test_what_is_in_use_is_not_taken():
     """A second call at the same time has its own."""
-    recurrence = constant(recurrence_of("GRU"))
+    recurrence = of_constants(recurrence_of("GRU"))
     first = direct_for(recurrence, F32)
     second = direct_for(recurrence, F32)
 
@@ -124,9 +117,9 @@ def test_what_is_in_use_is_not_taken():
 
 def test_forms_are_bounded():
     """Those of before are forgotten."""
-    recurrence = constant(recurrence_of("GRU"))
+    recurrence = of_constants(recurrence_of("GRU"))
     for clip in range(1, 20):
-        prepared(replace(recurrence, clip=float(clip)))
+        prepared(but(recurrence, clip=float(clip)))
 
     assert len(recurrence.constants.get("in place")) == MOST_FORMS
 
@@ -134,13 +127,13 @@ def test_forms_are_bounded():
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 3e38])
 def test_it_is_free_again_after_numbers_that_are_too_large(poison):
     """The call is refused, and the next is none the worse."""
-    recurrence = constant(recurrence_of("LSTM", scale=3.0))
+    recurrence = of_constants(recurrence_of("LSTM", scale=3.0))
     X = recurrence.X.copy()
     X[1, 0] = poison
     wanted = bits(evaluate_in_place(recurrence, F32))
     direct = prepared(recurrence)
 
     with pytest.raises(NotFiniteError):
-        evaluate_in_place(replace(recurrence, X=X), F32)
+        evaluate_in_place(but(recurrence, X=X), F32)
     assert prepared(recurrence) is direct
     assert bits(evaluate_in_place(recurrence, F32)) == wanted

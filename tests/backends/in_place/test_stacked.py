@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from recurrences import of_constants, recurrence_of
 
 from rnncli.backends.in_place.stacked import StackedStage, is_small
 from rnncli.backends.in_place.staging import settings_of, stage_for
 from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, STACKED_PRODUCT
 from rnncli.backends.in_place.weights import given_by
-from rnncli.recurrence.constants import Constants
 
 F64 = np.dtype(np.float64)
 KINDS = [
@@ -87,8 +84,6 @@ def test_weights_of_one_call_are_stacked_where_steps_repay_it(is_constant):
     few = 40 * (30 + 1 + 40) // COPIED_WEIGHTS
     for steps, wanted in ((few, is_constant), (2 * few, True)):
         r = recurrence_of("RNN", T=steps, N=1, H=40, I=30)
-        constants = Constants(r.W, r.R, r.Wb, r.Rb, r.P) if is_constant else None
-
-        stage = stage_for(replace(r, constants=constants), 0, F64, 1)
+        stage = stage_for(of_constants(r) if is_constant else r, 0, F64, 1)
 
         assert isinstance(stage, StackedStage) == wanted
