@@ -10,9 +10,8 @@ from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
 from rnncli.generating.making import make_vectors
-from rnncli.judging.node import attributes_of, recurrence_of
-from rnncli.operators import OPERATORS, operator_named
-from rnncli.operators.binding import bind, unbind
+from rnncli.operators import OPERATORS
+from rnncli.operators.node import Node
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.pack import open_pack
 from rnncli.vectors.vector import Vector
@@ -49,14 +48,12 @@ def ran(outputs, seconds=0.0):
 
 def outputs_of(vector, result):
     """Return a recurrence's result as the outputs of a vector."""
-    record = vector.record
-    operator = operator_named(record["operator"])
-    return unbind(operator, attributes_of(record), record["outputs"], result)
+    return vector.node.outputs_of(result)
 
 
 def computed(vector, change=lambda recurrence: recurrence, implementation="term-by-term"):
     """Evaluate a vector's recurrence, or a changed one, in its own precision."""
-    return outputs_of(vector, WIDE[implementation].run(change(recurrence_of(vector))))
+    return outputs_of(vector, WIDE[implementation].run(change(vector.recurrence)))
 
 
 def bound(node):
@@ -66,4 +63,4 @@ def bound(node):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)
         readings = {**row.readings, **node.readings}
-        return bind(row, node.attributes, node.inputs, names, readings)
+        return Node(row, node.attributes, names, readings).recurrence(node.inputs)

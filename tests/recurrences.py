@@ -6,7 +6,7 @@ import numpy as np
 
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import bind
+from rnncli.operators.node import Node
 from rnncli.recurrence.constants import Constants
 
 SIZES = (
@@ -43,7 +43,7 @@ def recurrence_of(kind, *, dtype="float32", seed=0, scale=0.5, readings=None, **
     if lengths is not None:
         inputs["sequence_lens"] = np.array(lengths, np.int32)
     outputs = [output.name for output in row.outputs]
-    return bind(row, attributes, inputs, outputs, {**row.readings, **(readings or {})})
+    return Node(row, attributes, outputs, {**row.readings, **(readings or {})}).recurrence(inputs)
 
 
 def of_constants(recurrence, constants=None):

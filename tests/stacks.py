@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import bind
+from rnncli.operators.node import Node
 
 ARRAYS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
 
@@ -29,7 +29,7 @@ def bound(node, inputs=None):
     row = OPERATORS[node.operator]
     names = node.outputs or [output.name for output in row.outputs]
     readings = {**row.readings, **node.readings}
-    return bind(row, node.attributes, inputs or node.inputs, names, readings)
+    return Node(row, node.attributes, names, readings).recurrence(inputs or node.inputs)
 
 
 def stacked(found):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.operators.attributes import complete
-
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.formats.format import Tensors
-
-BIDIRECTIONAL = 2
 
 
 class Cost(NamedTuple):
@@ -38,7 +34,7 @@ def cost_of(case: Case, outputs: Tensors) -> Cost:
     T, B, I, H = (  # noqa: E741 -- the specification's letter
         case.sizes[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")
     )
-    D = BIDIRECTIONAL if complete(case.operator, case.attributes)["direction"][0] == "b" else 1
+    D = len(case.node.directions)
     G = len(case.operator.gates)
     live = _live_steps(case, T * B)
     given = sum(values.nbytes for values in case.inputs.values())

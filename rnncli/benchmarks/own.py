@@ -12,12 +12,10 @@ from rnncli.backends import backend_named
 from rnncli.graph.evaluator import prepare, run
 from rnncli.graph.loading import model_from
 from rnncli.graph.node_times import node_seconds
-from rnncli.operators import evaluate, operator_named
-from rnncli.operators.binding import bind, unbind
+from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.constants import lock
 from rnncli.subjects.runtime import Prepared, known_settings
-from rnncli.vectors.conversion import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,18 +46,18 @@ class Own:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Return a call of the node, or of the model where the record tells of no node."""
-        record = vector.record
-        if "operator" not in record:
+        if "operator" not in vector.record:
             return self._model(vector)
+        node = vector.node
         for name in vector.initializers:  # the model that runtimes get holds them
             lock(vector.inputs[name])
         whole = partial(
             evaluate,
-            record["operator"],
+            node.operator,
             vector.inputs,
-            attributes=attributes_of(record),
-            outputs=record["outputs"],
-            readings=record["readings"],
+            attributes=node.attributes,
+            outputs=node.outputs,
+            readings=node.readings,
             backend=self._backend,
             compute=self._compute,
         )
@@ -85,11 +83,9 @@ class Own:
         )
 
     def _bound(self, vector: Vector) -> Prepared:
-        record, attributes = vector.record, attributes_of(vector.record)
-        operator, names = operator_named(record["operator"]), record["outputs"]
-        recurrence = bind(operator, attributes, vector.inputs, names, record["readings"])
+        recurrence = vector.recurrence
         run, mode = backend_named(self._backend).run, compute_named(self._compute)
-        return Prepared(lambda: run(recurrence, mode), partial(unbind, operator, attributes, names))
+        return Prepared(lambda: run(recurrence, mode), vector.node.outputs_of)
 
 
 def _as_they_are(outputs: Tensors) -> Tensors:

@@ -12,9 +12,7 @@ import torch
 
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
-from rnncli.operators.attributes import complete
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
-from rnncli.vectors.conversion import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,7 +71,7 @@ def _unknown(vector: Vector) -> Iterator[str]:
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"
         return
-    values = complete(operator, attributes_of(vector.record))
+    values = vector.node.values
     for name, row in operator.attributes.items():
         wanted = FORMS.get(name, row.default)
         if name not in FREE and values[name] != wanted:

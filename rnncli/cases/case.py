@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.cases.fills import FILLS, Blank, fill
+from rnncli.operators import Node as OperatorNode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +84,11 @@ class Case:
     readings: Mapping[str, str]
     seed: int
     root: Node
+
+    @cached_property
+    def node(self) -> OperatorNode:
+        """The operator with its attributes, outputs and readings, resolved."""
+        return OperatorNode(self.operator, self.attributes, self.outputs, self.readings)
 
     @cached_property
     def inputs(self) -> dict[str, Array]:

@@ -10,24 +10,22 @@ from rnncli.recurrence.readings import READINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.generating.origin import Question
+    from rnncli.operators import Node
     from rnncli.recurrence.recurrence import Recurrence
 
-Test: TypeAlias = "Callable[[Question, Recurrence], bool]"
+Test: TypeAlias = "Callable[[Node, Recurrence], bool]"
 
 
-def _has_parameters(case: Question, _: Recurrence) -> bool:
-    rows = case.operator.attributes.values()
-    names = [r.name for r in rows if (r.role or r.name) in ("activation_alpha", "activation_beta")]
-    return any(case.attributes.get(name) for name in names)
+def _has_parameters(node: Node, _: Recurrence) -> bool:
+    return bool(node.values["activation_alpha"] or node.values["activation_beta"])
 
 
-def _has_empty_sequence(_: Question, recurrence: Recurrence) -> bool:
+def _has_empty_sequence(_: Node, recurrence: Recurrence) -> bool:
     lengths = recurrence.lengths
     return recurrence.X.shape[-3] == 0 or (lengths is not None and bool((lengths == 0).any()))
 
 
-def _has_threshold(_: Question, recurrence: Recurrence) -> bool:
+def _has_threshold(_: Node, recurrence: Recurrence) -> bool:
     names = {activation.name for row in recurrence.activations for activation in row}
     return "ThresholdedRelu" in names
 
@@ -41,18 +39,16 @@ MAY_MATTER: Mapping[str, Test] = {
 }
 
 
-def other_readings(
-    case: Question, recurrence: Recurrence
-) -> Iterator[tuple[str, Mapping[str, str]]]:
+def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
 
     Args:
-        case: with its readings resolved.
+        node: of a case, with its own readings.
         recurrence: the case under those, or a stack of such.
     """
-    for name, chosen in case.readings.items():
+    for name, chosen in node.readings.items():
         test = MAY_MATTER.get(name)
-        if test is None or test(case, recurrence):
+        if test is None or test(node, recurrence):
             for choice in READINGS[name].choices:
                 if choice != chosen:
-                    yield f"{name}={choice}", {**case.readings, name: choice}
+                    yield f"{name}={choice}", {**node.readings, name: choice}

@@ -15,7 +15,6 @@ from rnncli.judging.conditioning import conditioning_problem, well_conditioned
 from rnncli.judging.exactness import exactness_problem
 from rnncli.judging.scalars import scalar_equivalents
 from rnncli.operators import problems
-from rnncli.operators.binding import unbind
 from rnncli.profiles import PROFILES
 from rnncli.vectors.conversion import held_inputs
 from rnncli.vectors.vector import Answers, Vector
@@ -95,7 +94,7 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
         for name, solution in solutions.items()
     }
     own = answers[""]
-    held = held_inputs(case.operator, first.weights, stack.inputs)
+    held = held_inputs(case.node.operator, first.weights, stack.inputs)
     completed = Completed(
         draft,
         answers,
@@ -118,29 +117,30 @@ def _at(answers: Answers, k: int) -> Answers:
 
 def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
     """Return each entry's model; one that holds no values is the same for all."""
-    case, n = stack.case, len(stack.entries)
+    node, n = stack.case.node, len(stack.entries)
     models = []
     for k in range(n if held else 1):
         shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
         inputs = stack.inputs_at(k)
-        model = single_node_model(case.operator, case.attributes, inputs, shapes, held)
+        model = single_node_model(node.operator, node.attributes, inputs, shapes, held)
         models.append(model.SerializeToString(deterministic=True))
         onnx.checker.check_model(models[-1], full_check=True)
     return models if held else models * n
 
 
 def _rejections(stack: Stack) -> list[Vector]:
-    case, made = stack.case, []
+    case, node = stack.case, stack.case.node
+    made = []
     for k, entry in enumerate(stack.entries):
         assert entry.breakage
         valid = stack.inputs_at(k)
-        attributes, inputs = entry.breakage.apply(case.attributes, dict(valid))
-        found = list(problems(case.operator, attributes, inputs, case.outputs, case.readings))
+        attributes, inputs = entry.breakage.apply(node.attributes, dict(valid))
+        found = list(problems(node.operator, attributes, inputs, node.outputs, node.readings))
         if not found:
             raise InvalidRequest("a case to be refused breaks no rule of the specification")
-        held = held_inputs(case.operator, entry.weights, inputs)
-        outputs = dict.fromkeys(case.outputs, case.dtype)
-        model = single_node_model(case.operator, attributes, inputs, outputs, held)
+        held = held_inputs(node.operator, entry.weights, inputs)
+        outputs = dict.fromkeys(node.outputs, case.dtype)
+        model = single_node_model(node.operator, attributes, inputs, outputs, held)
         made.append(
             Vector(
                 id=entry.id,
@@ -162,13 +162,13 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
         InvalidRequest: of one of the rows a tolerance is useless, or it is not as exact as its
             profile says.
     """
-    case, profile = stack.case, stack.entries[0].profile
+    node, profile = stack.case.node, stack.entries[0].profile
     if PROFILES[profile].is_exact:
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
                 raise InvalidRequest(f"profile '{profile}': {problem}")
-    outputs = unbind(case.operator, case.attributes, case.outputs, solution.golden)
-    tolerances = unbind(case.operator, case.attributes, case.outputs, tolerance)
+    outputs = node.outputs_of(solution.golden)
+    tolerances = node.outputs_of(tolerance)
     for name, values in outputs.items():
         for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
             problem = conditioning_problem(values[k], tolerances[name][k])

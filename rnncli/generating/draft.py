@@ -8,13 +8,13 @@ import numpy as np
 
 from rnncli.generating.alternatives import other_readings
 from rnncli.generating.goldens import Solution, differing, solve
-from rnncli.operators.binding import bind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.generating.stack import Stack
     from rnncli.numerics import Array
+    from rnncli.operators import Node
 
 
 class Draft(NamedTuple):
@@ -36,17 +36,15 @@ def draft_of(stack: Stack) -> Draft:
     """Solve a stack, unless it must be refused."""
     if stack.entries[0].breakage:
         return Draft(stack, {}, {})
-    own = _solve(stack, stack.case.readings)
+    own = _solve(stack, stack.case.node)
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
-    for name, readings in other_readings(stack.case, own.recurrence):
-        solution = _solve(stack, readings)
+    for name, readings in other_readings(stack.case.node, own.recurrence):
+        solution = _solve(stack, stack.case.node.under(readings))
         differs = differing(solution.golden, own.golden)
         if differs.any():
             solutions[name], rows[name] = solution, differs
     return Draft(stack, solutions, rows)
 
 
-def _solve(stack: Stack, readings: Mapping[str, str]) -> Solution:
-    case = stack.case
-    recurrence = bind(case.operator, case.attributes, stack.inputs, case.outputs, readings)
-    return solve(recurrence, stack.entries[0].golden)
+def _solve(stack: Stack, node: Node) -> Solution:
+    return solve(node.recurrence(stack.inputs), stack.entries[0].golden)

@@ -17,7 +17,6 @@ from rnncli.generating.making import make_vectors
 from rnncli.generating.naming import ids_of
 from rnncli.generating.surroundings import files_in, owned_cases, strangers
 from rnncli.numerics import dtype_of
-from rnncli.operators.attributes import complete
 from rnncli.profiles import profile_named
 from rnncli.vectors.case_folder import packed
 from rnncli.vectors.files import write_files
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from rnncli.generating.captures import Capture
     from rnncli.graph.observation import Occurrence
     from rnncli.numerics import Array, DType
-    from rnncli.operators import Operator
+    from rnncli.operators import Node
     from rnncli.vectors.manifest import Manifest
     from rnncli.vectors.record import Record
 
@@ -73,13 +72,10 @@ class Captured:
     profile: str
     summary: str
     weights: str
-    operator: Operator
+    node: Node
     sizes: Mapping[str, int]
     dtype: DType
-    attributes: Mapping[str, Any]
     inputs: dict[str, Array]
-    outputs: tuple[str, ...]
-    readings: Mapping[str, str]
     flags: tuple[str, ...] = (FLAG,)
     breakage: None = None
     seed: int = 0
@@ -209,20 +205,17 @@ def _header(plan: Plan) -> dict[str, Any]:
 def _cases(plan: Plan, captures: Sequence[Capture]) -> Iterator[Captured]:
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
-        sizes = _sizes(node.operator, node.attributes, inputs)
+        sizes = _sizes(node, inputs)
         yield Captured(
             id=case_id,
             golden=plan.golden,
             profile=plan.profile,
             summary=_summary(plan, capture),
             weights="initializers" if _holds_weights(capture.occurrence) else "inputs",
-            operator=node.operator,
+            node=node,
             sizes=sizes,
-            dtype=_dtype(node.operator, inputs),
-            attributes=node.attributes,
+            dtype=_dtype(node, inputs),
             inputs=inputs,
-            outputs=node.outputs,
-            readings=node.readings,
         )
 
 
@@ -240,22 +233,19 @@ def _holds_weights(occurrence: Occurrence) -> bool:
     return weights <= occurrence.constants
 
 
-def _sizes(
-    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
-) -> dict[str, int]:
+def _sizes(node: Node, inputs: Mapping[str, Array]) -> dict[str, int]:
     """Read the sizes off X and R; the node has run, so all shapes agree."""
-    layout = complete(operator, attributes).get("layout") or 0
     found = {
         dim.symbol: size // dim.multiple
-        for row in operator.inputs
+        for row in node.operator.inputs
         if row.role in {"X", "R"}
-        for dim, size in zip(row.shape(layout), inputs[row.name].shape, strict=True)
+        for dim, size in zip(row.shape(node.layout), inputs[row.name].shape, strict=True)
     }
     return {name: found[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")}
 
 
-def _dtype(operator: Operator, inputs: Mapping[str, Array]) -> DType:
-    (X,) = (row.name for row in operator.inputs if row.role == "X")
+def _dtype(node: Node, inputs: Mapping[str, Array]) -> DType:
+    (X,) = (row.name for row in node.operator.inputs if row.role == "X")
     return dtype_of(inputs[X])
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from rnncli.cases.breakage import Breakage
     from rnncli.numerics import Array, DType
-    from rnncli.operators import Operator
+    from rnncli.operators import Node
 
 
 class Question(Protocol):
     """One operator with all it is fed; `rnncli.cases.case.Case` is one."""
 
     @property
-    def operator(self) -> Operator:
-        """The row."""
+    def node(self) -> Node:
+        """The operator with its attributes, the outputs asked for and every reading."""
 
     @property
     def summary(self) -> str:
@@ -30,18 +30,6 @@ class Question(Protocol):
     @property
     def dtype(self) -> DType:
         """Of every floating-point tensor."""
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """As written on the node."""
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The names asked for."""
-
-    @property
-    def readings(self) -> Mapping[str, str]:
-        """Every reading that matters to the operator."""
 
     @property
     def seed(self) -> int:

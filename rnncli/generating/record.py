@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.operators.activation_binding import resolve_activations
-from rnncli.operators.attributes import complete
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -66,9 +63,9 @@ def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[
         inputs: the names of those that are present.
     """
     return {
-        **_common(entry, case, case.attributes, inputs),
+        **_common(entry, case, case.node.attributes, inputs),
         "tags": [],
-        "readings": dict(case.readings),
+        "readings": dict(case.node.readings),
         "alternatives": [],
         "requirements": _requirements(entry, case, inputs),
         "expect": "result",
@@ -98,7 +95,7 @@ def record_of_rejection(
     return {
         **_common(entry, case, *broken),
         "tags": [],
-        "readings": dict(case.readings),
+        "readings": dict(case.node.readings),
         "alternatives": [],
         "requirements": _requirements(entry, case, inputs),
         "expect": "rejection",
@@ -112,7 +109,7 @@ def record_of_rejection(
 def _common(
     entry: Origin, case: Question, attributes: Mapping[str, Any], inputs: Iterable[str]
 ) -> dict[str, Any]:
-    operator, present = case.operator, set(inputs)
+    operator, present = case.node.operator, set(inputs)
     return {
         "id": entry.id,
         "summary": case.summary,
@@ -124,7 +121,7 @@ def _common(
         "dtype": case.dtype.name,
         "seed": case.seed,
         "inputs": [row.name for row in operator.inputs if row.name in present],
-        "outputs": [row.name for row in operator.outputs if row.name in case.outputs],
+        "outputs": [row.name for row in operator.outputs if row.name in case.node.outputs],
         "weights": entry.weights,
         "flags": list(entry.flags),
     }
@@ -140,19 +137,16 @@ def _json(value: Any) -> Any:
 
 def _requirements(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:
     """What an implementation must know, as the valid case has it."""
-    operator, present = case.operator, set(inputs)
-    values = complete(operator, case.attributes)
-    directions = 2 if values["direction"] == "bidirectional" else 1
-    rows = resolve_activations(operator, values, directions, case.readings)
+    node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}
-    given = {name: v for name, v in case.attributes.items() if v is not None}
+    given = {name: v for name, v in node.attributes.items() if v is not None}
     return {
         "opset": operator.version,
         "dtype": case.dtype.name,
-        "direction": values["direction"],
-        "layout": values.get("layout") or 0,
+        "direction": node.values["direction"],
+        "layout": node.layout,
         "attributes": sorted(name for name, v in given.items() if v != defaults[name]),
-        "activations": sorted({activation.name for row in rows for activation in row}),
+        "activations": sorted({activation.name for row in node.activations for activation in row}),
         "inputs": [row.name for row in operator.inputs if row.optional and row.name in present],
         "weights": entry.weights,
         "largest_size": max(case.sizes.values()),

@@ -65,7 +65,7 @@ def _work(case: Question) -> int:
 
 def _check_lengths(case: Question, inputs: Mapping[str, Array]) -> None:
     """Check what the operator checks of values, not shapes: of other entries than the first too."""
-    for row in case.operator.inputs:
+    for row in case.node.operator.inputs:
         if row.role == "lengths" and row.name in inputs:
             lengths = inputs[row.name]
             if ((lengths < 0) | (lengths > case.sizes["seq_length"])).any():

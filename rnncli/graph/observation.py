@@ -8,13 +8,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from rnncli.graph.recurrent_node import Description, RecurrentNode
+from rnncli.graph.recurrent_node import RecurrentNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rnncli.graph.steps import Step
     from rnncli.numerics import Array
+    from rnncli.operators import Node
 
 Observer: TypeAlias = "Callable[[Occurrence], None]"
 
@@ -35,7 +36,7 @@ class Occurrence:
 
     path: tuple[str, ...]
     key: int
-    node: Description
+    node: Node
     inputs: Mapping[str, Array]
     constants: frozenset[str]
     nbytes: int
@@ -84,7 +85,7 @@ class Watch:
         return Occurrence(
             path=path,
             key=id(node),
-            node=node.description,
+            node=node.node,
             inputs=inputs,
             constants=frozenset(n for n, values in inputs.items() if self._is_constant(values)),
             nbytes=sum(values.nbytes for values in (*inputs.values(), *made)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import AttributeProto
 
@@ -11,9 +11,8 @@ from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.graph.model import attribute_value
 from rnncli.graph.own_node import OwnNode
-from rnncli.operators import evaluate, problems
-from rnncli.operators.binding import Binding
-from rnncli.operators.evaluation import compute_named
+from rnncli.operators import Node, checked, problems
+from rnncli.operators.evaluation import compute_named, evaluate_node
 from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:
@@ -52,22 +51,6 @@ class Arithmetic(NamedTuple):
             check_reading(name, choice)
 
 
-class Description(NamedTuple):
-    """What a recurrent node is.
-
-    Attributes:
-        operator: the row that evaluates it.
-        attributes: as written on the node.
-        outputs: the operator's names of those it makes.
-        readings: every reading of the operator, resolved.
-    """
-
-    operator: Operator
-    attributes: Mapping[str, Any]
-    outputs: tuple[str, ...]
-    readings: Mapping[str, str]
-
-
 class RecurrentNode(OwnNode):
     """A node that one of our operators evaluates.
 
@@ -84,14 +67,12 @@ class RecurrentNode(OwnNode):
         super().__init__(onnx_node)
         self._row, self._arithmetic = row, arithmetic
         self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
-        self._resolved = {**row.readings, **self._readings}
         self._attributes = {each.name: attribute_value(each) for each in onnx_node.attribute}
         named = zip(row.outputs, onnx_node.output, strict=False)
         self._wanted = [output.name for output, name in named if name]
-        self._lengths = {given.name for given in row.inputs if given.role == "lengths"}
         self._names = [given.name for given in row.inputs]
         self._makes = [output.name for output in row.outputs]
-        self._sound: list[Any] | None = None
+        self._node: Node | None = None
         if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
             raise InvalidOperator(row.name, found)
 
@@ -106,14 +87,9 @@ class RecurrentNode(OwnNode):
                 yield problem
 
     @property
-    def description(self) -> Description:
-        """What it is, whatever it is fed."""
-        return Description(
-            self._row,
-            self._attributes,
-            tuple(self._wanted),
-            self._resolved,
-        )
+    def node(self) -> Node:
+        """What it asks, whatever it is fed."""
+        return self._node or Node(self._row, self._attributes, self._wanted, self._readings)
 
     def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
         """Name the inputs that are there as the operator does."""
@@ -121,38 +97,17 @@ class RecurrentNode(OwnNode):
         return {name: values for name, values in named if values is not None}
 
     def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
-        """Evaluate the node; an output it does not name is None.
-
-        Inputs are checked, unless the last ones were sound and these are like them.
-        """
+        """Evaluate the node; an output it does not name is None."""
         given = self.by_name(inputs)
-        kinds = [None if values is None else (values.dtype, values.shape) for values in inputs]
-        if kinds == self._sound:
-            binding, engine, compute = self._bound
-            outputs = binding.outputs(engine.run(binding.recurrence(given), compute))
-        else:
-            outputs = self._checked(given)
-            # Of lengths the values matter, too.
-            self._sound = kinds if self._lengths.isdisjoint(given) else None
+        if self._node is None or not self._node.accepts(given):
+            self._node = checked(self._row, self._attributes, given, self._wanted, self._readings)
+        outputs = evaluate_node(self._node, given, *self._engine)
         return tuple([outputs.get(name) for name in self._makes])
 
-    def _checked(self, given: Mapping[str, Array]) -> dict[str, Array]:
-        return evaluate(
-            self._row,
-            given,
-            attributes=self._attributes,
-            outputs=self._wanted,
-            readings=self._readings,
-            backend=self._arithmetic.backend,
-            compute=self._arithmetic.compute,
-        )
-
     @cached_property
-    def _bound(self) -> tuple[Binding, Backend, Compute]:
-        """What evaluates it, looked up once; only where that has been done before."""
-        binding = Binding(self._row, self._attributes, self._wanted, self._resolved)
-        engine, compute = self._arithmetic.backend, self._arithmetic.compute
-        return binding, backend_named(engine), compute_named(compute)
+    def _engine(self) -> tuple[Backend, Compute]:
+        """What evaluates it, looked up once."""
+        return backend_named(self._arithmetic.backend), compute_named(self._arithmetic.compute)
 
 
 def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:

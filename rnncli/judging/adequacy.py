@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.judging.margins import errors_of, problem_of
-from rnncli.judging.node import attributes_of, recurrence_of
-from rnncli.operators import operator_named
-from rnncli.operators.binding import unbind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +64,7 @@ def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str,
         mutants: wrong implementations of its cell.
         rule: by which tolerances they are judged.
     """
-    recurrence, trial = recurrence_of(vector), Trial(vector, rule)
+    recurrence, trial = vector.recurrence, Trial(vector, rule)
     found = {}
     for mutant in mutants:
         reason = mutant.equivalent_when(recurrence)
@@ -80,16 +77,14 @@ class Trial:
     """A vector's answers, ready to judge many results by."""
 
     def __init__(self, vector: Vector, rule: Rule) -> None:
-        self.record = vector.record
+        self.node = vector.node
         self.rule = rule
         self.answers = rule.answers(vector)
         self.others = {name: rule.answers(vector, name) for name in vector.alternatives}
-        self.operator = operator_named(self.record["operator"])
-        self.attributes = attributes_of(self.record)
 
     def outcome(self, result: Result) -> Outcome:
         """Judge a result."""
-        got = unbind(self.operator, self.attributes, self.record["outputs"], result)
+        got = self.node.outputs_of(result)
         margin, problem = self._margin(got, self.answers)
         if margin <= 1:
             return Outcome(Fate.SURVIVED, margin)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.judging.margins import errors_of
-from rnncli.judging.node import canonical, output_rows
-from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import OutputVerdict
     from rnncli.numerics import Array
+    from rnncli.operators import Node
     from rnncli.vectors.vector import Answers
 
 # A map has at most so many rows and columns.
@@ -24,7 +23,7 @@ LIMIT = 64
 
 
 def error_map(
-    record: Mapping[str, Any],
+    node: Node,
     got: Tensors,
     answers: Answers,
     outputs: Sequence[OutputVerdict],
@@ -33,7 +32,7 @@ def error_map(
     """Return the largest margin at each step and hidden unit of the first output that differs.
 
     Args:
-        record: the case's.
+        node: what was asked.
         got: what came out.
         answers: what should have, with the tolerances that were applied.
         outputs: what was found of each; Y stands first.
@@ -45,13 +44,12 @@ def error_map(
         each direction. More than 64 rows or units are put together, with the largest margin of
         each. None where no output that could be compared differs.
     """
-    rows = output_rows(operator_named(record["operator"]))
     for output in outputs:
         if output.differing:
             name = output.name
             wanted, tolerance = answers.outputs[name], answers.tolerances[name]
             errors = errors_of(got[name], wanted, tolerance, rule.max_ulp(name))
-            return _pairs(_condensed(_by_row(canonical(record, rows[name], errors.margin))))
+            return _pairs(_condensed(_by_row(node.canonical(name, errors.margin))))
     return None
 
 

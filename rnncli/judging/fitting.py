@@ -12,9 +12,7 @@ from rnncli.judging.adequacy import Trial
 from rnncli.judging.combining import AND
 from rnncli.judging.derivation import derive
 from rnncli.judging.margins import errors_of, problem_of
-from rnncli.judging.node import canonical_axes, output_rows, recurrence_of
 from rnncli.numerics import dtype_named, dtype_of
-from rnncli.operators.binding import unbind
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction
 
@@ -60,7 +58,7 @@ class Wrong:
 
     def __init__(self, vector: Vector, got: Tensors, rule: Rule) -> None:
         self.got = got
-        self.recurrence, self.trial = recurrence_of(vector), Trial(vector, rule)
+        self.recurrence, self.trial = vector.recurrence, Trial(vector, rule)
         self.wanted = self.trial.answers
         self._derived: dict[str, Tensors] = {}
 
@@ -96,8 +94,7 @@ class Wrong:
         return self._derived[dtype]
 
     def _outputs(self, result: Result) -> Tensors:
-        trial = self.trial
-        return unbind(trial.operator, trial.attributes, trial.record["outputs"], result)
+        return self.trial.node.outputs_of(result)
 
     def _tolerances(self, outputs: Tensors) -> Tensors:
         wanted = self.wanted
@@ -126,16 +123,16 @@ class Wrong:
 
         What an implementation makes of those is another matter than what made them.
         """
-        rows = output_rows(self.trial.operator)
-        of_steps = next((name for name in outputs if rows[name].role == "Y"), "")
+        node = self.trial.node
+        rows = node.operator.outputs
+        of_steps = next((row.name for row in rows if row.role == "Y" and row.name in outputs), "")
         if not of_steps or np.isfinite(outputs[of_steps].astype(np.float64)).all():
             return {}
-        axes = {name: canonical_axes(self.trial.record, rows[name]) for name in outputs}
-        Y = outputs[of_steps].transpose(axes[of_steps]).astype(np.float64)
+        Y = node.canonical(of_steps, outputs[of_steps]).astype(np.float64)
         bad = np.asarray(np.any(~np.isfinite(Y), axis=3))
         before, ever = _before(bad, self.recurrence.directions), np.asarray(bad.any(axis=0))
         masks = {name: before if name == of_steps else ever for name in outputs}
-        return {n: mask[..., None].transpose(np.argsort(axes[n])) for n, mask in masks.items()}
+        return {name: node.in_layout(name, mask[..., None]) for name, mask in masks.items()}
 
 
 def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from rnncli.judging.adequacy import Fate, Trial
 from rnncli.judging.combining import AND, READING, pairs, subsets
 from rnncli.judging.fitting import Wrong
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.table import MUTANTS
@@ -117,7 +116,7 @@ def evidence_of_several(
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
     """Tell which readings and mutants a case that passes rules out."""
-    recurrence, trial = recurrence_of(vector), Trial(vector, rule)
+    recurrence, trial = vector.recurrence, Trial(vector, rule)
     refuted = frozenset(
         mutant.id
         for mutant in _seen(vector, recurrence, mutants)
@@ -134,7 +133,7 @@ def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> 
 
 def _reading(vector: Vector, name: str) -> Mutant:
     """Return another reading as a change: of all that the recurrence is."""
-    other = recurrence_of(vector, name)
+    other = vector.recurrence_under(name)
     change = Change(recurrence=lambda _: other)
     return Mutant(name, (other.cell.name,), READING, _sentence(name), "", change)
 

@@ -80,7 +80,7 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
         Verdict.DIFFERS,
         outputs=found,
         localisation=localise(vector, got, rule),
-        error_map=error_map(vector.record, got, answers, found, rule),
+        error_map=error_map(vector.node, got, answers, found, rule),
     )
 
 

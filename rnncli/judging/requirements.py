@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import DIRECTIONS
+from rnncli.operators.node import DIRECTIONS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:

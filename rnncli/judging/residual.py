@@ -14,11 +14,9 @@ import numpy as np
 from rnncli.judging.error_model.trajectory import Trajectory
 from rnncli.judging.explanation import explanation
 from rnncli.judging.margins import errors_of, problem_of
-from rnncli.judging.node import canonical, output_rows, recurrence_of
 from rnncli.judging.one_step import predicted, step_tolerances
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Localisation
-from rnncli.operators import operator_named
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
@@ -45,19 +43,19 @@ def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Locali
         Where, and what it looks like; None where Y is not among the outputs or cannot be compared,
         and where nothing is wrong with it.
     """
-    rows = output_rows(operator_named(vector.record["operator"])).values()
-    row = next(row for row in rows if row.role == "Y")
-    wanted, got = vector.answers.outputs.get(row.name), outputs.get(row.name)
+    node = vector.node
+    Y = next(row.name for row in node.operator.outputs if row.role == "Y")
+    wanted, got = vector.answers.outputs.get(Y), outputs.get(Y)
     if wanted is None or got is None or problem_of(got, wanted) or not wanted.size:
         return None
-    tolerance = rule.answers(vector).tolerances[row.name]
-    margin = errors_of(got, wanted, tolerance, rule.max_ulp(row.name)).margin
+    tolerance = rule.answers(vector).tolerances[Y]
+    margin = errors_of(got, wanted, tolerance, rule.max_ulp(Y)).margin
     check = ResidualCheck.of(
-        recurrence_of(vector),
-        canonical(vector.record, row, got),
+        vector.recurrence,
+        node.canonical(Y, got),
         _profile(rule.profile or vector.record["profile"]),
     )
-    return check.localisation(canonical(vector.record, row, margin) > 1)
+    return check.localisation(node.canonical(Y, margin) > 1)
 
 
 def _profile(name: str) -> Profile:

@@ -9,10 +9,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.judging.derivation import derive
-from rnncli.judging.node import attributes_of, recurrence_of
 from rnncli.numerics import dtype_of
-from rnncli.operators import operator_named
-from rnncli.operators.binding import unbind
 from rnncli.profiles import profile_named
 from rnncli.vectors.vector import Answers
 
@@ -108,7 +105,5 @@ def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answe
 
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by output, in the outputs' layout."""
-    record = vector.record
-    found = derive(recurrence_of(vector, reading), profile_named(profile))
-    operator, attributes = operator_named(record["operator"]), attributes_of(record)
-    return unbind(operator, attributes, record["outputs"], found)
+    found = derive(vector.recurrence_under(reading), profile_named(profile))
+    return vector.node.outputs_of(found)

@@ -2,6 +2,7 @@
 
 from rnncli.operators.checking import problems
 from rnncli.operators.evaluation import arrays_of, evaluate
+from rnncli.operators.node import Node, checked
 from rnncli.operators.operator import Attribute, Dim, Input, Operator, Output
 from rnncli.operators.table import OPERATORS, operator_for, operator_named
 
@@ -10,9 +11,11 @@ __all__ = [
     "Attribute",
     "Dim",
     "Input",
+    "Node",
     "Operator",
     "Output",
     "arrays_of",
+    "checked",
     "evaluate",
     "operator_for",
     "operator_named",

@@ -70,19 +70,13 @@ def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any
         operator: the row.
         attributes: a node's, already free of problems.
     """
-    key = operator, spelled(attributes)
-    found = _COMPLETE.get(key)
-    if found is None:
-        found = {
-            row.role or row.name: _value(row, attributes.get(row.name))
-            for row in operator.attributes.values()
-        }
-        remember(_COMPLETE, key, found)
-    return dict(found)
+    return {
+        row.role or row.name: _value(row, attributes.get(row.name))
+        for row in operator.attributes.values()
+    }
 
 
 # What was found out about nodes: most are evaluated many times, with other tensors.
-_COMPLETE: dict[tuple[Operator, str], dict[str, Any]] = {}
 MOST_REMEMBERED = 4096
 
 

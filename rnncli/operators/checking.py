@@ -10,8 +10,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import activation_problems
-from rnncli.operators.attributes import attribute_problems, complete, remember, spelled
-from rnncli.operators.operator import SYMBOLS
+from rnncli.operators.attributes import attribute_problems, complete
 from rnncli.operators.table import OPERATORS
 from rnncli.recurrence.readings import check_reading
 
@@ -49,30 +48,6 @@ def problems(
         Problems whose subject is ("attributes", NAME), ("inputs", NAME), ("outputs", NAME) or
         ("readings", NAME), in that order.
     """
-    key = (
-        *(operator, spelled(attributes), repr(outputs), repr(readings)),
-        *((name, values.dtype, values.shape) for name, values in inputs.items()),
-    )
-    if key in _SOUND:
-        yield from _problems_of_values(operator, inputs, _SOUND[key])
-        return
-    found = list(_problems(operator, attributes, inputs, outputs, readings or {}))
-    if not found:
-        remember(_SOUND, key, _seq_length(operator, attributes, inputs))
-    yield from found
-
-
-# Nodes without a problem, by all that decides it but the values of lengths -> their seq_length.
-_SOUND: dict[tuple[Any, ...], int] = {}
-
-
-def _problems(
-    operator: Operator,
-    attributes: Mapping[str, Any],
-    inputs: Mapping[str, Array],
-    outputs: Sequence[str] | None,
-    readings: Mapping[str, str],
-) -> Iterator[Problem]:
     found = list(attribute_problems(operator, attributes))
     bad = {problem.subject[-1] for problem in found} & set(operator.attributes)
     completed = complete(operator, _well_formed(operator, attributes, found))
@@ -86,23 +61,17 @@ def _problems(
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
     yield from _output_problems(operator, outputs)
-    yield from _reading_problems(operator, readings)
+    yield from _reading_problems(operator, readings or {})
 
 
-def _seq_length(
-    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
-) -> int:
-    """Return T of a node without problems."""
-    X = operator.inputs[0]
-    layout = complete(operator, attributes).get("layout") or 0
-    place = [dim.symbol for dim in X.shape(layout)].index(SYMBOLS["T"])
-    return len(inputs[X.name].swapaxes(0, place))
+def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> Iterator[Problem]:
+    """Yield the problems that lengths of the right type and shape may still have.
 
-
-def _problems_of_values(
-    operator: Operator, inputs: Mapping[str, Array], T: int
-) -> Iterator[Problem]:
-    """Yield the problems that an array of the right type and shape may still have."""
+    Args:
+        operator: the row.
+        inputs: otherwise sound.
+        T: how many steps X has.
+    """
     for row in operator.inputs:
         if row.role == "lengths" and row.name in inputs:
             for sentence in _length_problems(row, inputs[row.name], T):

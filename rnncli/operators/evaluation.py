@@ -8,16 +8,17 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
-from rnncli.operators.binding import binding_of
-from rnncli.operators.checking import problems
+from rnncli.operators.node import checked
 from rnncli.operators.table import operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.backends.backend import Backend
     from rnncli.numerics import Array
+    from rnncli.operators.node import Node
     from rnncli.operators.operator import Operator
 
 
@@ -54,18 +55,25 @@ def evaluate(
         Unsupported: the backend cannot evaluate this.
     """
     row = operator_named(operator) if isinstance(operator, str) else operator
-    attributes, readings = attributes or {}, readings or {}
-    if found := list(problems(row, attributes, inputs, outputs, readings)):
-        raise InvalidOperator(row.name, found)
-    names = [output.name for output in row.outputs] if outputs is None else list(outputs)
-    binding = binding_of(row, attributes, names, {**row.readings, **readings})
-    recurrence = binding.recurrence(inputs)
-    engine, mode = backend_named(backend), compute_named(compute)
-    if reason := engine.supports(recurrence, mode):
+    node = checked(row, attributes or {}, inputs, outputs, readings)
+    return evaluate_node(node, inputs, backend_named(backend), compute_named(compute))
+
+
+def evaluate_node(
+    node: Node, inputs: Mapping[str, Array], backend: Backend, compute: Compute
+) -> dict[str, Array]:
+    """Evaluate a node that accepts its inputs.
+
+    Raises:
+        Unsupported: the backend cannot evaluate this.
+    """
+    recurrence = node.recurrence(inputs)
+    if reason := backend.supports(recurrence, compute):
         raise Unsupported(
-            f"{row.name}: backend '{backend}' {reason}; `rnncli backends` lists what each can do"
+            f"{node.operator.name}: backend '{backend.name}' {reason};"
+            " `rnncli backends` lists what each can do"
         )
-    return binding.outputs(engine.run(recurrence, mode))
+    return node.outputs_of(backend.run(recurrence, compute))
 
 
 def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:

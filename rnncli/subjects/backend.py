@@ -9,7 +9,6 @@ from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.runtime import known_settings
-from rnncli.vectors.conversion import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +46,7 @@ class BackendRuntime:
         return evaluate(
             record["operator"],
             vector.inputs,
-            attributes=attributes_of(record),
+            attributes=vector.attributes,
             outputs=record["outputs"],
             readings=record["readings"],
             backend=self._backend,

@@ -73,12 +73,11 @@ def with_model(vector: Vector) -> Vector:
         return vector
     record = vector.record
     operator = operator_named(record["operator"])
-    attributes = attributes_of(record)
     held = held_inputs(operator, record["weights"], vector.inputs)
     outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
     if record["expect"] == "rejection":
         outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
-    model = single_node_model(operator, attributes, vector.inputs, outputs, held)
+    model = single_node_model(operator, vector.attributes, vector.inputs, outputs, held)
     serialized = model.SerializeToString(deterministic=True)
     return replace(vector, model=serialized, initializers=held)
 
@@ -94,19 +93,3 @@ def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) ->
     if weights == "inputs":
         return ()
     return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)
-
-
-def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a record's node as they are written on it."""
-    rows = operator_named(record["operator"]).attributes
-    return {
-        name: _number(value) if name in rows and "float" in rows[name].type else value
-        for name, value in record["attributes"].items()
-    }
-
-
-def _number(value: Any) -> Any:
-    """Read an attribute back: JSON has no infinity and no NaN, so they are text there."""
-    if isinstance(value, list):
-        return [_number(each) for each in value]
-    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rnncli.errors import UnreadableFile
+from rnncli.errors import RnncliWarning, UnreadableFile
 from rnncli.graph.data_sets import tolerance_problem
+from rnncli.operators import Node, operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.recurrence.recurrence import Recurrence
 
 # The inputs that are a layer's parameters, by role.
 WEIGHTS = ("W", "R", "B", "P")
@@ -79,6 +83,36 @@ class Vector:
         """The inputs that the model does not hold itself."""
         return {name: t for name, t in self.inputs.items() if name not in self.initializers}
 
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """As they are written on its node, also where they break the specification."""
+        rows = operator_named(self.record["operator"]).attributes
+        return {
+            name: _number(value) if name in rows and "float" in rows[name].type else value
+            for name, value in self.record["attributes"].items()
+        }
+
+    @cached_property
+    def node(self) -> Node:
+        """What it asks, under its own readings; only of one that must run."""
+        record = self.record
+        operator = operator_named(record["operator"])
+        return Node(operator, self.attributes, record["outputs"], record["readings"])
+
+    @cached_property
+    def recurrence(self) -> Recurrence:
+        """Its canonical recurrence; only of one that must run."""
+        return self.recurrence_under("")
+
+    def recurrence_under(self, reading: str) -> Recurrence:
+        """Return its canonical recurrence under `READING=CHOICE`; its own readings for ""."""
+        with warnings.catch_warnings():
+            # Of alpha and beta that nobody takes people were told when the vector was made.
+            warnings.simplefilter("ignore", RnncliWarning)
+            name, _, choice = reading.partition("=")
+            node = self.node.under({name: choice}) if reading else self.node
+            return node.recurrence(self.inputs)
+
     def tensors(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array) of all tensors.
 
@@ -97,3 +131,10 @@ def _answers(prefix: str, answers: Answers) -> Iterator[tuple[str, Any]]:
         yield f"{prefix}{OUTPUTS}/{name}", values
     for name, values in answers.tolerances.items():
         yield f"{prefix}{TOLERANCES}/{name}", values
+
+
+def _number(value: Any) -> Any:
+    """Read an attribute back: JSON has no infinity and no NaN, so they are text there."""
+    if isinstance(value, list):
+        return [_number(each) for each in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value

@@ -16,8 +16,8 @@ from recurrences import of_constants, recurrence_of
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.operators import OPERATORS, evaluate
-from rnncli.operators.binding import bind
 from rnncli.operators.evaluation import compute_named
+from rnncli.operators.node import Node
 from rnncli.recurrence.constants import Constants, lock
 
 BACKENDS = ("numpy", "numba")
@@ -192,7 +192,7 @@ def test_constants_are_prepared_once(backend, compute, monkeypatch):
     monkeypatch.setattr(Constants, "keep", lambda *a: (kept.append(a[1]), keep(*a)))
     row = OPERATORS["GRU-14"]
     for _ in range(3):
-        recurrence = bind(row, {"hidden_size": 3}, inputs, ["Y"], row.readings)
+        recurrence = Node(row, {"hidden_size": 3}, ["Y"], row.readings).recurrence(inputs)
         backend_named(backend).run(recurrence, compute_named(compute))
 
     assert len(kept) == 1

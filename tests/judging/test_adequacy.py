@@ -21,7 +21,6 @@ from rnncli.generating.making import make_vectors
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.judgement import judge
 from rnncli.judging.kill_matrix import Bug, KillMatrix, Row
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
 from rnncli.judging.verdict import Verdict
@@ -126,7 +125,7 @@ def test_another_reading_is_no_bug():
 def test_killed_is_what_verify_fails(name):
     """The kill matrix and a verdict never disagree."""
     vector = core()[name]
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     for mutant in (RIGHT, NO_BIAS, Local("reversed", lambda r: replace(r, X=r.X[::-1]))):
         (found,) = outcomes(vector, [mutant], PACK_RULE).values()
         verdict = judge(vector, ran(outputs_of(vector, mutant.run(recurrence)))).verdict

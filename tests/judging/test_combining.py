@@ -8,7 +8,6 @@ from judged import core
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.combining import AND, READING, are_compatible, pairs, subsets, together
-from rnncli.judging.node import recurrence_of
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.recurrence.recurrence import Result
@@ -27,7 +26,7 @@ def reading(recurrence):
 
 def test_each_does_its_part():
     """Dropping both biases one after the other is dropping both at once."""
-    recurrence = recurrence_of(core()["lstm_14_both"])
+    recurrence = core()["lstm_14_both"].recurrence
     both = together(named("input-bias-dropped", "recurrent-bias-dropped"))
 
     assert both.id == f"input-bias-dropped{AND}recurrent-bias-dropped"
@@ -36,7 +35,7 @@ def test_each_does_its_part():
 
 def test_a_reading_comes_first():
     """It replaces the whole recurrence: after it a bug would be forgotten."""
-    recurrence = recurrence_of(core()["lstm_14_both"])
+    recurrence = core()["lstm_14_both"].recurrence
     other = replace(recurrence, clip=0.5)
     both = together([*named("biases-dropped"), reading(other)])
 
@@ -53,7 +52,7 @@ def test_results_are_changed_in_turn():
 
         return Mutant(name, ("RNN",), name, "", "", Change(result=result))
 
-    recurrence = recurrence_of(core()["rnn_7_plain"])
+    recurrence = core()["rnn_7_plain"].recurrence
     right = Change().run(recurrence, Compute.FLOAT64).Y
     both = together([times("a", 2, 0), times("b", 1, 1)])
 
@@ -85,7 +84,7 @@ def test_subsets_are_all_of_two_and_more(count):
 
 def test_two_readings_exclude_each_other():
     """Each replaces the whole recurrence."""
-    recurrence = recurrence_of(core()["lstm_14_both"])
+    recurrence = core()["lstm_14_both"].recurrence
 
     assert not are_compatible([reading(recurrence), reading(recurrence)])
     assert are_compatible([reading(recurrence), *named("biases-dropped")])

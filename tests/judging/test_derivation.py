@@ -22,7 +22,7 @@ from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive, derive_all, round_up
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import bind, unbind
+from rnncli.operators.node import Node
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction
 
@@ -69,7 +69,7 @@ def bound(node):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)
         readings = {**row.readings, **node.readings}
-        return bind(row, node.attributes, node.inputs, names, readings)
+        return Node(row, node.attributes, names, readings).recurrence(node.inputs)
 
 
 @pytest.mark.parametrize("case", CELLS)
@@ -421,8 +421,9 @@ def test_onnxruntime_stays_within(operator):
         if saturates(row, node, golden):
             return
         names = [output.name for output in row.outputs]
-        tolerance = unbind(row, node.attributes, names, derive(found, STANDARD, golden))
-        wanted = unbind(row, node.attributes, names, golden)
+        asked = Node(row, node.attributes, names)
+        tolerance = asked.outputs_of(derive(found, STANDARD, golden))
+        wanted = asked.outputs_of(golden)
         for name, values in judged_by_onnxruntime(node, tuple(names)).items():
             fit = not conditioning_problem(wanted[name], tolerance[name])
             judged[fit] += values.size

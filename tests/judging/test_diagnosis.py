@@ -17,7 +17,6 @@ from rnncli.judging.hypotheses import (
     sentence_of,
 )
 from rnncli.judging.judgement import judge_outputs
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change
@@ -40,7 +39,7 @@ def vectors(cell):
 def mutated(vector, mutants):
     """What a kernel with those bugs gives, one bug after the other applied to the recurrence."""
     *first, last = mutants
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     for mutant in first:
         recurrence = mutant.change.recurrence(recurrence)
     return outputs_of(vector, last.run(recurrence))
@@ -98,7 +97,7 @@ def test_a_bug_beside_another_reading_is_named():
     """Two things are wrong with one case: the reading is one of them."""
     vector = next(v for v in vectors("LSTM") if "clip-scope=gates" in v.alternatives)
     bug = MUTANTS["recurrent-bias-dropped"]
-    recurrence = recurrence_of(vector, "clip-scope=gates")
+    recurrence = vector.recurrence_under("clip-scope=gates")
     got = outputs_of(vector, bug.run(recurrence))
 
     found = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
@@ -121,7 +120,7 @@ SEVERAL = ("biases-dropped", "clip-ignored", "lengths-ignored", "initial-h-ignor
 def test_what_other_cases_named_is_tried_at_once():
     """Four bugs in one case are more than are searched for, but not more than are tried."""
     vector = next(v for v in vectors("LSTM") if v.id == "lstm_22_narrow_both_float16")
-    got = outputs_of(vector, together([MUTANTS[n] for n in SEVERAL]).run(recurrence_of(vector)))
+    got = outputs_of(vector, together([MUTANTS[n] for n in SEVERAL]).run(vector.recurrence))
 
     alone = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
     found = evidence_of_several(vector, alone, [*SEVERAL, "peepholes-dropped"], PACK_RULE)
@@ -134,7 +133,7 @@ def test_what_other_cases_named_is_tried_at_once():
 def test_a_coarser_arithmetic_is_named_alone_and_beside_a_bug(bug):
     """Who computes float64 in float32 is off by that much, and wrong besides."""
     vector = next(v for v in vectors("LSTM") if v.record["dtype"] == "float64")
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     result = MUTANTS[bug].run(recurrence) if bug else RIGHT.run(recurrence, Compute.FLOAT64)
     got = {
         name: values.astype("float32").astype("float64")

@@ -7,7 +7,6 @@ import pytest
 from judged import core, outputs_of, vectors_of
 
 from rnncli.judging.fitting import Wrong
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.mutants.table import MUTANTS
 
@@ -16,7 +15,7 @@ SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
 
 def wrong(vector, name, spoil=lambda _: None):
     """The outputs of a mutant, spoilt, ready to be held against hypotheses."""
-    got = outputs_of(vector, MUTANTS[name].run(recurrence_of(vector)))
+    got = outputs_of(vector, MUTANTS[name].run(vector.recurrence))
     got = {output: values.copy() for output, values in got.items()}
     spoil(got)
     return Wrong(vector, got, PACK_RULE)
@@ -71,7 +70,7 @@ def test_what_follows_from_a_lost_number_does_not_count(direction, layout):
         f" {direction}, layout: {layout}, activations: {ACTIVATIONS[direction]}}}}}"
     )[0]
     row = MUTANTS["softplus-overflows"]
-    outputs = outputs_of(vector, row.run(recurrence_of(vector)))
+    outputs = outputs_of(vector, row.run(vector.recurrence))
     Y = outputs["Y"] if not layout else outputs["Y"].transpose(1, 2, 0, 3)
     bad = ~np.isfinite(Y).all(axis=-1)  # [T, D, N]
     assert bad.any()

@@ -18,7 +18,6 @@ from rnncli.backends.backend import Compute
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive
 from rnncli.judging.judgement import judge
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.residual import ResidualCheck, localise
 from rnncli.judging.rule import Rule
 from rnncli.numerics import DTYPES
@@ -88,7 +87,7 @@ def places(recurrence):
 def test_one_wrong_element_is_found_where_it_is(case_id):
     """In either direction of a ragged batch, wherever it enters: one step, and no gate fits it."""
     vector = core()[case_id]
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     for place, t in places(recurrence):
         got = outputs_of(vector, walked(recurrence, spoilt_at(place)))
 
@@ -105,7 +104,7 @@ def test_the_walk_itself_is_sound(case_id):
     """Otherwise the claim above would say nothing."""
     vector = core()[case_id]
 
-    assert judge(vector, ran(outputs_of(vector, walked(recurrence_of(vector))))).margin < 0.7
+    assert judge(vector, ran(outputs_of(vector, walked(vector.recurrence)))).margin < 0.7
 
 
 def test_every_live_step_is_counted():
@@ -278,7 +277,7 @@ def test_coarser_arithmetic_is_named(case_id, dtype):
     """As runtimes compute that take float32 or float64 for what their hardware is fast with."""
     vector = core()[case_id]
 
-    found = localise(vector, outputs_of(vector, in_dtype(recurrence_of(vector), dtype)))
+    found = localise(vector, outputs_of(vector, in_dtype(vector.recurrence, dtype)))
 
     bits = DTYPES[dtype].precision
     assert f"; fits arithmetic of {bits} bits, as {dtype}" in found.sentence
@@ -458,7 +457,7 @@ def test_exact_cases_are_located_by_the_standard_profile():
         " hidden_size: 3}, attributes: {activations: [Relu]}, inputs: {X: {dyadic: [2, 2]},"
         " W: {dyadic: [2, 2]}, R: {dyadic: [1, 2]}}}"
     )
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     spoilt = walked(recurrence, spoilt_at((0, 1, 1, 2), amount=0.1))
 
     found = localise(vector, outputs_of(vector, spoilt))

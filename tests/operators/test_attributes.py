@@ -111,14 +111,6 @@ def test_values_are_told_apart_by_type_and_bits():
     assert len({spelled({"a": value}) for value in values}) == len(values)
 
 
-def test_a_changed_copy_changes_nothing():
-    """What `complete` returns is the caller's own."""
-    row = OPERATORS["LSTM-14"]
-    complete(row, {"clip": 0.5})["clip"] = 7
-
-    assert complete(row, {"clip": 0.5})["clip"] == 0.5
-
-
 def test_memories_forget_when_they_are_full(monkeypatch):
     """They never grow beyond a bound."""
     monkeypatch.setattr("rnncli.operators.attributes.MOST_REMEMBERED", 10)

@@ -13,7 +13,6 @@ from judged import outputs_of
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.adequacy import Fate, outcomes
 from rnncli.judging.kill_matrix import score, survivors
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
 from rnncli.mutants.table import mutants_of
@@ -71,7 +70,7 @@ def test_a_suite_and_its_pack_have_one_matrix():
 def test_onnx_rule_is_onnxs_own(name):
     """What ONNX's test runner lets pass survives, and nothing else; its defaults are these."""
     (vector,) = (v for v in open_pack(CORE).vectors() if v.id == name)
-    recurrence = recurrence_of(vector)
+    recurrence = vector.recurrence
     mutants = mutants_of(recurrence.cell.name)
     for mutant in mutants:
         found = outcomes(vector, [mutant], ONNX_RULE)[mutant.id]

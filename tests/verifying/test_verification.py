@@ -18,7 +18,6 @@ from rnncli.generating.generation import Plan as GenerationPlan
 from rnncli.generating.generation import generate
 from rnncli.judging.combining import together
 from rnncli.judging.diagnosis import Diagnosis
-from rnncli.judging.node import recurrence_of
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.rule import Rule
 from rnncli.judging.tolerance import Tolerance
@@ -192,7 +191,7 @@ def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
     crowded = "lstm_22_narrow_both_float16"
     for case_id in (*BUGS, crowded):
         mutants = [MUTANTS[name] for name in BUGS.values() if BUGS.get(case_id, name) == name]
-        outputs = outputs_of(core()[case_id], together(mutants).run(recurrence_of(core()[case_id])))
+        outputs = outputs_of(core()[case_id], together(mutants).run(core()[case_id].recurrence))
         folder = tmp_path / f"test_{case_id}" / "test_data_set_0"
         folder.mkdir(parents=True)
         for k, (name, values) in enumerate(outputs.items()):

@@ -12,7 +12,6 @@ from rnncli.errors import InvalidRequest
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.subjects.runtime import Prepared, Refusal
 from rnncli.subjects.supervision import first_line, printable
-from rnncli.vectors.conversion import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,7 +128,7 @@ def _native(vector: Vector) -> Any:
     if record["operator"] != "RNNSequence-5":
         raise Refusal(f"cannot be given {record['operator']} by this version of rnncli")
     nodes = dict(_parameters(vector))
-    attributes = attributes_of(record)
+    attributes = vector.attributes
     node = opset5.rnn_sequence(
         *(nodes[name] for name in record["inputs"]),
         attributes["hidden_size"],

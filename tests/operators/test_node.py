@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from valid_nodes import valid_node
 
-from rnncli.errors import RnncliWarning
+from rnncli.errors import InvalidOperator, RnncliWarning
 from rnncli.operators import OPERATORS
-from rnncli.operators.binding import bind, binding_of, unbind
+from rnncli.operators.node import Node, checked
 from rnncli.recurrence.recurrence import Direction, Result
 
 
@@ -20,7 +20,9 @@ def bound(operator, readings=None, outputs=("Y",), direction="reverse", **change
         target = inputs if name in [tensor.name for tensor in row.inputs] else attributes
         target[name] = value
     inputs = {name: value for name, value in inputs.items() if value is not None}
-    return bind(row, attributes, inputs, outputs, {**row.readings, **(readings or {})}), inputs
+    return Node(row, attributes, outputs, {**row.readings, **(readings or {})}).recurrence(
+        inputs
+    ), inputs
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -125,34 +127,69 @@ def test_outputs_come_back_in_the_operators_layout(operator, layout, wanted):
     attributes = {"direction": "bidirectional", "hidden_size": 5}
     attributes |= {} if layout is None else {"layout": layout}
 
-    found = unbind(OPERATORS[operator], attributes, list(wanted), result)
+    found = Node(OPERATORS[operator], attributes, list(wanted)).outputs_of(result)
 
     assert {name: values.shape for name, values in found.items()} == wanted
     assert states == 1 or (found["Y_h"].max(), found["Y_c"].min()) == (0, 1)
 
 
-def gru(*, outputs=("Y",), readings=None, **attributes):
-    """Return what binds a GRU."""
+def gru(*, outputs=("Y",), readings=None, direction="forward", **changes):
+    """Return the valid GRU, some attributes changed, and its inputs."""
     row = OPERATORS["GRU-14"]
-    attributes = {"hidden_size": 2, **attributes}
-    return binding_of(row, attributes, outputs, {**row.readings, **(readings or {})})
+    attributes, inputs = valid_node("GRU-14", direction=direction)
+    attributes |= changes
+    return checked(row, attributes, inputs, outputs, {**row.readings, **(readings or {})}), inputs
 
 
-def test_nodes_alike_are_bound_by_one():
+def test_nodes_alike_are_resolved_once():
     """By attributes, outputs and readings that are equal."""
-    assert gru() is gru()
+    assert gru()[0] is gru()[0]
     others = [
         gru(),
         gru(outputs=["Y_h"]),
-        gru(hidden_size=3),
+        gru(clip=3.0),
         gru(direction="reverse"),
         *(gru(readings={"zero-length": choice}) for choice in ("zero", "initial")),
     ]
-    assert len(set(map(id, others))) == len(others) - 1  # one of the choices is the default
+    assert len({id(node) for node, _ in others}) == len(others) - 1  # one choice is the default
 
 
 def test_each_node_is_warned_of():
     """Also of one that is like another."""
     for _ in range(2):
+        node, inputs = gru(activation_alpha=[0.5])
         with pytest.warns(RnncliWarning, match="used by no activation"):
-            gru(activation_alpha=[0.5])
+            node.recurrence(inputs)
+
+
+def test_what_a_node_accepts_is_like_what_it_took():
+    """Other values of the same dtypes and shapes; lengths are looked at each time."""
+    node, inputs = gru()
+    longer = {**inputs, "sequence_lens": inputs["sequence_lens"] + 1}
+
+    assert node.accepts({**inputs, "X": 2 * inputs["X"]})
+    assert not node.accepts(longer)
+    assert not node.accepts({**inputs, "X": inputs["X"].astype(np.float64)})
+    with pytest.raises(InvalidOperator, match="must be between 0 and seq_length"):
+        checked(node.operator, node.attributes, longer, node.outputs)
+
+
+def test_other_readings_of_a_node():
+    """One choice is replaced, the others and the node itself stay."""
+    node, _ = gru()
+    other = node.under({"zero-length": "initial"})
+
+    assert other.readings == {**node.readings, "zero-length": "initial"}
+    assert node.readings["zero-length"] == "zero"
+    assert other.values == node.values
+
+
+def test_axes_of_the_recurrence_and_back():
+    """Y [N, T, D, H] is [T, D, N, H] there; both are views."""
+    node = Node(OPERATORS["GRU-14"], {"hidden_size": 5, "layout": 1})
+    Y = np.zeros((3, 4, 1, 5))
+    canonical = node.canonical("Y", Y)
+
+    assert canonical.shape == (4, 1, 3, 5)
+    assert node.in_layout("Y", canonical).shape == Y.shape
+    assert np.shares_memory(node.in_layout("Y", canonical), Y)
