@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.backends.compiled.driver import run
 from rnncli.backends.compiled.routines import CODES
+from rnncli.backends.compiled.shapes import PHASES
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ class NumbaBackend:
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why there is no kernel, or None."""
         del compute
-        if CELLS.get(recurrence.cell.name) != recurrence.cell:
-            return (
-                f"has a kernel for the {recurrence.cell.name} of the specification, not for others"
-            )
+        name = recurrence.cell.name
+        if name not in PHASES:
+            return f"has no kernel for the {name}"
+        if CELLS.get(name) != recurrence.cell:
+            return f"has a kernel for the {name} of the specification, not for others"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES
         ]

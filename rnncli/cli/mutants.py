@@ -21,12 +21,30 @@ def _ids() -> Iterable[str]:
     return MUTANTS
 
 
+def _cells() -> Iterable[str]:
+    from rnncli.recurrence.cells import CELLS
+
+    return CELLS
+
+
+def _known_cell(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Return a cell's name as we spell it."""
+    if value is None:
+        return None
+    for name in _cells():
+        if name.casefold() == value.casefold():
+            return name
+    known = ", ".join(_cells())
+    raise click.BadParameter(f"'{value}' is not one of {known}", context, option)
+
+
 @click.command()
 @click.argument("id", type=Name("id", _ids), required=False)
 @click.option(
     "--cell",
-    type=click.Choice(["RNN", "GRU", "LSTM"], case_sensitive=False),
-    help="Only those of one cell.",
+    type=Name("cell", _cells),
+    callback=_known_cell,
+    help="Only those of one cell, such as LSTM.",
 )
 @json_option
 def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument

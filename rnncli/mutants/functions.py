@@ -26,11 +26,8 @@ def _each_row(
     )
 
 
-DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
-
-
 def _default(letter: str, recurrence: Recurrence, given: tuple[Activation, ...]) -> Any:
-    names = zip(recurrence.cell.activations, DEFAULTS[recurrence.cell.name], given, strict=True)
+    names = zip(recurrence.cell.activations, recurrence.cell.defaults, given, strict=True)
     return (
         ACTIVATIONS[name] if letter in ("", own) else activation for own, name, activation in names
     )

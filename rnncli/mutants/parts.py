@@ -10,6 +10,7 @@ import numpy as np
 
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.reasons import first, lengths_of, untouched
+from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Recurrence, Result
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Last: TypeAlias = "tuple[Array, ...]"
 Outputs: TypeAlias = "tuple[Array, Last]"
 
-RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
-GATED = (*GRU, *LSTM)
-ALL = (*RNN, *GATED)
+GRU, LSTM = ("GRU",), ("LSTM",)
+GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
+ALL = tuple(CELLS)
 
 
 def row(

@@ -123,7 +123,7 @@ _RNN_1 = Operator(
     ),
     dtypes=("float16", "float32", "float64"),
     activations=tuple(ACTIVATIONS),
-    default_activations=("Tanh",),
+    default_activations=CELLS["RNN"].defaults,
     spare_activation=True,
     bias="split",
     readings=_UNTRANSPOSED,
@@ -147,7 +147,7 @@ _GRU_1 = replace(
         _HIDDEN_SIZE,
         _OUTPUT_SEQUENCE,
     ),
-    default_activations=("Sigmoid", "Tanh"),
+    default_activations=CELLS["GRU"].defaults,
     spare_activation=False,
 )
 _LSTM_1 = replace(
@@ -167,7 +167,7 @@ _LSTM_1 = replace(
         _INPUT_FORGET,
         _OUTPUT_SEQUENCE,
     ),
-    default_activations=("Sigmoid", "Tanh", "Tanh"),
+    default_activations=CELLS["LSTM"].defaults,
     spare_activation=False,
     readings={**_UNTRANSPOSED, "clip-scope": "activations"},
 )

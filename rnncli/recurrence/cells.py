@@ -126,6 +126,7 @@ class Cell:
         gates: the canonical order of the gates along axis 1 of W, R and the biases, a letter each.
         states: how many states it carries: H alone, or H and C.
         activations: the letters of its activation functions, in order.
+        defaults: the activation of each letter where a node names none.
         step: the equations.
     """
 
@@ -133,6 +134,7 @@ class Cell:
     gates: str
     states: int
     activations: str
+    defaults: tuple[str, ...]
     step: Callable[[Parameters, Value, States], States]
 
     @property
@@ -143,7 +145,31 @@ class Cell:
 
 
 CELLS: Mapping[str, Cell] = {
-    "RNN": Cell("RNN", gates="i", states=1, activations="f", step=rnn_step),
-    "GRU": Cell("GRU", gates="zrh", states=1, activations="fg", step=gru_step),
-    "LSTM": Cell("LSTM", gates="iofc", states=2, activations="fgh", step=lstm_step),
+    cell.name: cell
+    for cell in (
+        Cell(
+            "RNN",
+            gates="i",
+            states=1,
+            activations="f",
+            defaults=("Tanh",),
+            step=rnn_step,
+        ),
+        Cell(
+            "GRU",
+            gates="zrh",
+            states=1,
+            activations="fg",
+            defaults=("Sigmoid", "Tanh"),
+            step=gru_step,
+        ),
+        Cell(
+            "LSTM",
+            gates="iofc",
+            states=2,
+            activations="fgh",
+            defaults=("Sigmoid", "Tanh", "Tanh"),
+            step=lstm_step,
+        ),
+    )
 }

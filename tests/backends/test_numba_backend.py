@@ -55,6 +55,14 @@ VARIANTS = [
 ]
 
 
+def test_a_cell_without_kernels_is_refused():
+    """By its name; NumPy evaluates it."""
+    node = recurrence_of("GRU")
+    other = replace(node, cell=replace(node.cell, name="MGU"))
+
+    assert NUMBA.supports(other, Compute.FLOAT64) == "has no kernel for the MGU"
+
+
 def differences(recurrence, compute=Compute.FLOAT64):
     """Largest distance of each output from NumPy's in float64, relative to the largest value."""
     found, wanted = NUMBA.run(recurrence, compute), NUMPY.run(recurrence, Compute.FLOAT64)

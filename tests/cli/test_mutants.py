@@ -17,6 +17,14 @@ def test_those_of_a_cell_can_be_asked_for(rnncli):
     assert listed == [row.id for row in mutants_of("LSTM")]
 
 
+def test_a_cell_that_is_not_there_is_refused(rnncli):
+    """With those that are."""
+    outcome = rnncli("mutants", "--cell", "MGU")
+
+    assert outcome.code == 2
+    assert "'MGU' is not one of RNN, GRU, LSTM" in outcome.err
+
+
 def test_one_is_explained(rnncli):
     """With what goes wrong, what is seen, and how to run it."""
     row, page = MUTANTS["z-inverted"], rnncli("mutants", "z-inverted").out

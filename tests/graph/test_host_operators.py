@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 import onnx
 import pytest
-from one_node import assert_same, model_of, ours
+from one_node import CONTESTED, assert_same, model_of, ours
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference.op_run import OpRun
 
@@ -20,17 +20,6 @@ VERSIONS = {
     (schema.domain, schema.name, schema.since_version): schema
     for schema in onnx.defs.get_all_schemas_with_history()
 }
-# Cases that onnx has published otherwise than ONNX Runtime computes them, and we with it: these
-# until 1.24, which corrected align_corners where sizes are rounded,
-CONTESTED = {
-    "test_resize_downsample_scales_cubic_align_corners",
-    "test_resize_downsample_scales_linear_align_corners",
-}
-# and this one since, which averages over what lies beyond the padding as well.
-if NEWEST >= 29:
-    CONTESTED = {
-        "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
-    }
 
 
 def versions(row):

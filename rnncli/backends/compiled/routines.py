@@ -37,15 +37,6 @@ WEIGHTS_PER_ROW = 1 << 16
 MOST_ROUTINES, MOST_BYTES = 256, 1 << 26
 
 CODES = {function: code for code, function in enumerate(FUNCTIONS)}
-# What kernels of plain shapes compute with.
-PLAIN = {
-    cell: [CODES[ACTIVATIONS[name].function] for name in names]
-    for cell, names in {
-        "RNN": ("Tanh",),
-        "GRU": ("Sigmoid", "Tanh"),
-        "LSTM": ("Sigmoid", "Tanh", "Tanh"),
-    }.items()
-}
 
 
 class Routine:
@@ -98,7 +89,8 @@ class Routine:
         """Return the shape of each direction's kernel: of the same panels, plain or not."""
         cell = r.cell.name + " after" * r.linear_before_reset
         simple = r.P is None and r.clip == math.inf and not r.input_forget
-        plain = [simple and codes == PLAIN[r.cell.name] for codes in codes_of(r)]
+        defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
+        plain = [simple and codes == defaults for codes in codes_of(r)]
         return [Shape(cell, is_plain, dtype, *registers()) for is_plain in plain]
 
     def _block_rows(self, r: Recurrence) -> int:
