@@ -56,6 +56,15 @@ def computed(vector, change=lambda recurrence: recurrence, implementation="term-
     return outputs_of(vector, WIDE[implementation].run(change(vector.recurrence)))
 
 
+def mutated(vector, mutants):
+    """What a kernel with those bugs gives, one bug after the other applied to the recurrence."""
+    *first, last = mutants
+    recurrence = vector.recurrence
+    for mutant in first:
+        recurrence = mutant.change.recurrence(recurrence)
+    return outputs_of(vector, last.run(recurrence))
+
+
 def bound(node):
     """Bind a generated node, all outputs asked for; surplus alpha and beta are allowed here."""
     row = OPERATORS[node.operator]

@@ -56,11 +56,10 @@ def differing(**more):
     return {
         "outputs": (output(verdict=Verdict.DIFFERS, margin=781.25), output("Y_h")),
         "localisation": Localisation(
-            *(2, 0, 1, 3, 4, 40, "f"),
-            sentence="first wrong in itself at t=2, batch 1, unit 3; enters at one step;"
-            " fits gate f",
-            fit="; fits gate f",
+            *(2, 0, 1, 3, 4, 40),
+            sentence="first wrong in itself at t=2, batch 1, unit 3; enters at one step",
         ),
+        "fits": {"forget-bias-plus-one": 0.25},
         "error_map": ((0.1, 0.2, 0.0), (0.1, 781.25, 1.5), (math.inf, 3.0, 20.0)),
         **more,
     }
@@ -179,7 +178,7 @@ def hostile():
             OutputVerdict(HOSTILE, Verdict.DIFFERS, HOSTILE),
             output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan),
         ),
-        localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE, HOSTILE),
+        localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE),
         error_map=((math.nan, -1.0), (math.inf, 1e300)),
         reading=HOSTILE,
     )

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.judging.adequacy import Trial
-from rnncli.judging.combining import AND
+from rnncli.backends.backend import FLOAT64
+from rnncli.backends.reference import evaluate
+from rnncli.judging.combining import RIGHT, Hypothesis, engine_of
 from rnncli.judging.derivation import derive
 from rnncli.judging.margins import errors_of, problem_of
+from rnncli.mutants.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.numerics import dtype_named, dtype_of
+from rnncli.operators.node import RESULTS
 from rnncli.profiles import PROFILES
-from rnncli.recurrence.recurrence import Direction
+from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
-    from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Result
+    from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
 
 # A hypothesis has its own large and small numbers: so many units in the last place of each are
@@ -37,14 +40,47 @@ class Fit(NamedTuple):
     """A hypothesis and how near its outputs are to what was got.
 
     Attributes:
-        mutant: one, or several at once.
+        hypothesis: one mutant, or several at once.
         margin: the largest error / tolerance.
         error: the mean absolute error.
     """
 
-    mutant: Mutant
+    hypothesis: Hypothesis
     margin: float
     error: float
+
+
+class Asked(NamedTuple):
+    """An output that was asked for, with the axes of the recurrence.
+
+    Attributes:
+        which: of a result's arrays, 0 is Y.
+        got: what came out.
+        wanted: what should have.
+        tolerance: how far off it may be.
+        max_ulp: within how many units in the last place an element passes anyway.
+    """
+
+    which: int
+    got: Array
+    wanted: Array
+    tolerance: Array
+    max_ulp: float
+
+    def allowed(self, values: Array) -> Array:
+        """Return how far off a hypothesis' values [S, ...] may be.
+
+        What must be exact in the padding of the right output need not be there.
+        """
+        size = np.abs(values.astype(np.float64))
+        ulps = LEAST_ULPS * 2.0 ** (1 - dtype_of(values).precision) * size
+        wide = np.maximum(self.widest, np.where(np.isfinite(ulps), ulps, 0))
+        return np.where(values == self.wanted, self.tolerance, wide)
+
+    @property
+    def widest(self) -> float:
+        """The largest tolerance of an element."""
+        return float(self.tolerance.max(initial=0.0))
 
 
 class Wrong:
@@ -57,97 +93,184 @@ class Wrong:
     """
 
     def __init__(self, vector: Vector, got: Tensors, rule: Rule) -> None:
-        self.got = got
-        self.recurrence, self.trial = vector.recurrence, Trial(vector, rule)
-        self.wanted = self.trial.answers
-        self._derived: dict[str, Tensors] = {}
+        self.recurrence = vector.recurrence
+        self.asked = list(_asked(vector, got, rule))
+        self.is_comparable = len(self.asked) == len(vector.answers.outputs)
+        self._runs = Runs()
+        self._changed: dict[Hypothesis, Recurrence | None] = {}
+        self._derived: dict[str, Result] = {}
 
-    def tried(self, mutant: Mutant) -> Fit:
-        """Compare what was got with what a mutant gives."""
+    def tried(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
+        """Compare what was got with what each hypothesis gives.
+
+        Several mutants at once of which one counts on the other's part being right are left out.
+        """
+        given = list(hypotheses)
+        fits = {
+            fit.hypothesis: fit
+            for some, result in joined(self._results(given))
+            for fit in map(Fit, some, *self._distances(result))
+        }
+        return [fits[each] for each in given if each in fits]
+
+    def fitting(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
+        """Return the hypotheses that give what was got, the nearest first."""
+        fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
+        return sorted(fits, key=lambda fit: fit.margin)
+
+    def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
+        """Return what a hypothesis takes the recurrence for.
+
+        None where one of several mutants counts on the other's part being right.
+        """
+        if hypothesis not in self._changed:
+            self._changed[hypothesis] = self._change(hypothesis)
+        return self._changed[hypothesis]
+
+    def _change(self, hypothesis: Hypothesis) -> Recurrence | None:
+        if not hypothesis:
+            return self.recurrence
+        before = self.changed(hypothesis[:-1])
         try:
-            result = mutant.run(self.recurrence)
+            return None if before is None else hypothesis[-1].change.recurrence(before)
         except Exception:
-            if AND not in mutant.id:
+            if len(hypothesis) == 1:
                 raise
-            return Fit(mutant, math.inf, math.inf)  # each counts on the other's part being right
-        outputs = self._outputs(result)
-        return Fit(mutant, *self._distance(outputs, self._tolerances(outputs)))
+            return None
 
-    def coarsely(self, mutant: Mutant | None, dtype: str) -> float:
-        """Return the margin of a mutant, or of the right outputs, computed in a coarser dtype.
+    def stacks(
+        self, hypotheses: Iterable[Hypothesis], steps: int
+    ) -> Iterator[tuple[list[Hypothesis], Recurrence]]:
+        """Yield hypotheses that change nothing but a recurrence and its arithmetic, in stacks.
+
+        Args:
+            hypotheses: those of which one is impossible are left out.
+            steps: how many of a stack are to be computed.
+        """
+        groups: dict[Hashable, list[Hypothesis]] = {}
+        for each in hypotheses:
+            if (changed := self.changed(each)) is not None:
+                groups.setdefault((engine_of(each), kind_of(changed)), []).append(each)
+        count = stack_size(self.recurrence, steps)
+        for group in groups.values():
+            for start in range(0, len(group), count):
+                some = group[start : start + count]
+                yield some, stacked([self._changed[each] for each in some])  # type: ignore[misc]
+
+    def _results(
+        self, hypotheses: Iterable[Hypothesis]
+    ) -> Iterator[tuple[list[Hypothesis], Result]]:
+        """Yield what hypotheses give, several side by side, with one more axis in front."""
+        plain: list[Hypothesis] = []
+        for each in hypotheses:
+            if all(m.change.result is RIGHT.result for m in each):
+                plain.append(each)
+            elif (result := self._result(each)) is not None:
+                yield [each], result
+        for some, stack in self.stacks(plain, len(self.recurrence.X)):
+            yield some, evaluate(stack, engine_of(some[0])(FLOAT64))
+
+    def _result(self, hypothesis: Hypothesis) -> Result | None:
+        """Return the result of a hypothesis that changes results, as a stack of one."""
+        run, changed = self._runs.of(engine_of(hypothesis)), self.changed(hypothesis)
+        if changed is None:
+            return None
+        for mutant in hypothesis:
+            run = partial(mutant.change.result, run)
+        try:
+            found = run(changed)
+        except Exception:
+            if len(hypothesis) == 1:
+                raise
+            return None
+        return Result(
+            None if found.Y is None else found.Y[None], tuple(state[None] for state in found.last)
+        )
+
+    def _distances(
+        self, result: Result, tolerances: Sequence[Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Return of each of a stack the largest error / tolerance, and the mean absolute error.
+
+        Args:
+            result: what hypotheses give.
+            tolerances: of each output that was asked for; None for a hypothesis' own.
+        """
+        tensors = (result.Y, *result.last)
+        masks = self._lost(result)
+        margins = errors = np.zeros(len(tensors[-1]))  # type: ignore[arg-type]
+        for k, each in enumerate(self.asked):
+            values = tensors[each.which]
+            assert values is not None
+            if not values.size:
+                continue
+            got = np.broadcast_to(each.got, values.shape)
+            allowed = tolerances[k] if tolerances else each.allowed(values)
+            found = errors_of(got, values, allowed, each.max_ulp)
+            lost = masks[min(each.which, 1)]
+            kept = found.margin if lost is None else np.where(lost, 0.0, found.margin)
+            margins = np.maximum(margins, kept.reshape(len(values), -1).max(axis=1))
+            off = np.minimum(found.absolute, FARTHEST)
+            errors = errors + off.reshape(len(values), -1).mean(axis=1)
+        return margins, errors
+
+    def _lost(self, result: Result) -> tuple[Array | None, Array | None]:
+        """Return where Y [S, T, D, N, 1] and last states [S, D, N, 1] follow from a lost number.
+
+        That is a NaN or infinity at an earlier step of their sequence: what an implementation makes
+        of those is another matter than what made them.
+        """
+        if not any(each.which == 0 for each in self.asked):
+            return None, None
+        assert result.Y is not None
+        bad: Array = np.asarray(~np.isfinite(result.Y.astype(np.float64)).all(axis=-1))
+        if not bad.any():
+            return None, None
+        before = _before(bad, self.recurrence.directions)
+        return before[..., None], np.asarray(bad.any(axis=1))[..., None]
+
+    def coarsely(self, hypothesis: Hypothesis, dtype: str) -> float:
+        """Return the margin of a hypothesis that is computed in a coarser dtype.
 
         Errors may then be as large as the profile `standard` lets that dtype's be; those of a
         mutant are large elsewhere.
         """
-        if dtype_named(dtype).precision >= self.recurrence.dtype.precision:
+        own = self.recurrence.dtype.precision
+        if not self.is_comparable or dtype_named(dtype).precision >= own:
             return math.inf
-        allowed = self._allowed(dtype)
-        if mutant is None:
-            return self._distance(self.wanted.outputs, allowed)[0]
-        anywhere = {name: np.full_like(v, v.max(initial=0)) for name, v in allowed.items()}
-        return self._distance(self._outputs(mutant.run(self.recurrence)), anywhere)[0]
+        ((_, result),) = self._results([hypothesis])
+        return float(self._distances(result, self._coarse(hypothesis, dtype))[0][0])
 
-    def _allowed(self, dtype: str) -> Tensors:
+    def _coarse(self, hypothesis: Hypothesis, dtype: str) -> list[Array]:
+        """Return how far off each output that was asked for may be in a coarser dtype."""
         if dtype not in self._derived:
             coarse = replace(self.recurrence, dtype=dtype_named(dtype))
-            self._derived[dtype] = self._outputs(derive(coarse, PROFILES["standard"]))
-        return self._derived[dtype]
+            self._derived[dtype] = derive(coarse, PROFILES["standard"])
+        derived = self._derived[dtype]
+        allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.asked]
+        if hypothesis:
+            return [np.full_like(values, values.max(initial=0)) for values in allowed]
+        return allowed
 
-    def _outputs(self, result: Result) -> Tensors:
-        return self.trial.node.outputs_of(result)
 
-    def _tolerances(self, outputs: Tensors) -> Tensors:
-        wanted = self.wanted
-        return {
-            name: _tolerance(values, wanted.outputs[name], wanted.tolerances[name])
-            for name, values in outputs.items()
-        }
-
-    def _distance(self, outputs: Tensors, tolerances: Mapping[str, Array]) -> tuple[float, float]:
-        """Return the largest error / tolerance to outputs, and the mean absolute error."""
-        lost = self._lost(outputs)
-        margin = error = 0.0
-        for name, values in outputs.items():
-            got = self.got.get(name)
-            if got is None or problem_of(got, values):
-                return math.inf, math.inf
-            max_ulp = self.trial.rule.max_ulp(name)
-            errors = errors_of(got, values, tolerances[name], max_ulp)
-            kept = np.where(lost[name], 0.0, errors.margin) if name in lost else errors.margin
-            margin = max(margin, float(kept.max(initial=0.0)))
-            error += float(np.minimum(errors.absolute, FARTHEST).mean()) if values.size else 0.0
-        return margin, error
-
-    def _lost(self, outputs: Tensors) -> dict[str, Array]:
-        """Return where elements follow from a NaN or infinity at an earlier step of their sequence.
-
-        What an implementation makes of those is another matter than what made them.
-        """
-        node = self.trial.node
-        rows = node.operator.outputs
-        of_steps = next((row.name for row in rows if row.role == "Y" and row.name in outputs), "")
-        if not of_steps or np.isfinite(outputs[of_steps].astype(np.float64)).all():
-            return {}
-        Y = node.canonical(of_steps, outputs[of_steps]).astype(np.float64)
-        bad = np.asarray(np.any(~np.isfinite(Y), axis=3))
-        before, ever = _before(bad, self.recurrence.directions), np.asarray(bad.any(axis=0))
-        masks = {name: before if name == of_steps else ever for name in outputs}
-        return {name: node.in_layout(name, mask[..., None]) for name, mask in masks.items()}
+def _asked(vector: Vector, got: Tensors, rule: Rule) -> Iterator[Asked]:
+    """Yield the outputs that were asked for and can be compared."""
+    answers = rule.answers(vector)
+    node = vector.node
+    roles = {row.name: row.role for row in node.operator.outputs}
+    for name, wanted in answers.outputs.items():
+        values = got.get(name)
+        if values is not None and not problem_of(values, wanted):
+            tensors = (values, wanted, answers.tolerances[name])
+            a, b, c = (node.canonical(name, each) for each in tensors)
+            yield Asked(RESULTS.index(roles[name]), a, b, c, rule.max_ulp(name))
 
 
 def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:
-    """Return where an earlier step of the same direction and sequence is bad [T, D, N]."""
+    """Return where an earlier step of the same direction and sequence is bad [S, T, D, N]."""
     found = np.zeros_like(bad)
     for d, direction in enumerate(directions):
         steps = slice(None, None, -1 if direction is Direction.REVERSE else 1)
-        walked = np.logical_or.accumulate(bad[steps, d], axis=0)
-        found[steps, d] = np.concatenate([np.zeros_like(walked[:1]), walked[:-1]])
+        walked = np.logical_or.accumulate(bad[:, steps, d], axis=1)
+        found[:, steps, d] = np.concatenate([np.zeros_like(walked[:, :1]), walked[:, :-1]], axis=1)
     return found
-
-
-def _tolerance(values: Array, wanted: Array, tolerance: Array) -> Array:
-    """Return how far off a mutant's outputs may be: what must be exact in padding is not there."""
-    size = np.abs(values.astype(np.float64))
-    ulps = LEAST_ULPS * 2.0 ** (1 - dtype_of(values).precision) * size
-    wide = np.maximum(tolerance.max(initial=0.0), np.where(np.isfinite(ulps), ulps, 0))
-    return np.where(values == wanted, tolerance, wide)

@@ -6,11 +6,15 @@ All are mutants that can be run.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.judging.adequacy import Fate, Trial
-from rnncli.judging.combining import AND, READING, pairs, subsets
+from rnncli.judging.coarser import PRECISIONS, coarser_arithmetic
+from rnncli.judging.combining import AND, READING, RIGHT, name_of, pairs, subsets
 from rnncli.judging.fitting import Wrong
+from rnncli.judging.localisation import steps_of
+from rnncli.judging.screening import Screen
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.table import MUTANTS
@@ -20,21 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
+    from rnncli.judging.combining import Hypothesis
     from rnncli.judging.fitting import Fit
+    from rnncli.judging.localisation import Steps
     from rnncli.judging.rule import Rule
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
 
+# Of several hypotheses that fit so many are named.
+NAMED = 3
 # Two bugs at once are looked for among so many whose outputs are nearest to what was got.
 NEAREST = 48
 # Of the bugs that other cases of a cell named, so many are tried at once.
 MOST = 6
-# A hypothesis that is no bug of the kernel's logic -> the arithmetic it computes with.
-PRECISIONS: Mapping[str, str] = {
-    "computed-in-float32": "float32",
-    "computed-in-float16": "float16",
-    "computed-in-bfloat16": "bfloat16",
-}
 
 
 def sentence_of(hypothesis: str) -> str:
@@ -48,8 +50,19 @@ def _sentence(name: str) -> str:
     reading, _, choice = name.partition("=")
     if not choice:
         return MUTANTS[name].sentence
-    row = READINGS[reading]
+    row = READINGS.get(reading)
+    if row is None or choice not in row.choices:  # of a pack that another rnncli has made
+        return f"Reads {reading} as {choice}."
     return f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
+
+
+def naming(fits: Mapping[str, float]) -> str:
+    """Say which hypotheses fit; what goes wrong where just one does."""
+    names = list(fits)
+    if len(names) == 1:
+        return f"fits {names[0]}: {sentence_of(names[0])}"
+    shown = names[:NAMED] + [f"{len(names) - NAMED} more"] * (len(names) > NAMED)
+    return f"fits {', '.join(shown[:-1])} or {shown[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,11 @@ class Evidence:
 
 
 def evidence_of_failure(
-    vector: Vector, got: Tensors, mutants: Sequence[Mutant], rule: Rule
+    vector: Vector,
+    got: Tensors,
+    mutants: Sequence[Mutant],
+    rule: Rule,
+    fits: Mapping[str, float] | None = None,
 ) -> Evidence:
     """Try readings and mutants on a case that differs, and pairs of them where none fits.
 
@@ -84,17 +101,47 @@ def evidence_of_failure(
         got: what came out.
         mutants: of its cell.
         rule: how near is near enough.
+        fits: what `single_fits` has found, if it was asked.
     """
     wrong = Wrong(vector, got, rule)
-    tried = [wrong.tried(mutant) for mutant in _seen(vector, wrong.recurrence, mutants)]
-    near = [fit.mutant for fit in sorted(tried, key=lambda fit: fit.error)]
-    found = (
-        _fitting(tried)
-        or _fitting(map(wrong.tried, pairs(near[:NEAREST])))
-        or dict(_coarse(wrong, near[:NEAREST]))
-    )
+    if fits is None:
+        fits = single_fits(vector, got, mutants, rule, steps_of(vector, got, rule))
+    found = dict(fits)
+    if not found and wrong.is_comparable:
+        found = _of_two(wrong, _seen(vector, wrong.recurrence, mutants))
     cell = wrong.recurrence.cell.name
     return Evidence(vector.id, cell, Verdict.DIFFERS, found, got={} if found else got)
+
+
+def single_fits(
+    vector: Vector, got: Tensors, mutants: Iterable[Mutant], rule: Rule, steps: Steps | None
+) -> dict[str, float]:
+    """Return the hypotheses that give what was got, each with its margin, the nearest first.
+
+    Those are the other readings of a vector and single mutants, or else a coarser arithmetic.
+
+    Args:
+        vector: what was asked.
+        got: what came out.
+        mutants: of its cell.
+        rule: how near is near enough.
+        steps: of the Y that came out; None where there is none.
+    """
+    wrong = Wrong(vector, got, rule)
+    if not wrong.is_comparable:
+        return {}
+    likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong.recurrence))
+    singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(vector), *likely)]
+    if steps is not None and steps.spot is not None:
+        singles = Screen(wrong, steps).likely(singles)
+    return _fitting(wrong.fitting(singles)) or (coarser_arithmetic(steps) if steps else {})
+
+
+def _of_two(wrong: Wrong, mutants: Sequence[Mutant]) -> dict[str, float]:
+    tried = sorted(wrong.tried((mutant,) for mutant in mutants), key=lambda fit: fit.error)
+    near = [fit.hypothesis for fit in tried[:NEAREST]]
+    found = _fitting(wrong.tried(pairs([each[0] for each in near])))
+    return found or dict(_coarse(wrong, near))
 
 
 def evidence_of_several(
@@ -110,7 +157,7 @@ def evidence_of_several(
     """
     wrong = Wrong(vector, evidence.got, rule)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
-    found = _fitting(map(wrong.tried, subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
+    found = _fitting(wrong.tried(subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
     return replace(evidence, fits=found)
 
 
@@ -127,29 +174,40 @@ def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> E
 
 def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:
     """Return the other readings of a vector, then the mutants that can be seen in it."""
-    readings = [_reading(vector, name) for name in vector.alternatives]
-    return readings + [mutant for mutant in mutants if not mutant.equivalent_when(recurrence)]
+    seen = (mutant for mutant in mutants if not mutant.equivalent_when(recurrence))
+    return [*_readings(vector), *seen]
 
 
-def _reading(vector: Vector, name: str) -> Mutant:
-    """Return another reading as a change: of all that the recurrence is."""
-    other = vector.recurrence_under(name)
-    change = Change(recurrence=lambda _: other)
-    return Mutant(name, (other.cell.name,), READING, _sentence(name), "", change)
+def _may_be_seen(mutant: Mutant, recurrence: Recurrence) -> bool:
+    """Whether a mutant may be seen; what its arithmetic does wrong, an evaluation tells as soon."""
+    return mutant.change.engine is not RIGHT.engine or not mutant.equivalent_when(recurrence)
+
+
+def _readings(vector: Vector) -> Iterator[Mutant]:
+    """Yield the other readings of a vector as changes: of all that the recurrence is."""
+    for name in vector.alternatives:
+        other = vector.recurrence_under(name)
+        change = Change(recurrence=partial(_instead, other))
+        yield Mutant(name, (other.cell.name,), READING, "", "", change)
+
+
+def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
+    del recurrence
+    return other
 
 
 def _fitting(tried: Iterable[Fit]) -> dict[str, float]:
     """Return the margins of those that fit, the nearest first."""
     fits = sorted((fit for fit in tried if fit.margin <= 1), key=lambda fit: fit.margin)
-    return {fit.mutant.id: fit.margin for fit in fits}
+    return {name_of(fit.hypothesis): float(fit.margin) for fit in fits}
 
 
-def _coarse(wrong: Wrong, near: Sequence[Mutant]) -> Iterator[tuple[str, float]]:
+def _coarse(wrong: Wrong, near: Sequence[Hypothesis]) -> Iterator[tuple[str, float]]:
     """Yield the finest coarser arithmetic whose errors are as large, alone or beside a bug."""
-    for mutants in ([None], near):
+    for hypotheses in ([()], near):
         for name, dtype in PRECISIONS.items():
-            for mutant in mutants:
-                margin = wrong.coarsely(mutant, dtype)
+            for hypothesis in hypotheses:
+                margin = wrong.coarsely(hypothesis, dtype)
                 if margin <= 1:
-                    yield f"{mutant.id}{AND}{name}" if mutant else name, margin
+                    yield AND.join(filter(None, (name_of(hypothesis), name))), margin
                     return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,9 +132,7 @@ class Localisation:
             count from 0.
         steps: how many of the steps computed are wrong in themselves.
         of: how many there are.
-        gate: the gate that fits the error, or "".
         sentence: all of that in words, for people.
-        fit: the end of the sentence, which says what fits the error; or "".
     """
 
     t: int
@@ -143,9 +141,7 @@ class Localisation:
     unit: int
     steps: int
     of: int
-    gate: str
     sentence: str
-    fit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +156,8 @@ class CaseVerdict:
         outputs: each output asked for, then those that were not.
         seconds: what running took.
         localisation: of a case that differs, where it could be found.
+        fits: of a case that differs: hypothesis -> the largest error / tolerance between its
+            outputs and what was got, of those that give just that, the nearest first.
         error_map: of Y, or else of the first output, that differs: the largest margin at each
             (row, unit), a row being a step of a direction; at most 64 x 64; None where none is
             needed.
@@ -174,6 +172,7 @@ class CaseVerdict:
     outputs: tuple[OutputVerdict, ...] = ()
     seconds: float = 0.0
     localisation: Localisation | None = None
+    fits: Mapping[str, float] = field(default_factory=dict)
     error_map: tuple[tuple[float, ...], ...] | None = None
     expected: str = ""
     allowed: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rnncli.judging.hypotheses import sentence_of
+from rnncli.judging.hypotheses import naming, sentence_of
 from rnncli.judging.verdict import FAILURES, Verdict
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.terminal import visible
@@ -25,15 +25,12 @@ NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING}
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
-    lines = (*reasons(report, case), *diagnosed(report, case), *notes(report, case))
+    lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
     yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
 
 
-def reasons(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what is wrong with a case, or why it is not simply right.
-
-    What fits the error of its steps is left out where the diagnosis of the whole run says more.
-    """
+def reasons(case: JudgedCase) -> Iterator[str]:
+    """Yield what is wrong with a case, or why it is not simply right."""
     verdict = case.verdict
     if verdict.allowed:
         yield f"allowed by {verdict.allowed}"
@@ -52,19 +49,20 @@ def reasons(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
         if output.verdict is Verdict.DIFFERS:
             yield output_sentence(output, case.record["dtype"])
     if verdict.localisation:
-        fit = verdict.localisation.fit if is_explained(report, case) else ""
-        yield verdict.localisation.sentence.removesuffix(fit)
+        yield verdict.localisation.sentence
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what is behind a case that differs, where that was asked."""
-    if report.diagnosis is None or case.verdict.verdict is not Verdict.DIFFERS:
+    """Yield what is behind a case that differs: what the whole run says, or what fits this case."""
+    if case.verdict.verdict is not Verdict.DIFFERS:
         return
-    cause = report.diagnosis.cause_of(case.verdict.id)
-    if cause is None:
-        yield "diagnosis: no known bug gives these outputs"
-    else:
+    cause = report.diagnosis.cause_of(case.verdict.id) if report.diagnosis else None
+    if cause is not None:
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
+    elif case.verdict.fits:
+        yield naming(case.verdict.fits)
+    elif report.diagnosis is not None:
+        yield "diagnosis: no known bug gives these outputs"
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:

@@ -45,7 +45,7 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
         "margin": times(margin),
         "order": -1 if margin is None else min(margin, 1e300),
         "seconds": verdict.seconds,
-        "reasons": list(map(visible, (*reasons(report, case), *diagnosed(report, case)))),
+        "reasons": list(map(visible, (*reasons(case), *diagnosed(report, case)))),
         "cause": _cause(report, verdict.id),
         "notes": list(map(visible, notes(report, case))),
         "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],

@@ -75,9 +75,7 @@ LOCALISATION_FIELDS: Mapping[str, Field] = {
     "unit": Field("counted from 0", _WHOLE),
     "steps": Field("how many of the steps computed are wrong in themselves", _WHOLE),
     "of": Field("how many there are", _WHOLE),
-    "gate": Field("the gate that fits the error, or ''", _TEXT),
     "sentence": Field("all of that in words", _TEXT),
-    "fit": Field("the end of the sentence, which says what fits the error; or ''", _TEXT),
 }
 RUN_FIELDS: Mapping[str, Field] = {
     "kind": Field("the first line: what was held against what", {"const": "run"}),
@@ -105,6 +103,11 @@ VERDICT_FIELDS: Mapping[str, Field] = {
     "localisation": Field(
         "where the error enters, by steps recomputed from the implementation's own states",
         _or_null(_object(LOCALISATION_FIELDS)),
+    ),
+    "fits": Field(
+        "of a case that differs: `hypothesis` -> the largest error / tolerance between its outputs"
+        " and those got, of those that give just that; `rnncli mutants ID` explains one",
+        _named(_NUMBER),
     ),
     "error_map": Field(
         "of the first output that differs: the largest margin at each row, a step of a direction,"

@@ -4,10 +4,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from judged import outputs_of
+from judged import mutated, outputs_of
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.combining import AND, together
+from rnncli.judging.combining import AND
 from rnncli.judging.diagnosis import diagnose
 from rnncli.judging.hypotheses import (
     Evidence,
@@ -34,15 +34,6 @@ def vectors(cell):
     """The vectors of the core pack that test a cell."""
     read = open_pack(CORE).vectors()
     return [v for v in read if operator_named(v.record["operator"]).cell.name == cell]
-
-
-def mutated(vector, mutants):
-    """What a kernel with those bugs gives, one bug after the other applied to the recurrence."""
-    *first, last = mutants
-    recurrence = vector.recurrence
-    for mutant in first:
-        recurrence = mutant.change.recurrence(recurrence)
-    return outputs_of(vector, last.run(recurrence))
 
 
 def evidence(cell, mutants):
@@ -120,7 +111,7 @@ SEVERAL = ("biases-dropped", "clip-ignored", "lengths-ignored", "initial-h-ignor
 def test_what_other_cases_named_is_tried_at_once():
     """Four bugs in one case are more than are searched for, but not more than are tried."""
     vector = next(v for v in vectors("LSTM") if v.id == "lstm_22_narrow_both_float16")
-    got = outputs_of(vector, together([MUTANTS[n] for n in SEVERAL]).run(vector.recurrence))
+    got = mutated(vector, [MUTANTS[name] for name in SEVERAL])
 
     alone = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
     found = evidence_of_several(vector, alone, [*SEVERAL, "peepholes-dropped"], PACK_RULE)

@@ -1,14 +1,17 @@
 """Claims about how near a hypothesis comes to wrong outputs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from judged import core, outputs_of, vectors_of
 
+from rnncli.judging.combining import RIGHT
 from rnncli.judging.fitting import Wrong
 from rnncli.judging.rule import PACK_RULE
-from rnncli.mutants.table import MUTANTS
+from rnncli.mutants.stacks import Runs
+from rnncli.mutants.table import MUTANTS, mutants_of
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
 
@@ -21,12 +24,20 @@ def wrong(vector, name, spoil=lambda _: None):
     return Wrong(vector, got, PACK_RULE)
 
 
+def tried(held, mutant):
+    """How near one mutant comes."""
+    (fit,) = held.tried([(mutant,)])
+    return fit
+
+
 @pytest.mark.parametrize("name", ["lstm_14_both", "gru_14_batch_first_constants", "rnn_14_clip"])
 def test_its_own_outputs_are_at_no_distance(name):
     """And another bug's are far."""
     vector = core()[name]
     held = wrong(vector, "recurrent-bias-dropped")
-    own, other = (held.tried(MUTANTS[m]) for m in ("recurrent-bias-dropped", "biases-dropped"))
+    own, other = (
+        tried(held, MUTANTS[name]) for name in ("recurrent-bias-dropped", "biases-dropped")
+    )
 
     assert (own.margin, own.error) == (0, 0)
     assert other.margin > 1
@@ -41,11 +52,11 @@ def test_its_own_outputs_are_at_no_distance(name):
         lambda got: got.update(Y=got["Y"].astype(np.float64)),
     ],
 )
-def test_what_cannot_be_compared_is_infinitely_far(spoil):
+def test_what_cannot_be_compared_fits_nothing(spoil):
     """A missing output, another shape, another dtype."""
     held = wrong(core()["lstm_14_both"], "biases-dropped", spoil)
 
-    assert held.tried(MUTANTS["biases-dropped"])[1:] == (math.inf, math.inf)
+    assert not held.is_comparable
 
 
 def test_a_lost_number_is_far_but_ranked():
@@ -55,7 +66,7 @@ def test_a_lost_number_is_far_but_ranked():
     def lose(got):
         got["Y"][0, 0, 0, 0] = np.nan
 
-    fit = wrong(vector, "biases-dropped", lose).tried(MUTANTS["biases-dropped"])
+    fit = tried(wrong(vector, "biases-dropped", lose), MUTANTS["biases-dropped"])
 
     assert fit.margin == math.inf
     assert 0 < fit.error < math.inf
@@ -84,7 +95,7 @@ def test_what_follows_from_a_lost_number_does_not_count(direction, layout):
         def spoil(got):
             got["Y"][(t, d, n) if not layout else (n, t, d)] = 12345.0
 
-        return wrong(vector, "softplus-overflows", spoil).tried(row).margin
+        return tried(wrong(vector, "softplus-overflows", spoil), row).margin
 
     assert at(first) > 1
     if 0 <= after < len(Y):
@@ -107,4 +118,27 @@ def test_large_numbers_of_a_hypothesis_have_their_own_tolerance():
 
     held = wrong(vector, "activations-ignored", last_bit)
 
-    assert held.tried(MUTANTS["activations-ignored"]).margin <= 1
+    assert tried(held, MUTANTS["activations-ignored"]).margin <= 1
+
+
+def test_hypotheses_in_stacks_give_what_each_gives_alone():
+    """Bit for bit: those that are alike are lanes of one walk."""
+    for name in ("lstm_14_both", "gru_14_batch_first_constants", "rnn_14_clip"):
+        vector = core()[name]
+        held = wrong(vector, "biases-dropped")
+        mutants = mutants_of(held.recurrence.cell.name)
+
+        together = held.tried((mutant,) for mutant in mutants)
+
+        assert [fit.hypothesis[0] for fit in together] == list(mutants)
+        for fit in together[::5]:
+            assert fit == tried(wrong(vector, "biases-dropped"), fit.hypothesis[0])
+
+
+def test_an_evaluation_is_done_once():
+    """Mutants that change what comes out of the right evaluation share it."""
+    runs, r = Runs(), core()["lstm_14_both"].recurrence
+    run = runs.of(RIGHT.engine)
+
+    assert run(r) is run(replace(r)) is not run(replace(r, lengths=None))
+    assert run(r) is not runs.of(MUTANTS["table-64"].change.engine)(r)

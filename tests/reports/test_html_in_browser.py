@@ -151,7 +151,7 @@ def test_a_case_opens_by_keyboard(browser, pages):
     body = browser.evaluate("document.querySelector('.case[open] .body').innerText")
     for words in (
         "worst at [2,0,1,3]: got 0.4312, expected 0.1187 +- 0.0004",
-        "fits gate f",
+        "fits forget-bias-plus-one",
         "tests for Ragged (finds: ignores sequence_lens",
         "-k id:lstm_14_reverse_float16_ragged",
     ):

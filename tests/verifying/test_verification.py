@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judged import core, outputs_of
+from judged import core, mutated
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, NothingSelected
@@ -16,7 +16,6 @@ from rnncli.executors.table import EXECUTORS
 from rnncli.formats import pb
 from rnncli.generating.generation import Plan as GenerationPlan
 from rnncli.generating.generation import generate
-from rnncli.judging.combining import together
 from rnncli.judging.diagnosis import Diagnosis
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.rule import Rule
@@ -191,7 +190,7 @@ def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
     crowded = "lstm_22_narrow_both_float16"
     for case_id in (*BUGS, crowded):
         mutants = [MUTANTS[name] for name in BUGS.values() if BUGS.get(case_id, name) == name]
-        outputs = outputs_of(core()[case_id], together(mutants).run(core()[case_id].recurrence))
+        outputs = mutated(core()[case_id], mutants)
         folder = tmp_path / f"test_{case_id}" / "test_data_set_0"
         folder.mkdir(parents=True)
         for k, (name, values) in enumerate(outputs.items()):

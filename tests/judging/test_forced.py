@@ -14,9 +14,9 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.derivation import derive, round_up
 from rnncli.judging.error_model.trajectory import Trajectory
-from rnncli.judging.one_step import cells, predicted, step_tolerances
+from rnncli.judging.forced import ENGINE, forced, predicted, step_tolerances
 from rnncli.profiles import PROFILES
-from rnncli.recurrence.lanes import in_order, of_directions
+from rnncli.recurrence.lanes import in_order, lanes_of, of_directions
 
 STANDARD = PROFILES["standard"]
 
@@ -29,6 +29,12 @@ def evaluated(recurrence):
 def path_of(recurrence, Y, d=0):
     """Return one direction of the states of Y."""
     return Trajectory.of(of_directions(recurrence, slice(d, d + 1)), Y[:, d : d + 1], hostile=False)
+
+
+def cells(path, t):
+    """Return the C [D, N, H] of an LSTM that its known h give before a step."""
+    found = forced(lanes_of(path.recurrence), ENGINE, path.X[:, :t], path.H[:, :t])
+    return found[1][0]
 
 
 def test_from_right_states_each_step_gives_the_next():
@@ -56,12 +62,11 @@ def test_from_right_states_each_step_gives_the_next():
 def test_cells_are_those_of_the_backend():
     """C is not among the outputs but for its last; every one is carried right."""
     recurrence = recurrence_of("LSTM", dtype="float64", peepholes=True, clip=0.7)
-    Y = evaluated(recurrence).Y
-    found = cells(path_of(recurrence, Y))
+    path = path_of(recurrence, evaluated(recurrence).Y)
 
     for t in range(1, 5):
         last = evaluated(replace(recurrence, X=recurrence.X[:t])).last[1]
-        assert np.allclose(found[0, t], last[0], rtol=1e-12)
+        assert np.allclose(cells(path, t)[0], last[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
@@ -112,7 +117,7 @@ def test_an_lstms_cells_carry_their_errors():
     recurrence = replace(recurrence, Wb=Wb, X=recurrence.X * 0.1)
     Y = evaluated(recurrence).Y
     path = path_of(recurrence, Y)
-    known = replace(recurrence, X=recurrence.X[-1:], initial=(Y[-2], cells(path)[:, -2]))
+    known = replace(recurrence, X=recurrence.X[-1:], initial=(Y[-2], cells(path, 199)))
 
     found = step_tolerances(path, STANDARD)[0, -1]
     exact = step_tolerances(path_of(known, Y[-1:]), STANDARD)[0, 0]

@@ -1,4 +1,4 @@
-"""The residual check: where an error enters, found from an implementation's own states.
+"""Where an error enters, found from an implementation's own states.
 
 Each Y[t-1] that came out is put into one step in float64; what that step is off by is due to it
 alone, however wrong or chaotic the steps before were.
@@ -12,27 +12,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rnncli.judging.error_model.trajectory import Trajectory
-from rnncli.judging.explanation import explanation
+from rnncli.judging.forced import predicted, step_tolerances
 from rnncli.judging.margins import errors_of, problem_of
-from rnncli.judging.one_step import predicted, step_tolerances
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Localisation
 from rnncli.profiles import PROFILES
-from rnncli.recurrence.lanes import in_order, of_directions
+from rnncli.recurrence.lanes import alike, in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
-    from rnncli.judging.suspicions import Suspicion
     from rnncli.numerics import Array
     from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
 
 
-def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Localisation | None:
-    """Find where an error enters.
+def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps | None:
+    """Check every step of what came out.
 
     Args:
         vector: that the outputs are wrong for.
@@ -40,8 +38,7 @@ def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Locali
         rule: by which they are wrong.
 
     Returns:
-        Where, and what it looks like; None where Y is not among the outputs or cannot be compared,
-        and where nothing is wrong with it.
+        None where Y is not among the outputs or cannot be compared.
     """
     node = vector.node
     Y = next(row.name for row in node.operator.outputs if row.role == "Y")
@@ -50,12 +47,12 @@ def localise(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Locali
         return None
     tolerance = rule.answers(vector).tolerances[Y]
     margin = errors_of(got, wanted, tolerance, rule.max_ulp(Y)).margin
-    check = ResidualCheck.of(
+    return Steps.of(
         vector.recurrence,
         node.canonical(Y, got),
         _profile(rule.profile or vector.record["profile"]),
+        node.canonical(Y, margin) > 1,
     )
-    return check.localisation(node.canonical(Y, margin) > 1)
 
 
 def _profile(name: str) -> Profile:
@@ -79,86 +76,62 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualCheck:
-    """What is known of every step.
+class Steps:
+    """What is known of every step of an implementation, in processing order.
 
     Attributes:
-        recurrence: that the implementation should have computed.
+        recurrence: that it should have computed.
         profile: what a step may be off by.
-        paths: through its own states, a direction each.
-        tolerances: of each step alone [D, T, N, H], in processing order; 0 in padding.
-        margin: error / tolerance of each step alone, likewise.
-        live: whether it is no padding [T, N], in processing order.
+        differs: which elements of its Y are beyond their tolerance [D, T, N, H].
+        paths: through its own states, directions with the same activations together.
+        margin: error / tolerance of each step alone [D, T, N, H].
+        live: whether it is no padding [T, N].
     """
 
     recurrence: Recurrence
     profile: Profile
+    differs: Array
     paths: tuple[Trajectory, ...]
-    tolerances: Array
     margin: Array
     live: Array
 
     @classmethod
-    def of(cls, recurrence: Recurrence, Y: Array, profile: Profile) -> ResidualCheck:
-        """Check every step of Y [T, D, N, H]."""
-        T, D, N, _ = Y.shape
+    def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:
+        """Check every step of Y [T, D, N, H], of which some elements differ."""
+        T, _, N, _ = Y.shape
         lengths = np.full(N, T) if recurrence.lengths is None else recurrence.lengths
         live = np.arange(T)[:, None] < lengths
         paths = tuple(
-            Trajectory.of(
-                of_directions(recurrence, slice(d, d + 1)), Y[:, d : d + 1], hostile=False
-            )
-            for d in range(D)
+            Trajectory.of(of_directions(recurrence, part), Y[:, part], hostile=False)
+            for part in alike(recurrence)
         )
-        padding = ~live[None, :, :, None]
-        right = np.concatenate([predicted(path) for path in paths])
-        allowed = np.concatenate([step_tolerances(path, profile) for path in paths])
-        allowed = np.where(padding, 0.0, allowed)
-        got = np.concatenate([path.H[:, 1:] for path in paths])
-        margin = errors_of(got, np.where(padding, 0.0, right), allowed).margin
-        margin[np.concatenate([_overflowed(path) for path in paths]) & ~padding[..., 0]] = 0.0
-        return cls(recurrence, profile, paths, allowed, margin, live)
+        margin = np.concatenate([_margin(path, profile, live) for path in paths])
+        return cls(recurrence, profile, _processed(recurrence, differs), paths, margin, live)
 
-    def localisation(self, differs: Array) -> Localisation | None:
-        """Say where the error enters.
+    @property
+    def wrong(self) -> Array:
+        """Which elements of live steps are wrong by themselves [D, T, N, H]."""
+        return (self.margin > 1) & self.live[None, :, :, None]
 
-        Args:
-            differs: which elements of Y [T, D, N, H] are beyond their tolerance.
-        """
-        wrong = self.margin > 1
-        valid = wrong & self.live[None, :, :, None]
-        steps, of = int(valid.any(axis=3).sum()), len(wrong) * int(self.live.sum())
-        if steps:
-            spot = _first(valid)
-            return self._located(spot, steps, of, explanation(self, spot))
-        if wrong.any():
-            return self._located(_first(wrong), 0, of, None)
-        if differs.any():
-            return self._located(_first(self._processed(differs)), 0, of, None)
+    @property
+    def spot(self) -> Spot | None:
+        """The first wrong element: of live steps, else of padding, else the first that differs."""
+        for found in (self.wrong, self.margin > 1, self.differs):
+            if found.any():
+                return _first(found)
         return None
 
-    def _processed(self, values: Array) -> Array:
-        """Bring values [T, D, N, H] into processing order, [D, T, N, H]."""
-        recurrence = self.recurrence
-        return np.stack(
-            [
-                in_order(values[:, d], recurrence.lengths, direction)
-                for d, direction in enumerate(recurrence.directions)
-            ]
-        )
-
-    def _located(self, spot: Spot, steps: int, of: int, fit: Suspicion | None) -> Localisation:
+    @property
+    def localisation(self) -> Localisation | None:
+        """Where the error enters; None where nothing is wrong with Y."""
+        spot = self.spot
+        if spot is None:
+            return None
+        steps, of = int(self.wrong.any(axis=3).sum()), len(self.margin) * int(self.live.sum())
         t = self._time(spot)
         return Localisation(
-            t=t,
-            direction=spot.direction,
-            batch=spot.batch,
-            unit=spot.unit,
-            steps=steps,
-            of=of,
-            gate=fit.gates if fit else "",
-            sentence=self._sentence(spot, t, steps, of, fit),
-            fit=_fit(fit),
+            *(t, spot.direction, spot.batch, spot.unit, steps, of),
+            sentence=self._sentence(spot, t, steps, of),
         )
 
     def _time(self, spot: Spot) -> int:
@@ -171,13 +144,13 @@ class ResidualCheck:
         lengths = self.recurrence.lengths
         return len(self.recurrence.X) if lengths is None else int(lengths[batch])
 
-    def _sentence(self, spot: Spot, t: int, steps: int, of: int, fit: Suspicion | None) -> str:
+    def _sentence(self, spot: Spot, t: int, steps: int, of: int) -> str:
         directions = self.recurrence.directions
         which = directions[spot.direction]
         several = len(directions) > 1 or which is Direction.REVERSE
         direction = f", direction {spot.direction} ({which})" if several else ""
         where = f"t={t}{direction}, sequence {spot.batch}, unit {spot.unit}{self._remark(spot, t)}"
-        return f"first wrong at {where}; {self._extent(spot, steps, of)}{_fit(fit)}"
+        return f"first wrong at {where}; {self._extent(spot, steps, of)}"
 
     def _remark(self, spot: Spot, t: int) -> str:
         """Say what is special about a step."""
@@ -199,8 +172,24 @@ class ResidualCheck:
         return f"wrong in {steps} of {of} steps"
 
 
-def _fit(fit: Suspicion | None) -> str:
-    return f"; fits {fit}" if fit else ""
+def _margin(path: Trajectory, profile: Profile, live: Array) -> Array:
+    """Return error / tolerance of each step alone [D, T, N, H]; padding must be 0."""
+    padding = ~live[None, :, :, None]
+    right = np.where(padding, 0.0, predicted(path))
+    allowed = np.where(padding, 0.0, step_tolerances(path, profile))
+    margin = errors_of(path.H[:, 1:], right, allowed).margin
+    margin[_overflowed(path) & ~padding[..., 0]] = 0.0
+    return margin
+
+
+def _processed(recurrence: Recurrence, values: Array) -> Array:
+    """Bring values [T, D, N, H] into processing order, [D, T, N, H]."""
+    return np.stack(
+        [
+            in_order(values[:, d], recurrence.lengths, direction)
+            for d, direction in enumerate(recurrence.directions)
+        ]
+    )
 
 
 def _overflowed(path: Trajectory) -> Array:

@@ -17,18 +17,28 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive
+from rnncli.judging.forced import step_tolerances
 from rnncli.judging.judgement import judge
-from rnncli.judging.residual import ResidualCheck, localise
-from rnncli.judging.rule import Rule
-from rnncli.numerics import DTYPES
+from rnncli.judging.localisation import Steps, steps_of
+from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.operators import OPERATORS
 from rnncli.profiles import PROFILES
-from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.lanes import in_order, of_directions
 from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]
 RAGGED = ["rnn_14_both", "gru_14_both", "lstm_14_both", "lstm_14_peepholes_both_ragged_float16"]
+
+
+def localise(vector, outputs, rule=PACK_RULE):
+    """Where an error enters."""
+    steps = steps_of(vector, outputs, rule)
+    return steps and steps.localisation
+
+
+def checked(recurrence, Y, profile=STANDARD, differs=None):
+    """Check every step of Y, of which all elements differ if not said otherwise."""
+    return Steps.of(recurrence, Y, profile, np.ones(Y.shape, bool) if differs is None else differs)
 
 
 def walked(recurrence, spoil=lambda d, k, h: h):
@@ -85,7 +95,7 @@ def places(recurrence):
 
 @pytest.mark.parametrize("case_id", RAGGED)
 def test_one_wrong_element_is_found_where_it_is(case_id):
-    """In either direction of a ragged batch, wherever it enters: one step, and no gate fits it."""
+    """In either direction of a ragged batch, wherever it enters: one step."""
     vector = core()[case_id]
     recurrence = vector.recurrence
     for place, t in places(recurrence):
@@ -95,7 +105,7 @@ def test_one_wrong_element_is_found_where_it_is(case_id):
 
         d, _, n, u = place
         assert (found.direction, found.batch, found.unit, found.t) == (d, n, u, t)
-        assert (found.steps, found.gate) == (1, "")
+        assert found.steps == 1
         assert f"wrong in this one of {found.of} steps, and carried on" in found.sentence
 
 
@@ -133,187 +143,9 @@ def test_the_first_is_the_one_with_the_fewest_steps_before_it():
     assert (found.t, found.direction, found.unit) == (lengths[longest] - 1, 1, 3)
 
 
-def gate_without(name, gate):
-    """Drop one gate's part of a tensor."""
-
-    def change(recurrence):
-        values = getattr(recurrence, name).copy()
-        values[:, gate] = 0
-        return replace(recurrence, **{name: values})
-
-    return change
-
-
-def swapped(a, b):
-    """Read two gates in the wrong order."""
-
-    def change(recurrence):
-        order = {a: b, b: a}
-        rows = [order.get(k, k) for k in range(recurrence.W.shape[1])]
-        tensors = {name: getattr(recurrence, name) for name in ("W", "R", "Wb", "Rb")}
-        return replace(recurrence, **{n: t[:, rows] for n, t in tensors.items() if t is not None})
-
-    return change
-
-
-def activated(letter, name):
-    """Compute another activation."""
-
-    def change(recurrence):
-        k = recurrence.cell.activations.index(letter)
-        rows = [(*row[:k], ACTIVATIONS[name], *row[k + 1 :]) for row in recurrence.activations]
-        return replace(recurrence, activations=tuple(rows))
-
-    return change
-
-
-def activated_as_first(recurrence):
-    """Compute the backward direction with the forward one's activations."""
-    return replace(recurrence, activations=(recurrence.activations[0],) * 2)
-
-
-def weighted_as_first(recurrence):
-    """Compute the backward direction with the forward one's weights."""
-    names = ("W", "R", "Wb", "Rb", "P")
-    given = {name: getattr(recurrence, name) for name in names}
-    return replace(recurrence, **{n: t[[0, 0]] for n, t in given.items() if t is not None})
-
-
 def but(**changes):
     """Replace attributes of the recurrence."""
     return lambda recurrence: replace(recurrence, **changes)
-
-
-INPUT, OUTPUT, FORGET, CELL = range(4)
-# case, what is wrong -> the gates that fit, and how
-FITS = [
-    ("lstm_14_initial", gate_without("Wb", FORGET), "f", "gate f without its input bias"),
-    ("lstm_14_initial", gate_without("Rb", OUTPUT), "o", "gate o without its recurrent bias"),
-    ("lstm_14_initial", gate_without("R", CELL), "c", "gate c without its recurrent term"),
-    ("lstm_14_initial", gate_without("W", INPUT), "i", "gate i without its input"),
-    ("lstm_14_initial", swapped(FORGET, CELL), "fc", "gates f, c with the values of c, f"),
-    ("lstm_14_initial", but(Wb=None, Rb=None), "iofc", "without their biases"),
-    ("lstm_14_initial", but(input_forget=True), "f", "gate f coupled to the input gate"),
-    ("lstm_14_initial", activated("f", "HardSigmoid"), "iof", "HardSigmoid(0.2, 0.5) for Sigmoid"),
-    ("lstm_14_initial", activated("g", "Sigmoid"), "c", "gate c with Sigmoid for Tanh"),
-    ("lstm_14_initial", activated("h", "Relu"), "", "activation h with Relu for Tanh"),
-    ("lstm_14_peepholes", but(P=None), "iof", "without their peepholes"),
-    (
-        "lstm_14_peepholes",
-        lambda r: replace(r, P=r.P[:, [0, 2, 1]]),
-        "of",
-        "with the peepholes of i, f, o for i, o, f",
-    ),
-    ("lstm_14_clip_scope", but(clip=np.inf), "iofc", "without clip"),
-    ("lstm_14_clip_scope", but(clip_hidden=False), "", "activation h without clip"),
-    ("gru_14_initial", gate_without("Rb", 1), "r", "gate r without its recurrent bias"),
-    ("gru_14_initial", swapped(0, 1), "zr", "gates z, r with the values of r, z"),
-    ("gru_14_after", but(linear_before_reset=False), "h", "gate h reset before R"),
-    ("gru_14_before", but(linear_before_reset=True), "h", "gate h reset after R"),
-    ("gru_14_initial", but(initial=(None,)), "", "initial_h taken as zero"),
-    ("lstm_14_initial", lambda r: replace(r, initial=(r.initial[0], None)), "", "initial_c taken"),
-    ("rnn_14_initial", lambda r: replace(r, R=r.R.swapaxes(2, 3)), "i", "with R transposed"),
-    ("rnn_14_clip", but(clip=np.inf), "i", "gate i without clip"),
-    ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "", "walked the other way"),
-    ("rnn_14_reverse_ragged", but(lengths=None), "", "walked backwards through the padding"),
-    ("gru_14_both", but(lengths=None), "", "walked backwards through the padding"),
-    ("lstm_14_both", but(lengths=None), "", "walked backwards through the padding"),
-    ("lstm_14_both", weighted_as_first, "", "weights of direction 0"),
-    ("gru_14_both_activations", activated_as_first, "zrh", "with the default activations"),
-    ("rnn_14_alpha_order", activated_as_first, "i", "gate i with Tanh for LeakyRelu(0.25)"),
-]
-
-
-@pytest.mark.parametrize(
-    ("case_id", "change", "gates", "words"), FITS, ids=lambda v: v if isinstance(v, str) else None
-)
-def test_a_gate_is_named_when_it_explains_the_steps(case_id, change, gates, words):
-    """Nothing but the right explanation is given, by the gate and in words."""
-    vector = core()[case_id]
-
-    found = localise(vector, computed(vector, change))
-
-    assert found.gate == gates
-    assert words in found.sentence.partition("; fits ")[2]
-
-
-def test_another_directions_activations_are_named():
-    """Where they are no other suspicion's."""
-    rows = [ACTIVATIONS[name] for name in ("Softsign", "Relu", "Sigmoid", "Tanh")]
-    recurrence = replace(made("GRU", D=2), activations=(tuple(rows[:2]), tuple(rows[2:])))
-    Y = WIDE["blas"].run(activated_as_first(recurrence)).Y
-
-    found = ResidualCheck.of(recurrence, Y, STANDARD).localisation(np.ones(Y.shape, bool))
-
-    assert found.direction == 1
-    assert found.sentence.endswith("; fits activations of direction 0")
-
-
-def in_dtype(recurrence, dtype):
-    """Evaluate in another dtype, inputs and weights rounded to it; outputs in the right one."""
-    narrow, own = DTYPES[dtype].numpy, recurrence.dtype.numpy
-    given = {n: getattr(recurrence, n) for n in ("X", "W", "R", "Wb", "Rb", "P")}
-    rounded = {n: t.astype(narrow) for n, t in given.items() if t is not None}
-    initial = tuple(None if t is None else t.astype(narrow) for t in recurrence.initial)
-    found = WIDE["term-by-term"].run(
-        replace(recurrence, dtype=DTYPES[dtype], initial=initial, **rounded)
-    )
-    return Result(found.Y.astype(own), tuple(state.astype(own) for state in found.last))
-
-
-@pytest.mark.parametrize(
-    ("case_id", "dtype"),
-    [
-        (f"{cell}_14_{case}", dtype)
-        for cell in ("rnn", "gru", "lstm")
-        for case, dtype in (
-            ("dtype_float64", "float32"),
-            ("initial", "bfloat16"),
-            ("initial", "float16"),
-        )
-    ],
-)
-def test_coarser_arithmetic_is_named(case_id, dtype):
-    """As runtimes compute that take float32 or float64 for what their hardware is fast with."""
-    vector = core()[case_id]
-
-    found = localise(vector, outputs_of(vector, in_dtype(vector.recurrence, dtype)))
-
-    bits = DTYPES[dtype].precision
-    assert f"; fits arithmetic of {bits} bits, as {dtype}" in found.sentence
-    assert found.gate == ""
-
-
-@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
-def test_tf32_is_named(cell):
-    """Products of factors rounded to 11 bits."""
-    recurrence = made(cell, T=5, I=40, H=30, scale=0.15)
-    Y = NARROW["tf32"].run(recurrence).Y
-    golden = backend_named("numpy").run(recurrence, Compute.FLOAT64).Y
-
-    found = ResidualCheck.of(recurrence, Y, STANDARD).localisation(Y != golden)
-
-    assert found.sentence.endswith("; fits arithmetic of 11 bits, as float16 and tf32")
-
-
-def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
-    """Although bfloat16 would allow it: most values are right."""
-    vector = core()["gru_14_initial"]
-    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
-    got["Y"][0, 0, 0, 0] += 1e-4
-
-    assert "fits" not in localise(vector, got).sentence
-
-
-def test_what_no_suspicion_explains_is_not_named():
-    """Wrong weights of all gates fit none."""
-    vector = core()["lstm_14_initial"]
-    wrong = computed(vector, lambda r: replace(r, R=r.R[:, :, ::-1], W=r.W[:, :, ::-1]))
-
-    found = localise(vector, wrong)
-
-    assert found.gate == ""
-    assert "fits" not in found.sentence
 
 
 @pytest.mark.parametrize("case_id", ["rnn_14_ragged", "gru_14_ragged", "lstm_14_ragged"])
@@ -326,7 +158,7 @@ def test_wrong_padding_is_told_from_wrong_steps(case_id):
 
     shortest = int(lengths.min())
     assert (found.t, found.batch) == (shortest, int(lengths.argmin()))
-    assert (found.steps, found.gate) == (0, "")
+    assert found.steps == 0
     assert (
         f"past the end of sequence {found.batch}, which has length {shortest};"
         " only padding is wrong" in found.sentence
@@ -347,16 +179,6 @@ def test_padding_that_is_walked_through_backwards_spoils_each_first_step(case_id
     assert found.steps == len(ragged)
     assert f"direction 0 (reverse), sequence {ragged[0]}" in found.sentence
     assert f"where sequence {ragged[0]} ends; wrong in {len(ragged)} of" in found.sentence
-
-
-def test_padding_that_is_zero_after_all_was_walked_through_nonetheless():
-    """What was computed there is in no output; the steps that follow give it away."""
-    vector = core()["gru_14_reverse_ragged"]
-    got = computed(vector, but(lengths=None))
-    steps = np.arange(len(got["Y"]))[:, None]
-    got["Y"] = np.where((steps < vector.inputs["sequence_lens"])[:, None, :, None], got["Y"], 0)
-
-    assert localise(vector, got).sentence.endswith("walked backwards through the padding")
 
 
 def test_padding_keeps_its_place_in_time():
@@ -381,11 +203,12 @@ def test_errors_that_add_up_are_told_from_a_wrong_step():
         base, W=one, R=one, Wb=None, Rb=None, initial=(None,), X=np.full_like(base.X, 2.0**-9)
     )
     golden = backend_named("numpy").run(recurrence, Compute.FLOAT64).Y
-    step = ResidualCheck.of(recurrence, golden, STANDARD).tolerances.reshape(T, 1, 1, 1)
+    (path,) = checked(recurrence, golden).paths
+    step = step_tolerances(path, STANDARD).reshape(T, 1, 1, 1)
     got = (golden + np.cumsum(step / 3, axis=0)).astype(np.float32)
     differs = np.abs(got - golden) > derive(recurrence, STANDARD).Y
 
-    found = ResidualCheck.of(recurrence, got, STANDARD).localisation(differs)
+    found = checked(recurrence, got, differs=differs).localisation
 
     assert differs.any()
     assert (found.steps, found.t) == (0, int(differs.argmax()))
@@ -439,17 +262,6 @@ def test_outputs_of_nothing_but_garbage_are_located(value):
         assert located is None or located.of >= located.steps
 
 
-def test_what_two_suspicions_explain_is_not_named():
-    """In the only step of a sequence no initial state is as good as no recurrent term."""
-    recurrence = made("RNN", T=1)
-    Y = WIDE["blas"].run(replace(recurrence, initial=(None,))).Y
-
-    found = ResidualCheck.of(recurrence, Y, STANDARD).localisation(np.ones(Y.shape, bool))
-
-    assert (found.steps, found.gate) == (3, "")
-    assert "fits" not in found.sentence
-
-
 def test_exact_cases_are_located_by_the_standard_profile():
     """States that are wrong already are no longer dyadic, and a right step from them rounds."""
     (vector,) = vectors_of(
@@ -471,7 +283,7 @@ def test_states_may_be_carried_more_exactly_than_they_are_stored():
     recurrence = replace(recurrence, R=recurrence.R * np.float16(0.5))
     Y = WIDE["blas"].run(recurrence).Y
 
-    assert ResidualCheck.of(recurrence, Y, STANDARD).margin.max() < 0.7
+    assert checked(recurrence, Y).margin.max() < 0.7
 
 
 def test_an_lstms_cells_carry_their_errors():
@@ -482,7 +294,7 @@ def test_an_lstms_cells_carry_their_errors():
     recurrence = replace(recurrence, Wb=Wb, X=recurrence.X * np.float16(0.1))
     Y = WIDE["term-by-term"].run(recurrence).Y
 
-    assert ResidualCheck.of(recurrence, Y, STANDARD).margin.max() < 0.7
+    assert checked(recurrence, Y).margin.max() < 0.7
 
 
 def test_a_state_too_large_to_be_stored_says_nothing_of_the_next():
@@ -494,7 +306,7 @@ def test_a_state_too_large_to_be_stored_says_nothing_of_the_next():
     Y = backend_named("numpy").run(recurrence, Compute.FLOAT64).Y
 
     assert Y.ravel().tolist() == [np.inf, 35008, 17504]
-    assert ResidualCheck.of(recurrence, Y, STANDARD).margin.max() < 1
+    assert checked(recurrence, Y).margin.max() < 1
 
 
 def test_another_profile_judges_steps_too():
@@ -502,8 +314,8 @@ def test_another_profile_judges_steps_too():
     recurrence = made("RNN", T=6, N=2, I=300, H=40, dtype="float16", scale=0.06)
     Y = NARROW["dtype-accumulator"].run(recurrence).Y
 
-    assert ResidualCheck.of(recurrence, Y, PROFILES["dtype-accumulator"]).margin.max() < 0.7
-    assert ResidualCheck.of(recurrence, Y, STANDARD).margin.max() > 0.7
+    assert checked(recurrence, Y, PROFILES["dtype-accumulator"]).margin.max() < 0.7
+    assert checked(recurrence, Y).margin.max() > 0.7
 
 
 def test_a_rule_says_what_differs():
@@ -533,7 +345,7 @@ def test_no_false_alarm_on_emulated_implementations(dtype):
         for name, implementation in WIDE.items():
             if not golden.Y.size or (dtype == "float64" and name == "backwards"):
                 continue  # its softplus is float32's
-            found = ResidualCheck.of(recurrence, implementation.run(recurrence).Y, STANDARD)
+            found = checked(recurrence, implementation.run(recurrence).Y)
             worst[0] = max(worst[0], found.margin.max())
             judged[0] += found.margin.size
 

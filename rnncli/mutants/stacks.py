@@ -1,0 +1,130 @@
+"""Many changed recurrences at once: those that are alike stand side by side in a stack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from rnncli.backends.backend import Compute, working_dtype
+from rnncli.backends.reference import evaluate
+from rnncli.recurrence.recurrence import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+    from rnncli.backends.reference import Engine
+    from rnncli.mutants.mutant import Run
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+# A stack holds about so many inputs, sums and weights; those of a larger one leave the cache.
+NUMBERS = 1 << 17
+TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
+Named = TypeVar("Named")
+# So many evaluations are remembered.
+KEPT = 256
+
+
+def kind_of(recurrence: Recurrence) -> Hashable:
+    """Return what recurrences of one stack have in common; cells are told apart by their step."""
+    r = recurrence
+    tensors = (*(getattr(r, name) for name in TENSORS), *r.initial)
+    return (
+        *(None if values is None else values.shape for values in tensors),
+        *((a.function, a.alpha, a.beta) for row in r.activations for a in row),
+        *(r.cell, r.dtype, r.directions, r.clip, r.clip_hidden),
+        *(r.keep_initial, r.input_forget, r.linear_before_reset, r.wants_Y),
+    )
+
+
+def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
+    """Return recurrences of one kind as a stack, every array with one more axis in front."""
+    first = recurrences[0]
+    tensors: dict[str, Any] = {
+        name: _stacked([getattr(r, name) for r in recurrences]) for name in TENSORS
+    }
+    initial = zip(*(r.initial for r in recurrences), strict=True)
+    return replace(first, initial=tuple(map(_stacked, initial)), **tensors)
+
+
+def _stacked(values: Sequence[Array | None]) -> Array | None:
+    """Return arrays side by side; one that all share is not copied."""
+    first = values[0]
+    if first is None:
+        return None
+    if len(values) == 1:
+        return first[None]
+    if all(each is first for each in values):
+        return np.broadcast_to(first, (len(values), *first.shape))
+    return np.stack(values)  # type: ignore[arg-type]
+
+
+def stack_size(recurrence: Recurrence, steps: int) -> int:
+    """Return how many recurrences like this one make a stack, of which some steps are computed."""
+    D, G, H, size = recurrence.W.shape
+    each = D * (steps * recurrence.X.shape[1] * (G * H + size) + G * H * (size + H))
+    return max(1, NUMBERS // max(1, int(each)))
+
+
+def joined(
+    results: Iterable[tuple[Sequence[Named], Result]],
+) -> Iterator[tuple[list[Named], Result]]:
+    """Join the results of stacks, of which each part has a name, to a few large ones."""
+    names: list[Named] = []
+    parts: list[Result] = []
+    for some, result in results:
+        names += some
+        parts.append(result)
+        if sum(_numbers(part) for part in parts) >= NUMBERS:
+            yield names, _side_by_side(parts)
+            names, parts = [], []
+    if parts:
+        yield names, _side_by_side(parts)
+
+
+def _numbers(result: Result) -> int:
+    return int(result.last[0].size if result.Y is None else result.Y.size)
+
+
+def _side_by_side(results: Sequence[Result]) -> Result:
+    found = [part.Y for part in results if part.Y is not None]
+    last = zip(*(part.last for part in results), strict=True)
+    return Result(np.concatenate(found) if found else None, tuple(map(np.concatenate, last)))
+
+
+class Runs:
+    """Evaluations in float64 that are done once for as many as ask for the same one."""
+
+    def __init__(self) -> None:
+        self._done: dict[Hashable, tuple[Recurrence, Result]] = {}
+
+    def of(self, engine: Callable[[np.dtype[Any]], Engine]) -> Run:
+        """Return what evaluates with an engine; nobody changes the arrays of its results."""
+
+        def run(recurrence: Recurrence) -> Result:
+            key = engine, _fingerprint(recurrence)
+            if key not in self._done:
+                result = evaluate(recurrence, engine(working_dtype(recurrence, Compute.FLOAT64)))
+                self._keep(key, recurrence, result)
+            return self._done[key][1]
+
+        return run
+
+    def _keep(self, key: Hashable, recurrence: Recurrence, result: Result) -> None:
+        if len(self._done) >= KEPT:
+            self._done.clear()
+        self._done[key] = recurrence, result  # the recurrence keeps the memory that the key names
+
+
+def _fingerprint(recurrence: Recurrence) -> Hashable:
+    """Return what tells recurrences apart whose arrays are not changed: where those lie."""
+    tensors = (*(getattr(recurrence, name) for name in TENSORS), *recurrence.initial)
+    return (kind_of(recurrence), *map(_place, tensors))
+
+
+def _place(values: Array | None) -> Hashable:
+    if values is None:
+        return None
+    return values.__array_interface__["data"][0], values.strides, values.dtype.str

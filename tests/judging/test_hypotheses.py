@@ -1,0 +1,210 @@
+"""Claims about what one wrong case is named by: the mutants, and nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from emulation import NARROW, WIDE
+from judged import computed, core, outputs_of, ran
+from recurrences import recurrence_of as made
+
+from rnncli.backends import backend_named
+from rnncli.backends.backend import Compute
+from rnncli.judging.coarser import coarser_arithmetic
+from rnncli.judging.fitting import Wrong
+from rnncli.judging.hypotheses import evidence_of_failure, naming, single_fits
+from rnncli.judging.judgement import judge
+from rnncli.judging.localisation import Steps, steps_of
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.screening import Screen
+from rnncli.mutants.table import MUTANTS, mutants_of
+from rnncli.numerics import DTYPES
+from rnncli.profiles import PROFILES
+from rnncli.recurrence.recurrence import Direction, Result
+
+STANDARD = PROFILES["standard"]
+
+
+def but(**changes):
+    """Replace attributes of the recurrence."""
+    return lambda recurrence: replace(recurrence, **changes)
+
+
+def weighted_as_first(recurrence):
+    """Compute the backward direction with the forward one's weights."""
+    names = ("W", "R", "Wb", "Rb", "P")
+    given = {name: getattr(recurrence, name) for name in names}
+    return replace(recurrence, **{n: t[[0, 0]] for n, t in given.items() if t is not None})
+
+
+def activated_as_first(recurrence):
+    """Compute the backward direction with the forward one's activations."""
+    return replace(recurrence, activations=(recurrence.activations[0],) * 2)
+
+
+# case, what is wrong in it -> what it is named
+NAMED = [
+    ("lstm_14_initial", but(Wb=None, Rb=None), "biases-dropped"),
+    ("lstm_14_initial", but(input_forget=True), "input-forget-always"),
+    ("lstm_14_initial", but(initial=(None, None)), "initial-states-ignored"),
+    ("lstm_14_peepholes", but(P=None), "peepholes-dropped"),
+    ("lstm_14_peepholes", lambda r: replace(r, P=r.P[:, [0, 2, 1]]), "peepholes-in-order-ifo"),
+    ("lstm_14_clip_scope", but(clip=np.inf), "clip-ignored"),
+    ("gru_14_initial", lambda r: replace(r, Rb=None), "recurrent-bias-dropped"),
+    ("gru_14_after", but(linear_before_reset=False), "linear-before-reset-ignored"),
+    ("gru_14_before", but(linear_before_reset=True), "linear-before-reset-always"),
+    ("gru_14_initial", but(initial=(None,)), "initial-h-ignored"),
+    ("rnn_14_clip", but(clip=np.inf), "clip-ignored"),
+    ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "reverse-runs-forward"),
+    ("lstm_14_both", weighted_as_first, "second-direction-reuses-weights-and-biases"),
+    ("gru_14_both_activations", activated_as_first, "second-direction-reuses-activations"),
+]
+
+
+def names_of(vector, got):
+    """What one case is named."""
+    return list(judge(vector, ran(got)).fits)
+
+
+@pytest.mark.parametrize(("case_id", "change", "name"), NAMED)
+def test_a_wrong_case_is_named_by_the_mutant_that_gives_it(case_id, change, name):
+    """Computed in its own precision, as a kernel does; what does the same here is named, too."""
+    vector = core()[case_id]
+
+    assert name in names_of(vector, computed(vector, change))
+
+
+@pytest.mark.parametrize("case_id", ["rnn_14_both", "gru_14_both", "lstm_14_both"])
+def test_flip_run_flip_is_named(case_id):
+    """`X[::-1]`, run forward, `Y[::-1]` over all steps: what people write for a ragged batch."""
+    vector = core()[case_id]
+    got = outputs_of(vector, MUTANTS["padding-flipped"].run(vector.recurrence))
+    others = [m for m in mutants_of(vector.node.operator.cell.name) if m.id != "padding-flipped"]
+
+    assert names_of(vector, got) == ["padding-flipped"]
+    assert (
+        "padding-read-reversed + padding-written-reversed"
+        in evidence_of_failure(vector, got, others, PACK_RULE).fits
+    )
+
+
+def test_where_y_is_not_asked_for_a_case_is_named_by_its_last_states():
+    """No step is known; whole runs tell."""
+    vector = core()["lstm_14_outputs"]
+    assert vector.record["outputs"] == ["Y_h"]
+
+    assert "biases-dropped" in names_of(vector, computed(vector, but(Wb=None, Rb=None)))
+
+
+def test_nothing_is_named_where_nothing_fits():
+    """Wrong weights of all gates, and outputs that cannot be compared."""
+    vector = core()["lstm_14_initial"]
+    wrong = computed(vector, lambda r: replace(r, R=r.R[:, :, ::-1], W=r.W[:, :, ::-1]))
+
+    assert names_of(vector, wrong) == []
+    assert names_of(vector, {**wrong, "Y": wrong["Y"][:-1]}) == []
+
+
+def test_names_are_put_in_a_sentence():
+    """One with what goes wrong; of several the nearest."""
+    assert naming({"clip-ignored": 0.5}) == "fits clip-ignored: clip is not applied."
+    assert naming({"a": 0.1, "b": 0.2}) == "fits a or b"
+    assert naming(dict.fromkeys("abcde", 0.1)) == "fits a, b, c or 2 more"
+
+
+WHOLE = ["rnn_14_both", "gru_14_ragged", "gru_22_narrow_both_float16", "lstm_14_peepholes"]
+
+
+@pytest.mark.parametrize("case_id", WHOLE)
+def test_screening_loses_nothing(case_id):
+    """What one step rules out, whole runs would have ruled out; most are."""
+    vector = core()[case_id]
+    mutants = mutants_of(vector.node.operator.cell.name)
+    for mutant in mutants[::7]:
+        got = outputs_of(vector, mutant.run(vector.recurrence))
+        steps = steps_of(vector, got)
+        if steps.spot is None:
+            continue
+        screened = single_fits(vector, got, mutants, PACK_RULE, steps)
+
+        assert screened == single_fits(vector, got, mutants, PACK_RULE, None)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_screening_rules_out_most(kind):
+    """In float32, of a bug that is seen from the first step on."""
+    vector = core()[f"{kind.lower()}_14_both"]
+    got = computed(vector, but(Wb=None, Rb=None))
+    singles = [(mutant,) for mutant in mutants_of(kind)]
+
+    likely = Screen(Wrong(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
+
+    assert (MUTANTS["biases-dropped"],) in likely
+    assert len(likely) < len(singles) / 2.5
+
+
+def test_a_late_error_is_screened_from_the_states_before_it():
+    """An LSTM's C enters the window as the known h have made it."""
+    r = made("LSTM", T=40, N=2, H=4)
+    X = r.X.copy()
+    X[:30] = 0
+    quiet = replace(r, X=X, Wb=None, Rb=None, initial=(None, None))
+    wrong = replace(quiet, W=quiet.W[:, [0, 2, 1, 3]])
+    right, Y = (backend_named("numpy").run(each, Compute.FLOAT64).Y for each in (quiet, wrong))
+    steps = Steps.of(quiet, Y, STANDARD, right != Y)
+
+    assert steps.spot.step == 30
+
+
+def in_dtype(recurrence, dtype):
+    """Evaluate in another dtype, inputs and weights rounded to it; outputs in the right one."""
+    narrow, own = DTYPES[dtype].numpy, recurrence.dtype.numpy
+    given = {n: getattr(recurrence, n) for n in ("X", "W", "R", "Wb", "Rb", "P")}
+    rounded = {n: t.astype(narrow) for n, t in given.items() if t is not None}
+    initial = tuple(None if t is None else t.astype(narrow) for t in recurrence.initial)
+    found = WIDE["term-by-term"].run(
+        replace(recurrence, dtype=DTYPES[dtype], initial=initial, **rounded)
+    )
+    return Result(found.Y.astype(own), tuple(state.astype(own) for state in found.last))
+
+
+@pytest.mark.parametrize(
+    ("case_id", "dtype"),
+    [
+        (f"{cell}_14_{case}", dtype)
+        for cell in ("rnn", "gru", "lstm")
+        for case, dtype in (
+            ("dtype_float64", "float32"),
+            ("initial", "bfloat16"),
+            ("initial", "float16"),
+        )
+    ],
+)
+def test_coarser_arithmetic_is_named(case_id, dtype):
+    """As runtimes compute that take float32 or float64 for what their hardware is fast with."""
+    vector = core()[case_id]
+
+    got = outputs_of(vector, in_dtype(vector.recurrence, dtype))
+
+    assert names_of(vector, got) == [f"computed-in-{dtype}"]
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_tf32_is_named(cell):
+    """Products of factors rounded to 11 bits."""
+    recurrence = made(cell, T=5, I=40, H=30, scale=0.15)
+    Y = NARROW["tf32"].run(recurrence).Y
+    golden = backend_named("numpy").run(recurrence, Compute.FLOAT64).Y
+
+    found = coarser_arithmetic(Steps.of(recurrence, Y, STANDARD, golden != Y))
+
+    assert list(found) == ["computed-in-float16"]
+
+
+def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
+    """Although bfloat16 would allow it: most values are right."""
+    vector = core()["gru_14_initial"]
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][0, 0, 0, 0] += 1e-4
+
+    assert names_of(vector, got) == []
