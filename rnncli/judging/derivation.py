@@ -16,27 +16,18 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.error_model.gru import GRUErrors
-from rnncli.judging.error_model.lstm import LSTMErrors
+from rnncli.judging.error_model.cell_errors import CellErrors
 from rnncli.judging.error_model.recursion import variances_of
-from rnncli.judging.error_model.rnn import RNNErrors
 from rnncli.judging.error_model.trajectory import Trajectory, put_back
 from rnncli.recurrence.lanes import alike, of_directions, part_of
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from rnncli.judging.error_model.cell_errors import CellErrors
     from rnncli.numerics import Array
-    from rnncli.profiles import Profile, Rounding
+    from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
-
-ERROR_MODELS: Mapping[str, Callable[[Trajectory, Rounding], CellErrors]] = {
-    "RNN": RNNErrors,
-    "GRU": GRUErrors,
-    "LSTM": LSTMErrors,
-}
 
 # Recurrences are walked through together up to about this many derivatives.
 TOGETHER = 1 << 16
@@ -170,7 +161,7 @@ def _fill(
     Only where one of them is not finite are NaN and infinities looked for and settled.
     """
     first = pieces[0].recurrence
-    model, rounding = ERROR_MODELS[first.cell.name], profile.rounding(first.dtype)
+    rounding = profile.rounding(first.dtype)
     tolerances = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
@@ -178,7 +169,7 @@ def _fill(
                 Trajectory.of(recurrence, part_of(goldens[k].Y, part), hostile=hostile)  # type: ignore[arg-type]
                 for recurrence, part, k in pieces
             ]
-            variances = variances_of(model(Trajectory.joined(paths), rounding))
+            variances = variances_of(CellErrors(Trajectory.joined(paths), rounding))
             tolerances = round_up(np.sqrt(variances))
             if np.isfinite(tolerances).all():
                 break

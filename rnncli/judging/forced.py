@@ -14,9 +14,9 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, walk
-from rnncli.judging.derivation import ERROR_MODELS
-from rnncli.judging.error_model.cell_errors import stored
+from rnncli.judging.error_model.cell_errors import CellErrors
 from rnncli.judging.error_model.recursion import variances_of_steps
+from rnncli.judging.error_model.variances import stored
 from rnncli.numerics import round_to
 from rnncli.recurrence.lanes import lanes_of
 
@@ -93,14 +93,13 @@ def step_tolerances(path: Trajectory, profile: Profile) -> Array:
     nothing can be said about is infinite.
     """
     rounding = profile.rounding(path.recurrence.dtype)
-    model = ERROR_MODELS[path.recurrence.cell.name]
     found = np.empty(0)
     with np.errstate(all="ignore"):
         for hostile in (False, True):
             bounded = replace(path, hostile=hostile, H=np.clip(path.H, -LARGEST, LARGEST))
             entering = stored(np.abs(bounded.settled(bounded.H[:, :-1])), rounding)
             entering[:, 0] = 0.0  # initial states are exact
-            variances = variances_of_steps(model(bounded, rounding), entering)
+            variances = variances_of_steps(CellErrors(bounded, rounding), entering)
             found = np.sqrt(variances[..., 0, :])
             if np.isfinite(found).all():
                 break

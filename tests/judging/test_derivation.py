@@ -12,11 +12,13 @@ from examples import examples
 from hypothesis import given
 from nodes import nodes
 from noise import noisy_runs
+from other_cells import OTHER_CELLS, recurrence_of_cell
 from recurrences import recurrence_of
 from test_properties import judged_by_onnxruntime, onnxruntime_limits
 
 from rnncli.backends import backend_named
-from rnncli.backends.backend import Compute
+from rnncli.backends.backend import FLOAT64, Compute
+from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import RnncliWarning
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.derivation import derive, derive_all, round_up
@@ -370,6 +372,34 @@ def test_sound_implementations_stay_within(dtype):
     assert judged[True] > 2000
     assert judged[True] > judged[False]
     assert max(worst.values()) <= MOST_MARGIN
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("cell", OTHER_CELLS)
+def test_a_cell_of_no_table_has_tolerances(cell, dtype):
+    """Sound implementations reach a tenth to a third of them, as with the cells that there are."""
+    reached = []
+    for seed in range(3):
+        found = recurrence_of_cell(cell, dtype=dtype, seed=seed)
+        golden, tolerance = evaluate(found, NumPyEngine(FLOAT64)), derive(found, STANDARD)
+        for implementation in WIDE.values():
+            got = implementation.run(found)
+            reached += map(margin, parts(got), parts(golden), parts(tolerance))
+
+    assert 0.1 < max(reached) < 1 / 3
+
+
+@pytest.mark.parametrize("cell", OTHER_CELLS)
+def test_spread_of_rounding_noise_is_what_is_derived_for_a_cell_of_no_table(cell):
+    """The same trial as for the cells that there are."""
+    profile = replace(STANDARD, kr=0.0, ka=0.0)
+    found = recurrence_of_cell(cell, T=6, N=2, I=3, H=4, D=1)
+    derived = derive(found, profile).Y.astype(np.float64)[:, 0] / profile.deviations
+
+    ratio = noisy_runs(found, runs=1500, roundoff=2.0**-24).std(axis=0) / derived
+
+    assert 0.05 < np.median(ratio) < 1
+    assert ratio.max() < 1.1
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""How rounding errors arise in a cell and travel through its recurrence; one model per cell."""
+"""How rounding errors arise in a cell and travel through its recurrence."""

@@ -1,19 +1,27 @@
-"""What a cell's error model tells the recursion of variances, and what all of them need."""
+"""What the equations of a cell tell the recursion of variances."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.judging.error_model.bounds import Bounds, OwnBounds
+from rnncli.judging.error_model.derivatives import by_old_states, by_states
+from rnncli.judging.error_model.expressions import NewState, Recurrent, is_of_H
+from rnncli.judging.error_model.linearised import Linearised
+from rnncli.judging.error_model.variances import systematic
+
 if TYPE_CHECKING:
+    from rnncli.judging.error_model.derivatives import Derivatives, Factor
+    from rnncli.judging.error_model.expressions import Expression
+    from rnncli.judging.error_model.trajectory import Trajectory
     from rnncli.numerics import Array
     from rnncli.profiles import Rounding
 
 
-class CellErrors(Protocol):
-    """The errors of one cell along its trajectory, linearised.
+class CellErrors:
+    """The errors of a cell along a trajectory, linearised.
 
     All variances are in units of lambda squared: their roots are tolerances. States are S: h, or h
     and C.
@@ -24,12 +32,28 @@ class CellErrors(Protocol):
         own: squared derivatives of each new state by the old C [D, T, N, S, H]; None without C.
     """
 
-    sizes: tuple[int, int, int, int]
-    states: int
-    own: Array | None
+    def __init__(self, path: Trajectory, rounding: Rounding) -> None:
+        self.sizes = path.sizes
+        self._rounding = rounding
+        self._linear = Linearised(path, rounding)
+        equations = self._linear.equations
+        self._new = equations.new
+        self.states = len(self._new)
+        self._derivatives = [by_old_states(node, self._new) for node in self._new]
+        self._random = [
+            self._linear.noise_of_all(node, kept=self._linear.value(symbol))
+            for node, symbol in zip(self._new, equations.symbols, strict=True)
+        ]
+        self.own: Array | None = None
+        if self.states > 1:
+            by_C = [of.get(equations.old[1], 0.0) for of in self._derivatives]
+            self.own = self._by_state([self._linear.value(factor) for factor in by_C]) ** 2
 
     def squares(self, steps: slice) -> Array:
         """Return the squared derivatives of the new states by the old h, [D, t, N, S, H, H]."""
+        J = self._jacobian(self._derivatives, steps)
+        J *= J
+        return J
 
     def fresh(self, variances: Array | None) -> Array:
         """Return the variances that each step adds, [D, T, N, S, H].
@@ -38,34 +62,53 @@ class CellErrors(Protocol):
             variances: of the states before and after every step [D, T + 1, N, S, H], for the errors
                 of second order; None leaves those out.
         """
+        bounds = OwnBounds(self._linear) if variances is None else Bounds(self._linear, variances)
+        found: list[Any] = [None] * self.states
+        for k in self._linear.equations.in_order:
+            found[k] = self._random[k]
+            if (bound := bounds.bound(self._new[k])) is not None:
+                found[k] = found[k] + systematic(bound, self._rounding)
+            for node, factor in by_states(self._new[k]).items():
+                if isinstance(node, NewState):
+                    found[k] = found[k] + self._linear.value(factor) ** 2 * found[node.label]
+        return self._by_state(found)
 
+    def _by_state(self, values: list[Any]) -> Array:
+        """Put what is of h and what is of C side by side, [D, T, N, S, H]."""
+        found = np.empty((*self.sizes[:3], self.states, self.sizes[3]))
+        for k, of in enumerate(values):
+            found[..., k, :] = of
+        return found
 
-def through(variances: Array, matrices: Array) -> Array:
-    """Return variances [D, T, N, H] times matrices of squares [G, D, H, H], [G, D, T, N, H]."""
-    D, T, N, H = variances.shape
-    found = variances.reshape(D, T * N, H) @ matrices.swapaxes(2, 3)
-    return np.asarray(found).reshape(len(matrices), D, T, N, H)
+    def _jacobian(self, derivatives: list[Derivatives], steps: slice) -> Array:
+        """Return derivatives by the old h, [D, t, N, len(derivatives), H, H]."""
+        D, T, N, H = self.sizes
+        t, S = len(range(T)[steps]), len(derivatives)
+        gates = sorted({leaf.label for of in derivatives for leaf in of if is_of_H(leaf)})
+        coefficients = np.zeros((len(gates), D, t, N, S, H))
+        for k, of in enumerate(derivatives):
+            for leaf, factor in of.items():
+                if is_of_H(leaf):
+                    coefficients[gates.index(leaf.label), :, :, :, k] += self._at(steps, factor)
+        found = combined(coefficients, self._linear.R[gates])
+        diagonal = found.reshape(D, t, N, S, H * H)[..., :: H + 1]
+        for k, of in enumerate(derivatives):
+            for leaf, factor in of.items():
+                if leaf is self._linear.equations.old[0]:
+                    diagonal[..., k, :] += self._at(steps, factor)
+                elif isinstance(leaf, Recurrent) and not is_of_H(leaf):
+                    found[:, :, :, k] += self._through(leaf, factor, steps)
+        return found
 
+    def _through(self, leaf: Expression, factor: Factor, steps: slice) -> Array:
+        """Return diag(factor) R J, J being the derivatives of what R is applied to."""
+        inner = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
+        found = self._linear.R[leaf.label][:, None, None] @ inner
+        return np.asarray(found * self._at(steps, factor)[..., None])
 
-def stored(size: Array, rounding: Rounding) -> Array:
-    """Return the variance of values rounded to the dtype once for each of their parts."""
-    deviation = rounding.deviations / math.sqrt(3)
-    errors = (deviation * rounding.unit) * size + deviation * rounding.floor
-    return np.asarray(errors * errors)
-
-
-def by_state(h: Array, C: Array) -> Array:
-    """Put what is of h and what is of C [..., H] side by side, [..., 2, H]."""
-    found = np.empty((*h.shape[:-1], 2, h.shape[-1]))
-    found[..., 0, :] = h
-    found[..., 1, :] = C
-    return found
-
-
-def systematic(bound: Array, rounding: Rounding) -> Array:
-    """Return what a systematic error counts as: a third of its bound is a deviation."""
-    third = bound * (rounding.deviations / 3)
-    return np.asarray(third * third)
+    def _at(self, steps: slice, factor: Factor) -> Any:
+        values = np.asarray(self._linear.value(factor))
+        return values[:, steps] if values.ndim and values.shape[1] > 1 else values
 
 
 def combined(coefficients: Array, matrices: Array) -> Array:

@@ -31,6 +31,7 @@ class Response:
     Attributes:
         y: its values.
         slope: its derivative, 0 where the argument is clipped.
+        steepness: its modulus.
         spread: lambda standard deviations of the arguments' own rounding errors.
         own: the systematic error allowed to its evaluation: kr*u*|y|, and ka*u where it cancels.
     """
@@ -52,6 +53,7 @@ class Response:
         self.slope = np.asarray(self._row.derivative(clipped, self.y, *self._values))
         if clipped is not x:
             self.slope = np.where(np.abs(x) > clip, 0.0, self.slope)
+        self.steepness = np.abs(self.slope)
         self.own = self._evaluation_error(clipped, rounding)
         self._kinks = [(kink, np.abs(x - kink.position)) for kink in self._breaks(clip)]
         self._half = 0.5 * np.abs(x)
@@ -62,6 +64,7 @@ class Response:
     def forgive(self, finite: Array) -> None:
         """Count no error where the argument is infinite: what is saturated stays so."""
         self.slope = np.where(finite, self.slope, 0.0)
+        self.steepness = np.abs(self.slope)
         self.spread = np.where(finite, self.spread, 0.0)
         self.y = np.nan_to_num(self.y, nan=0.0, posinf=0.0, neginf=0.0)
         self.own = np.nan_to_num(self.own, nan=0.0, posinf=0.0)

@@ -28,11 +28,6 @@ def product(x: Array, weights: Array) -> Array:
     return sums.reshape(3, G, D, T, N, H)
 
 
-def bias_sums(bias: Array | None, gates: slice) -> Array | float:
-    """Return the biases of some gates, one term each; nothing where there are none."""
-    return 0.0 if bias is None else single(bias[gates])
-
-
 def single(term: Array) -> Array:
     """Return one term as a sum, [3, ...]."""
     sums = np.empty((3, *term.shape))
@@ -43,8 +38,8 @@ def single(term: Array) -> Array:
 
 
 def scaled(sums: Array, by: Array) -> Array:
-    """Return sums [3, 1, ...] whose every term is multiplied; that product rounds as well."""
-    found: Array = sums * single(by[None])
+    """Return sums [3, ...] whose every term is multiplied by [...]; that product rounds as well."""
+    found: Array = sums * single(by)
     found[2] += np.abs(found[0])
     return found
 

@@ -1,0 +1,160 @@
+"""How far off the expressions of a step may be, systematically and where it is not linear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.judging.error_model.derivatives import biased, crosses, linear, terms
+from rnncli.judging.error_model.expressions import (
+    Activated,
+    Expression,
+    NewState,
+    Recurrent,
+    State,
+    is_of_H,
+)
+from rnncli.judging.error_model.linearised import times, total
+from rnncli.judging.error_model.variances import through
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rnncli.judging.error_model.linearised import Linearised
+    from rnncli.numerics import Array
+
+
+class OwnBounds:
+    """What activations may be off on their own, and what that makes of other expressions."""
+
+    def __init__(self, linear: Linearised) -> None:
+        self.linear = linear
+        self._bounds: dict[Expression, Any] = {}
+
+    def bound(self, node: Expression) -> Any:
+        """Return how far an expression may be off besides its linear part, None for not at all."""
+        if node not in self._bounds:
+            self._bounds[node] = self._bound(node)
+        return self._bounds[node]
+
+    def _bound(self, node: Expression) -> Any:
+        if isinstance(node, Activated):
+            own = self._systematic(node)
+            return own + self._steepness(node) * self.bound(node.of) if biased(node.of) else own
+        if isinstance(node, Recurrent):
+            return np.sqrt(self.linear.through(self.bound(node.of) ** 2, node))
+        inner = (times(self.linear.modulus(by), self.bound(leaf)) for by, leaf in biased(node))
+        return total((*inner, *self._crosses(node)))
+
+    def _steepness(self, node: Expression) -> Any:
+        response, k = self.linear.response(node)
+        return response.steepness[k]
+
+    def _systematic(self, node: Expression) -> Any:
+        response, k = self.linear.response(node)
+        return response.own[k]
+
+    def _crosses(self, node: Expression) -> Iterable[Array]:
+        """Yield what products of two errors add: these are of second order."""
+        del node
+        return ()
+
+
+class Bounds(OwnBounds):
+    """The same, given how far off the states are.
+
+    Args:
+        linear: the first order.
+        variances: of the states before and after every step, [D, T + 1, N, S, H].
+    """
+
+    def __init__(self, linear: Linearised, variances: Array) -> None:
+        super().__init__(linear)
+        self._variances = variances
+        H = variances[:, :-1, :, 0]
+        self._by_H = through(H, linear.R2[: linear.equations.gates_of_H])
+        self._replies: dict[Any, tuple[Array, Array, Array]] = {}
+        self._errors: dict[Expression, Any] = {}
+
+    def error(self, node: Expression) -> Any:
+        """Return how far an expression may be off in all."""
+        if node not in self._errors:
+            self._errors[node] = self._error(node)
+        return self._errors[node]
+
+    def _error(self, node: Expression) -> Any:
+        if isinstance(node, Activated):
+            return self._reply(node, 2)
+        if isinstance(node, State | NewState) or is_of_H(node):
+            return self._carried(node)
+        if isinstance(node, Recurrent):
+            return total((self._carried(node), self.bound(node)))
+        return total((self._added(node, self.error), *self._crosses(node)))
+
+    def _systematic(self, node: Expression) -> Any:
+        return self._reply(node, 1)
+
+    def _reply(self, node: Expression, which: int) -> Any:
+        """Return one of what `_replied` gives, for an activation."""
+        group, k = self.linear.equations.groups[node]
+        if group not in self._replies:
+            self._replies[group] = self._replied(group)
+        return self._replies[group][which][k]
+
+    def _replied(self, group: tuple[Expression, ...]) -> tuple[Array, Array, Array]:
+        """Return what errors of the states make of the arguments of activations.
+
+        Returns:
+            How far those may be off by them, in first order; and how far the activations may then
+            be off, systematically and in all.
+        """
+        response, _ = self.linear.response(group[0])
+        carried = np.zeros(response.y.shape)
+        for k, node in enumerate(group):
+            for term in terms(node.of):
+                carried[k] += self._variance(term)
+        np.sqrt(carried, out=carried)
+        reach = carried + response.spread
+        for k, node in enumerate(group):
+            if biased(node.of):
+                reach[k] += self.bound(node.of)
+        systematic = response.systematic(reach)
+        return carried, systematic, response.steepness * reach + systematic
+
+    def _variance(self, term: Expression) -> Any:
+        """Return the variance that a term of a sum has from those of the states.
+
+        Terms are as if independent; what has several ways into one of them is added up, however
+        those may be correlated.
+        """
+        if isinstance(term, State):
+            return self._variances[:, :-1, :, term.label]
+        if isinstance(term, NewState):
+            return self._variances[:, 1:, :, term.label]
+        if is_of_H(term):
+            return self._by_H[term.label]
+        if isinstance(term, Recurrent):
+            return self.linear.through(self._carried(term.of) ** 2, term)
+        (leaf, factor), *others = linear(term).items()
+        if others or leaf is term:
+            return self._carried(term) ** 2
+        by = self.linear.value(factor)
+        return by * by * self._variance(leaf)
+
+    def _carried(self, node: Expression) -> Any:
+        """Return how far an expression may be off because the states are, in first order."""
+        if isinstance(node, Activated):
+            return self._steepness(node) * self._reply(node, 0)
+        if isinstance(node, State | NewState | Recurrent):
+            return np.sqrt(self._variance(node))
+        return self._added(node, self._carried)
+
+    def _added(self, node: Expression, rule: Callable[[Expression], Any]) -> Any:
+        modulus = self.linear.modulus
+        return total(times(modulus(by), rule(leaf)) for leaf, by in linear(node).items())
+
+    def _crosses(self, node: Expression) -> Iterable[Array]:
+        for by, product in crosses(node):
+            left, right = product.operands
+            yield times(self.linear.modulus(by), self.error(left) * self.error(right))
