@@ -28,6 +28,11 @@ def name_of(hypothesis: Hypothesis) -> str:
     return AND.join(mutant.id for mutant in hypothesis)
 
 
+def parts_of(name: str) -> list[str]:
+    """Return the ids of what is at work at once, from the name of a hypothesis."""
+    return name.split(AND)
+
+
 def engine_of(hypothesis: Hypothesis) -> Callable[[np.dtype[Any]], Engine]:
     """Return what it computes with; at most one of its mutants replaces that."""
     engines = [m.change.engine for m in hypothesis if m.change.engine is not RIGHT.engine]

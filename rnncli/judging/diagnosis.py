@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.combining import AND
+from rnncli.judging.combining import parts_of
 from rnncli.judging.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Cause:
     @property
     def parts(self) -> list[str]:
         """The mutants and readings that are at work at once."""
-        return self.hypothesis.split(AND)
+        return parts_of(self.hypothesis)
 
     @property
     def sentence(self) -> str:
@@ -126,7 +126,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, float]:
     return (
         -len(cause.explains),
         len(cause.refuted),
-        cause.hypothesis.count(AND),
+        len(cause.parts),
         -cause.hypothesis.count("="),
         cause.margin,
     )
@@ -135,7 +135,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, float]:
 def _cause(name: str, of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause:
     fitting = [each for each in left if name in each.fits]
     passing = [each for each in of_cell if each.verdict is Verdict.PASS]
-    parts = set(name.split(AND))
+    parts = set(parts_of(name))
     refuted = [each.id for each in passing if parts & each.refuted]
     return Cause(
         hypothesis=name,

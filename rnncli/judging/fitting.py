@@ -123,9 +123,10 @@ class Wrong:
 
         None where one of several mutants counts on the other's part being right.
         """
-        if hypothesis not in self._changed:
-            self._changed[hypothesis] = self._change(hypothesis)
-        return self._changed[hypothesis]
+        acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
+        if acting not in self._changed:
+            self._changed[acting] = self._change(acting)
+        return self._changed[acting]
 
     def _change(self, hypothesis: Hypothesis) -> Recurrence | None:
         if not hypothesis:
@@ -147,15 +148,16 @@ class Wrong:
             hypotheses: those of which one is impossible are left out.
             steps: how many of a stack are to be computed.
         """
-        groups: dict[Hashable, list[Hypothesis]] = {}
+        groups: dict[Hashable, list[tuple[Hypothesis, Recurrence]]] = {}
         for each in hypotheses:
             if (changed := self.changed(each)) is not None:
-                groups.setdefault((engine_of(each), kind_of(changed)), []).append(each)
+                group = groups.setdefault((engine_of(each), kind_of(changed)), [])
+                group.append((each, changed))
         count = stack_size(self.recurrence, steps)
         for group in groups.values():
             for start in range(0, len(group), count):
-                some = group[start : start + count]
-                yield some, stacked([self._changed[each] for each in some])  # type: ignore[misc]
+                some, recurrences = zip(*group[start : start + count], strict=True)
+                yield list(some), stacked(recurrences)
 
     def _results(
         self, hypotheses: Iterable[Hypothesis]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.adequacy import Fate, Trial
 from rnncli.judging.coarser import PRECISIONS, coarser_arithmetic
-from rnncli.judging.combining import AND, READING, RIGHT, name_of, pairs, subsets
+from rnncli.judging.combining import AND, READING, RIGHT, name_of, pairs, parts_of, subsets
 from rnncli.judging.fitting import Wrong
 from rnncli.judging.localisation import steps_of
 from rnncli.judging.screening import Screen
@@ -41,7 +41,7 @@ MOST = 6
 
 def sentence_of(hypothesis: str) -> str:
     """Say what goes wrong."""
-    return " ".join(map(_sentence, hypothesis.split(AND)))
+    return " ".join(map(_sentence, parts_of(hypothesis)))
 
 
 def _sentence(name: str) -> str:
@@ -103,13 +103,12 @@ def evidence_of_failure(
         rule: how near is near enough.
         fits: what `single_fits` has found, if it was asked.
     """
-    wrong = Wrong(vector, got, rule)
-    if fits is None:
-        fits = single_fits(vector, got, mutants, rule, steps_of(vector, got, rule))
-    found = dict(fits)
-    if not found and wrong.is_comparable:
-        found = _of_two(wrong, _seen(vector, wrong.recurrence, mutants))
-    cell = wrong.recurrence.cell.name
+    found = dict(fits or {})
+    if not found:
+        steps = steps_of(vector, got, rule)
+        found = single_fits(vector, got, mutants, rule, steps) if fits is None else {}
+        found = found or _of_two(vector, got, mutants, rule, steps)
+    cell = vector.recurrence.cell.name
     return Evidence(vector.id, cell, Verdict.DIFFERS, found, got={} if found else got)
 
 
@@ -132,16 +131,30 @@ def single_fits(
         return {}
     likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong.recurrence))
     singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(vector), *likely)]
-    if steps is not None and steps.spot is not None:
-        singles = Screen(wrong, steps).likely(singles)
-    return _fitting(wrong.fitting(singles)) or (coarser_arithmetic(steps) if steps else {})
+    fits = _margins(wrong.fitting(_likely(wrong, steps, singles)))
+    return fits or (coarser_arithmetic(steps) if steps else {})
 
 
-def _of_two(wrong: Wrong, mutants: Sequence[Mutant]) -> dict[str, float]:
-    tried = sorted(wrong.tried((mutant,) for mutant in mutants), key=lambda fit: fit.error)
-    near = [fit.hypothesis for fit in tried[:NEAREST]]
-    found = _fitting(wrong.tried(pairs([each[0] for each in near])))
-    return found or dict(_coarse(wrong, near))
+def _of_two(
+    vector: Vector, got: Tensors, mutants: Sequence[Mutant], rule: Rule, steps: Steps | None
+) -> dict[str, float]:
+    """Return the pairs that fit, of hypotheses whose outputs are near, or a coarser arithmetic."""
+    wrong = Wrong(vector, got, rule)
+    if not wrong.is_comparable:
+        return {}
+    tried = wrong.tried((mutant,) for mutant in _seen(vector, wrong.recurrence, mutants))
+    near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
+    several = _likely(wrong, steps, list(pairs([each[0] for each in near])))
+    return _margins(wrong.fitting(several)) or dict(_coarse(wrong, near))
+
+
+def _likely(
+    wrong: Wrong, steps: Steps | None, hypotheses: Sequence[Hypothesis]
+) -> Sequence[Hypothesis]:
+    """Return the hypotheses that are worth a whole run."""
+    if steps is None or steps.spot is None:
+        return hypotheses
+    return Screen(wrong, steps).likely(hypotheses)
 
 
 def evidence_of_several(
@@ -157,12 +170,12 @@ def evidence_of_several(
     """
     wrong = Wrong(vector, evidence.got, rule)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
-    found = _fitting(wrong.tried(subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
+    found = _margins(wrong.fitting(subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
     return replace(evidence, fits=found)
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
-    """Tell which readings and mutants a case that passes rules out."""
+    """Tell which of its readings and of some mutants a case that passes rules out."""
     recurrence, trial = vector.recurrence, Trial(vector, rule)
     refuted = frozenset(
         mutant.id
@@ -196,9 +209,8 @@ def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
     return other
 
 
-def _fitting(tried: Iterable[Fit]) -> dict[str, float]:
-    """Return the margins of those that fit, the nearest first."""
-    fits = sorted((fit for fit in tried if fit.margin <= 1), key=lambda fit: fit.margin)
+def _margins(fits: Iterable[Fit]) -> dict[str, float]:
+    """Return the margins of fits by name."""
     return {name_of(fit.hypothesis): float(fit.margin) for fit in fits}
 
 

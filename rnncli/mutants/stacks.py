@@ -74,12 +74,14 @@ def joined(
     """Join the results of stacks, of which each part has a name, to a few large ones."""
     names: list[Named] = []
     parts: list[Result] = []
+    numbers = 0
     for some, result in results:
         names += some
         parts.append(result)
-        if sum(_numbers(part) for part in parts) >= NUMBERS:
+        numbers += _numbers(result)
+        if numbers >= NUMBERS:
             yield names, _side_by_side(parts)
-            names, parts = [], []
+            names, parts, numbers = [], [], 0
     if parts:
         yield names, _side_by_side(parts)
 

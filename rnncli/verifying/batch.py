@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import CaseVerdict
     from rnncli.judging.xfails import Xfails
+    from rnncli.mutants.mutant import Mutant
     from rnncli.subjects.subject import Subject
     from rnncli.vectors.vector import Vector
     from rnncli.verifying.subject_spec import SubjectSpec
@@ -76,8 +77,10 @@ def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
     return judged
 
 
-def rule_out(folder: str, terms: Terms, ids: Sequence[str]) -> list[Evidence]:
-    """Tell which hypotheses each of some cases rules out, all of which passed.
+def rule_out(
+    names: frozenset[str], folder: str, terms: Terms, ids: Sequence[str]
+) -> list[Evidence]:
+    """Tell which of some hypotheses each of some cases rules out, all of which passed.
 
     Raises:
         RnncliError: a vector is damaged.
@@ -85,9 +88,13 @@ def rule_out(folder: str, terms: Terms, ids: Sequence[str]) -> list[Evidence]:
     pack = pack_in(folder)
     vectors = [pack.read(pack.case(case_id)) for case_id in ids]
     return [
-        evidence_of_pass(vector, mutants_of(cell_of(vector.record)), terms.rule)
+        evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
         for vector in vectors
     ]
+
+
+def _named(names: frozenset[str], cell: str) -> list[Mutant]:
+    return [mutant for mutant in mutants_of(cell) if mutant.id in names]
 
 
 def cell_of(record: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
+from rnncli.judging.combining import parts_of
 from rnncli.judging.diagnosis import Diagnosis, diagnose
 from rnncli.judging.hypotheses import evidence_of_several
 from rnncli.judging.requirements import Requirements
@@ -208,7 +209,9 @@ def _diagnosed(
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
     ]
-    found = [*failures, *(each for some in _run(plan, rule_out, passing) for each in some)]
+    named = frozenset(part for each in failures for name in each.fits for part in parts_of(name))
+    ruling = _run(plan, partial(rule_out, named), passing)
+    found = [*failures, *(each for some in ruling for each in some)]
     order = {case.record["id"]: k for k, case in enumerate(judged)}
     found.sort(key=lambda evidence: order[evidence.id])
     first = diagnose(found)
