@@ -56,7 +56,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ContestPlan:
     """All that is measured.
 
     Attributes:
@@ -81,7 +81,7 @@ class Plan:
         return {"baseline": self.contestants[0].name, **asdict(self.terms)}
 
 
-def contests(plan: Plan, done: Callable[[int, str], None]) -> Iterator[Contest]:
+def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[Contest]:
     """Measure every workload; yield each contest when it is over.
 
     Args:

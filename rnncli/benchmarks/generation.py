@@ -14,7 +14,7 @@ from rnncli.backends import backend_named
 from rnncli.cases.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.executors.processes import prepare
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -141,7 +141,7 @@ def small_cases(golden: str, count: int) -> Suite:
 def _seconds(suite: Suite, jobs: int, scratch: Path | None) -> float:
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         start = time.perf_counter()
-        report = generate(Plan(suite=suite, jobs=jobs), Path(folder), lambda _: None)
+        report = generate(GenerationPlan(suite=suite, jobs=jobs), Path(folder), lambda _: None)
         seconds = time.perf_counter() - start
     if report.failed:
         raise InvalidRequest(report.failed[0].error)

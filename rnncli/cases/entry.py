@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.cases.covering import Row
     from rnncli.cases.findings import Findings
-    from rnncli.cases.plan import Plan
+    from rnncli.cases.plan import CasePlan
     from rnncli.cases.template import Template
     from rnncli.errors import Place
     from rnncli.operators import Operator
@@ -115,7 +115,7 @@ class Entry:
         return InvalidOperator(f"{self.id} ({self.operator})", found) if found else None
 
 
-def entry_of(plan: Plan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
+def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
     """Return the case of a row; what is wrong with its breakage is a finding.
 
     Args:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CasePlan:
     """A case of a suite, and which of its combinations become cases.
 
     Attributes:
@@ -70,7 +70,7 @@ def read_plan(
     defaults: Mapping[Key, Node],
     suite: tuple[str, str],
     findings: Findings,
-) -> Plan:
+) -> CasePlan:
     """Read one case.
 
     Args:
@@ -86,7 +86,7 @@ def read_plan(
     template = _template(name, keys)
     strategy = STRATEGIES[keys.choice("strategy", STRATEGIES, "product")]
     exclude, include = keys.items("exclude"), keys.items("include")
-    return Plan(
+    return CasePlan(
         template=template,
         rows=Expansion(template, strategy, exclude, include, findings).rows(),
         flags=read_flags(keys.entry("flags"), findings),

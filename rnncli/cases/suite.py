@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.cases.entry import Entry
-    from rnncli.cases.plan import Plan
+    from rnncli.cases.plan import CasePlan
     from rnncli.errors import Place
 
 
@@ -221,7 +221,7 @@ def _name(keys: Keys) -> str:
     return name
 
 
-def _plans(keys: Keys, golden: str, profile: str) -> list[Plan]:
+def _plans(keys: Keys, golden: str, profile: str) -> list[CasePlan]:
     """Read the cases whose names can be a part of an id."""
     cases = keys.mapping("cases", "case")
     if not cases:
@@ -237,7 +237,9 @@ def _plans(keys: Keys, golden: str, profile: str) -> list[Plan]:
     ]
 
 
-def _entries(plans: list[Plan], origin: tuple[int, Path], findings: Findings) -> Iterator[Entry]:
+def _entries(
+    plans: list[CasePlan], origin: tuple[int, Path], findings: Findings
+) -> Iterator[Entry]:
     """Yield the cases of all plans; an id that is too long or not unique is a finding."""
     known: dict[str, Place] = {}
     for plan in plans:
@@ -259,7 +261,7 @@ def _entries(plans: list[Plan], origin: tuple[int, Path], findings: Findings) ->
             yield entry
 
 
-def _notes(keys: Keys, plans: list[Plan], entries: tuple[Entry, ...]) -> dict[str, str]:
+def _notes(keys: Keys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
     """Return the notes; each flag in use has one, and each is that of a flag in use."""
     notes = keys.mapping("notes", "flag")
     used = {flag for entry in entries for flag in entry.flags}

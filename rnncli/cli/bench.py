@@ -13,7 +13,7 @@ from rnncli.cli.bench_startup import startup
 from rnncli.cli.options import json_option
 
 if TYPE_CHECKING:
-    from rnncli.benchmarks.contest import Plan
+    from rnncli.benchmarks.contest import ContestPlan
 
 
 COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))
@@ -91,9 +91,9 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     ctx.exit(1 if slower else 0)
 
 
-def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> Plan:
+def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     """Decide what is measured, of what, and how."""
-    from rnncli.benchmarks.contest import Plan, Terms
+    from rnncli.benchmarks.contest import ContestPlan, Terms
     from rnncli.benchmarks.contestants import backends, runtimes
     from rnncli.benchmarks.workloads import OPERATORS, WORKLOADS, planned
 
@@ -111,7 +111,7 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> Plan:
     workloads = planned(targets, operators or [*OPERATORS], dtype or "float32", options.pop("dims"))
     if options["nodes"] and not any(each.is_model for each in workloads):
         raise click.UsageError("--nodes is for models, and none is named")
-    return Plan(
+    return ContestPlan(
         workloads=workloads,
         contestants=(*rivals, *own),
         terms=Terms(bound=bound, **options),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rnncli.generating.captures import Captures
-    from rnncli.generating.extraction import Extraction, Plan
+    from rnncli.generating.extraction import Extraction, ExtractionPlan
 
 # A protobuf of a tensor or a model holds no more.
 LARGEST = 2_000_000_000
@@ -103,13 +103,13 @@ def extract(model: str, **options: Any) -> None:
     rnncli extract model.onnx -o pack
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
     """
-    from rnncli.generating.extraction import Plan, require
+    from rnncli.generating.extraction import ExtractionPlan, require
     from rnncli.reports.generation import show_pack
     from rnncli.running.target_names import short_names
 
     folder, as_json = options.pop("output"), options.pop("as_json")
     names = ("golden", "profile", "layout")
-    plan = Plan(short_names([model])[0], **{name: options.pop(name) for name in names})
+    plan = ExtractionPlan(short_names([model])[0], **{name: options.pop(name) for name in names})
     require(plan, folder)
     captures = _capture(model, options)
     report = _write(plan, captures, folder)
@@ -143,7 +143,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     return captures
 
 
-def _write(plan: Plan, captures: Captures, folder: Path) -> Extraction:
+def _write(plan: ExtractionPlan, captures: Captures, folder: Path) -> Extraction:
     from rnncli.generating.extraction import extract as write_pack
     from rnncli.reports.progress import progress_bar
 

@@ -21,7 +21,7 @@ from rnncli.terminal import say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rnncli.generating.generation import Plan
+    from rnncli.generating.generation import GenerationPlan
 
 WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
 
@@ -69,17 +69,17 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     from pathlib import Path
 
     from rnncli.cases.suite import load_suite
-    from rnncli.generating.generation import Plan
+    from rnncli.generating.generation import GenerationPlan
 
     output = options.pop("output")
     as_json, only_check = options.pop("as_json"), options.pop("only_check")
-    plan = Plan(suite=load_suite(suite, seed=options.pop("seed")), **options)
+    plan = GenerationPlan(suite=load_suite(suite, seed=options.pop("seed")), **options)
     folder = Path(output or f"vectors/{plan.suite.name}")
     action = _check if only_check else _write
     ctx.exit(action(ctx, plan, folder, as_json=as_json))
 
 
-def _write(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> int:
+def _write(ctx: click.Context, plan: GenerationPlan, folder: Path, *, as_json: bool) -> int:
     from rnncli.generating.generation import generate as write_pack
     from rnncli.reports.generation import show_failures, show_pack
     from rnncli.reports.progress import progress_bar
@@ -98,7 +98,7 @@ def _write(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> in
     return show_failures(report.failed, traceback=ctx.find_root().meta.get("traceback", False))
 
 
-def _check(ctx: click.Context, plan: Plan, folder: Path, *, as_json: bool) -> int:
+def _check(ctx: click.Context, plan: GenerationPlan, folder: Path, *, as_json: bool) -> int:
     from rnncli.generating.checking import check
     from rnncli.reports.generation import show_failures, show_findings
     from rnncli.reports.progress import progress_bar

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.rule import Rule
     from rnncli.verifying.subject_spec import SubjectSpec
-    from rnncli.verifying.verification import Plan
+    from rnncli.verifying.verification import VerificationPlan
 
 SUBJECTS = ("runtime", "backend", "results", "command")
 # What a run is repeated with, where it is not what it is without an option.
@@ -139,7 +139,7 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_options(options, function)
 
 
-def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Plan:
+def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> VerificationPlan:
     """Return what is judged, and how.
 
     Args:
@@ -152,13 +152,13 @@ def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Pla
     from rnncli.judging.requirements import Requirements
     from rnncli.judging.xfails import Xfails
     from rnncli.verifying.batch import Terms
-    from rnncli.verifying.verification import Plan
+    from rnncli.verifying.verification import VerificationPlan
 
     command = ["rnncli", name, str(pack)]
     subject = subject_of(options, command)
     rule = rule_of(options, command)
     requirements = Requirements.parse(options.pop("requirements"))
-    return Plan(
+    return VerificationPlan(
         pack=pack,
         terms=Terms(subject, rule, **{"xfails": Xfails(), **terms}),
         requirements=requirements,

@@ -70,12 +70,12 @@ def score(
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.scores import show_score, write_scores
     from rnncli.reports.verification import check_reports
-    from rnncli.scoring.scoring import Plan, score_all, select
+    from rnncli.scoring.scoring import ScoringPlan, score_all, select
 
     files = {kind: options.pop(f"{kind}_file") for kind in ("matrix", "html")}
     check_reports(files)
     rule, rule_text = _rule(options)
-    plan = Plan(rule=rule, rule_text=rule_text, **options)
+    plan = ScoringPlan(rule=rule, rule_text=rule_text, **options)
     selected = select(plan)
     with progress_bar(len(selected.outputs), "cases") as progress:
         matrix = score_all(plan, selected, progress.advance)

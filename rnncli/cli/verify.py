@@ -15,7 +15,7 @@ from rnncli.errors import NothingSelected
 
 if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict, Verdict
-    from rnncli.verifying.verification import Plan, Shard
+    from rnncli.verifying.verification import Shard, VerificationPlan
 
 
 def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
@@ -129,7 +129,7 @@ def _allowed(options: dict[str, Any]) -> frozenset[Verdict]:
     return frozenset(verdict for verdict, name in names.items() if options.pop(name))
 
 
-def _plan(pack: Path, options: dict[str, Any]) -> Plan:
+def _plan(pack: Path, options: dict[str, Any]) -> VerificationPlan:
     from rnncli.judging.xfails import Xfails, read_xfails
 
     xfails = options.pop("xfails")

@@ -12,7 +12,7 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import LARGEST, read_bytes
 from rnncli.generating.batch import Delivery, Made, Place
-from rnncli.generating.generation import Plan, make_all, pack_manifest, require_backends
+from rnncli.generating.generation import GenerationPlan, make_all, pack_manifest, require_backends
 from rnncli.generating.surroundings import files_in
 from rnncli.vectors.manifest import read_manifest, sha256
 from rnncli.vectors.pack import ONNX, file_of
@@ -39,7 +39,7 @@ class Check:
     cases: int = 0
 
 
-def check(plan: Plan, folder: Path, done: Callable[[int], None]) -> Check:
+def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Check:
     """Compare a pack on disk with what its suite gives.
 
     Args:
@@ -79,7 +79,7 @@ def check(plan: Plan, folder: Path, done: Callable[[int], None]) -> Check:
 
 
 def _findings(
-    plan: Plan,
+    plan: GenerationPlan,
     folder: Path,
     spool: Path,
     records: list[Record],

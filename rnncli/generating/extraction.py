@@ -42,7 +42,7 @@ NOTE = (
 )
 
 
-class Plan(NamedTuple):
+class ExtractionPlan(NamedTuple):
     """How a pack is made of captures.
 
     Attributes:
@@ -108,7 +108,7 @@ class Extraction:
     left_out: list[str] = field(default_factory=list)
 
 
-def require(plan: Plan, folder: Path) -> None:
+def require(plan: ExtractionPlan, folder: Path) -> None:
     """Refuse at once what could only fail after the model has run.
 
     Raises:
@@ -128,7 +128,7 @@ def _is_earlier(suite: str, folder: Path) -> bool:
 
 
 def extract(
-    plan: Plan, captures: Sequence[Capture], folder: Path, done: Callable[[int], None]
+    plan: ExtractionPlan, captures: Sequence[Capture], folder: Path, done: Callable[[int], None]
 ) -> Extraction:
     """Write a pack of captures; it appears whole or not at all.
 
@@ -182,14 +182,14 @@ def _made(case: Captured) -> Vector | Exception:
     return outcome
 
 
-def _nothing_made(plan: Plan, errors: Sequence[RnncliError]) -> RnncliError:
+def _nothing_made(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:
     """Return one error for all, of the kind that they have in common."""
     kind = Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
 
 
-def _header(plan: Plan) -> dict[str, Any]:
+def _header(plan: ExtractionPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "suite": plan.suite,
@@ -202,7 +202,7 @@ def _header(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _cases(plan: Plan, captures: Sequence[Capture]) -> Iterator[Captured]:
+def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captured]:
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
         sizes = _sizes(node, inputs)
@@ -219,7 +219,7 @@ def _cases(plan: Plan, captures: Sequence[Capture]) -> Iterator[Captured]:
         )
 
 
-def _summary(plan: Plan, capture: Capture) -> str:
+def _summary(plan: ExtractionPlan, capture: Capture) -> str:
     """Say which node of which model it was, where it sits, and which of its executions."""
     *place, name = capture.path
     node = f"node '{name}' ({capture.occurrence.node.operator}) of {_printable(plan.model)}"

@@ -35,7 +35,7 @@ LARGEST_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GenerationPlan:
     """What is to be made, and how.
 
     Attributes:
@@ -80,7 +80,7 @@ class Generation:
     warnings: list[str] = field(default_factory=list)
 
 
-def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generation:
+def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Generation:
     """Write a pack, or finish one that was interrupted.
 
     Args:
@@ -102,7 +102,7 @@ def generate(plan: Plan, folder: Path, done: Callable[[int], None]) -> Generatio
 
 
 def _written(
-    plan: Plan, entries: Sequence[Entry], folder: Path, done: Callable[[int], None]
+    plan: GenerationPlan, entries: Sequence[Entry], folder: Path, done: Callable[[int], None]
 ) -> Generation:
     """Write a pack as its only writer.
 
@@ -139,7 +139,7 @@ def _written(
     return report
 
 
-def _place(plan: Plan, folder: Path) -> Place:
+def _place(plan: GenerationPlan, folder: Path) -> Place:
     """Return where cases are written: at once where they belong in a new pack of folders."""
     whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
     if plan.layout != ONNX:
@@ -159,7 +159,7 @@ def require_backends(entries: Sequence[Entry]) -> None:
 
 
 def make_all(
-    plan: Plan, ids: Sequence[str], place: Place, delivery: Delivery
+    plan: GenerationPlan, ids: Sequence[str], place: Place, delivery: Delivery
 ) -> Iterator[list[Made]]:
     """Make the vectors of some cases; yield batches of them as they are done.
 
@@ -181,7 +181,7 @@ def make_all(
 
 
 def _finish(
-    plan: Plan,
+    plan: GenerationPlan,
     folder: Path,
     records: Sequence[Record],
     owned: set[str],
@@ -216,7 +216,9 @@ def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
     return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
 
 
-def pack_manifest(plan: Plan, records: Sequence[Record], folder: Path, spool: Path) -> Manifest:
+def pack_manifest(
+    plan: GenerationPlan, records: Sequence[Record], folder: Path, spool: Path
+) -> Manifest:
     """Return the manifest; of a layout of one file, write that file first.
 
     Args:

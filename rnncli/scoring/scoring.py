@@ -30,7 +30,7 @@ ONNX_RULE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(1e-7)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ScoringPlan:
     """What is scored, and how.
 
     Attributes:
@@ -64,7 +64,7 @@ class Selected(NamedTuple):
     outputs: Mapping[str, Sequence[str]]
 
 
-def select(plan: Plan) -> Selected:
+def select(plan: ScoringPlan) -> Selected:
     """Choose the cases.
 
     Raises:
@@ -78,7 +78,7 @@ def select(plan: Plan) -> Selected:
     return found
 
 
-def score_all(plan: Plan, selected: Selected, done: Callable[[int], None]) -> KillMatrix:
+def score_all(plan: ScoringPlan, selected: Selected, done: Callable[[int], None]) -> KillMatrix:
     """Put the mutants to the cases of a plan.
 
     Args:
@@ -103,7 +103,7 @@ def score_all(plan: Plan, selected: Selected, done: Callable[[int], None]) -> Ki
     return KillMatrix(selected.name, plan.rule_text, rows, left)
 
 
-def _scored(plan: Plan, selected: Selected) -> Iterator[list[Row | Unscored]]:
+def _scored(plan: ScoringPlan, selected: Selected) -> Iterator[list[Row | Unscored]]:
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     scoring = partial(work, selected.origin, plan.rule)
@@ -113,7 +113,7 @@ def _scored(plan: Plan, selected: Selected) -> Iterator[list[Row | Unscored]]:
         yield scored
 
 
-def _of_pack(plan: Plan) -> Selected:
+def _of_pack(plan: ScoringPlan) -> Selected:
     pack = open_pack(plan.suite)
     for path, word in pack.problems():
         raise InvalidRequest(f"{plan.suite}: {path} is {word}; its score would mean nothing")
@@ -122,7 +122,7 @@ def _of_pack(plan: Plan) -> Selected:
     return Selected(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)
 
 
-def _of_suite(plan: Plan) -> Selected:
+def _of_suite(plan: ScoringPlan) -> Selected:
     suite = load_suite(plan.suite)
     entries = suite.select(plan.selection)
     require_backends(entries)

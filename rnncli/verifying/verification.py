@@ -69,7 +69,7 @@ ALL = Shard()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class VerificationPlan:
     """What is judged, and how.
 
     Attributes:
@@ -124,7 +124,7 @@ class Selected:
         return [record["id"] for record in self.asked]
 
 
-def select(plan: Plan) -> Selected:
+def select(plan: VerificationPlan) -> Selected:
     """Open the pack and choose the cases.
 
     Warns:
@@ -147,7 +147,7 @@ def select(plan: Plan) -> Selected:
 
 
 def judge_all(
-    plan: Plan, selected: Selected, done: Callable[[CaseVerdict], None]
+    plan: VerificationPlan, selected: Selected, done: Callable[[CaseVerdict], None]
 ) -> VerificationReport:
     """Judge the cases of a plan.
 
@@ -198,7 +198,7 @@ def judge_all(
 
 
 def _diagnosed(
-    plan: Plan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
+    plan: VerificationPlan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
 ) -> Diagnosis:
     """Name what is behind failures; cases that pass are asked only where their cell fails."""
     cells = {evidence.cell for evidence in failures}
@@ -227,7 +227,7 @@ def _again(pack: Pack, rule: Rule, evidence: Evidence, first: Diagnosis) -> Evid
     return evidence_of_several(vector, evidence, dict.fromkeys(named), rule)
 
 
-def _whole_pack(plan: Plan) -> Pack:
+def _whole_pack(plan: VerificationPlan) -> Pack:
     """Open the pack, and check that every file is what its checksum says."""
     if not is_pack(plan.pack):
         raise InvalidRequest(f"{plan.pack}: not a pack of vectors: {_lacking(plan.pack)}")
@@ -255,7 +255,7 @@ def _lacking(folder: Path) -> str:
     return "it has no manifest.json" if folder.is_dir() else "it is not a folder"
 
 
-def _too_few(plan: Plan, found: Selected) -> str:
+def _too_few(plan: VerificationPlan, found: Selected) -> str:
     wanted = max(1, plan.min_cases)
     if not found.records:
         return f"{plan.pack}: shard {plan.shard.number}/{plan.shard.of} is empty"
@@ -266,7 +266,9 @@ def _too_few(plan: Plan, found: Selected) -> str:
     return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
 
-def _introduced(plan: Plan, selected: Selected) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def _introduced(
+    plan: VerificationPlan, selected: Selected
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Ask the subject what it is, and put probes to it; fails early where it cannot be opened.
 
     Returns:
@@ -289,7 +291,7 @@ def _introduced(plan: Plan, selected: Selected) -> tuple[Mapping[str, str], Mapp
 
 
 def _run(
-    plan: Plan, work: Callable[[str, Terms, Sequence[str]], Found], ids: Sequence[str]
+    plan: VerificationPlan, work: Callable[[str, Terms, Sequence[str]], Found], ids: Sequence[str]
 ) -> Iterator[Found]:
     """Put the cases to the workers in batches, several for each; yield what comes of each batch."""
     if not ids:
@@ -302,7 +304,7 @@ def _run(
         yield found
 
 
-def _judged(plan: Plan, ids: Sequence[str]) -> Iterator[Judged]:
+def _judged(plan: VerificationPlan, ids: Sequence[str]) -> Iterator[Judged]:
     """Yield cases as they are judged; with -x none after the first failure."""
     for judged in _run(plan, work, ids):
         yield from judged

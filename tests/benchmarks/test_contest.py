@@ -7,7 +7,7 @@ import sys
 import families
 import pytest
 
-from rnncli.benchmarks.contest import Plan, Terms, contests
+from rnncli.benchmarks.contest import ContestPlan, Terms, contests
 from rnncli.benchmarks.contestants import Contestant, backends
 from rnncli.benchmarks.measurement import RAN
 from rnncli.benchmarks.workloads import MOST_DATA, planned
@@ -24,7 +24,7 @@ def rival(way):
 def measured(*contestants, terms=TERMS):
     """What comes of one small workload."""
     workloads = planned(["tiny"], ["GRU"], "float32", {})
-    plan = Plan(workloads=workloads, contestants=(*NUMPY, *contestants), terms=terms)
+    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, *contestants), terms=terms)
     (contest,) = contests(plan, lambda *_: None)
     return contest
 
@@ -33,7 +33,7 @@ def test_everyone_has_its_turn_in_every_round():
     """Turns are told as they are over, in the order of the contestants."""
     told = []
     workloads = planned(["tiny"], ["RNN"], "float32", {})
-    plan = Plan(workloads=workloads, contestants=(*NUMPY, rival("")), terms=TERMS)
+    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, rival("")), terms=TERMS)
 
     (contest,) = contests(plan, lambda count, note: told.append((count, note.split()[-1])))
 
@@ -118,7 +118,7 @@ def test_one_that_is_not_there_is_unusable():
 JUDGE = """
 import sys
 sys.path[:] = {path!r}
-from rnncli.benchmarks.contest import Plan, Terms, contests
+from rnncli.benchmarks.contest import ContestPlan, Terms, contests
 from rnncli.benchmarks.contestants import Contestant
 from rnncli.benchmarks.workloads import planned
 
@@ -128,7 +128,7 @@ def told(count, note):
 rival = Contestant("rival", "rivals:Rival", {{"way": "hangs"}})
 calm = Contestant("calm", "rivals:Rival", {{}})
 workloads = planned(["tiny"], ["RNN"], "float32", {{}})
-plan = Plan(workloads=workloads, contestants=(calm, rival), terms=Terms(timeout=1000))
+plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=Terms(timeout=1000))
 list(contests(plan, told))
 """
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from small_suite import small_suite
 
 from rnncli.formats import pb, write_tensors
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.vectors.manifest import JOURNAL, Manifest, sha256
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying import verification
@@ -52,7 +52,10 @@ def packs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("packs")
     texts = {"two": TWO, "empties": EMPTIES, "rejections": REJECTIONS, "coarse": COARSE}
     for name, text in texts.items():
-        assert generate(Plan(suite=small_suite(text)), folder / name, lambda _: None).failed == []
+        assert (
+            generate(GenerationPlan(suite=small_suite(text)), folder / name, lambda _: None).failed
+            == []
+        )
     return folder
 
 
@@ -154,7 +157,7 @@ def unfinished(place):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(Plan(suite=small_suite(TWO)), place / "new", done)
+        generate(GenerationPlan(suite=small_suite(TWO)), place / "new", done)
 
 
 def nothing_in_it(place):

@@ -14,7 +14,7 @@ from real_models import PATHS, recorded
 from rnncli import operators
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.captures import Captures
-from rnncli.generating.extraction import Plan, extract, require
+from rnncli.generating.extraction import ExtractionPlan, extract, require
 from rnncli.graph.evaluator import evaluate_model, prepare, run
 from rnncli.graph.loading import load_model, model_from
 from rnncli.judging.conditioning import conditioning_problem
@@ -31,7 +31,7 @@ def extracted(model, inputs, folder, *, max_cases=99, **options):
     """Run a model on inputs and write what its recurrent nodes did; return the pack."""
     captures = Captures(model, (), max_cases=max_cases, max_bytes=10**9)
     run(prepare(model, observer=captures.add), inputs)
-    plan = Plan(options.pop("name", "m"), **options)
+    plan = ExtractionPlan(options.pop("name", "m"), **options)
     SAID[:] = extract(plan, captures.chosen(), folder, lambda _: None).left_out
     pack = open_pack(folder)
     assert list(pack.problems()) == []
@@ -349,7 +349,7 @@ def test_nothing_else_is_ever_removed(make, sentence, tmp_path):
     make(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(InvalidRequest, match=sentence):
-        require(Plan("m"), folder)
+        require(ExtractionPlan("m"), folder)
     with pytest.raises(InvalidRequest, match=sentence):
         extracted(model_of(text_of("graph")), WEIGHTS, folder)
 
@@ -360,7 +360,7 @@ def test_the_pack_of_another_model_is_not_replaced(tmp_path):
     """The name tells them apart."""
     extracted(model_of(text_of("graph")), WEIGHTS, tmp_path / "pack", name="first")
     with pytest.raises(InvalidRequest, match="'extracted-first', not of 'extracted-second'"):
-        require(Plan("second"), tmp_path / "pack")
+        require(ExtractionPlan("second"), tmp_path / "pack")
 
 
 def test_a_failure_leaves_what_was_there(tmp_path):
@@ -376,7 +376,7 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 
 @pytest.mark.parametrize(
     ("plan", "sentence"),
-    [(Plan("m", profile="stric"), "did you mean 'strict'")],
+    [(ExtractionPlan("m", profile="stric"), "did you mean 'strict'")],
 )
 def test_what_can_only_fail_later_is_refused_at_once(plan, sentence, tmp_path):
     """Before the model runs."""

@@ -19,7 +19,7 @@ from rnncli.executors.table import EXECUTORS
 from rnncli.files.lock import LOCK, writing
 from rnncli.generating import goldens
 from rnncli.generating.checking import check
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import JOURNAL, MANIFEST, SPOOL, SUMS, manifest_schema
 from rnncli.vectors.pack import open_pack
@@ -29,12 +29,14 @@ LAYOUTS = ("onnx", "npz", "h5")
 
 def write(folder, text=TEXT, **options):
     """Generate the small suite; return the report."""
-    return generate(Plan(suite=small_suite(text), **options), folder, lambda _: None)
+    return generate(GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None)
 
 
 def findings(folder, text=TEXT, **options):
     """Check the folder against the small suite."""
-    return check(Plan(suite=small_suite(text), **options), folder, lambda _: None).findings
+    return check(
+        GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None
+    ).findings
 
 
 def contents(folder):
@@ -279,7 +281,7 @@ def interrupt_after(folder, cases, text=TEXT):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(Plan(suite=small_suite(text)), folder, done)
+        generate(GenerationPlan(suite=small_suite(text)), folder, done)
 
 
 SCRIPT = """\
@@ -287,10 +289,10 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from small_suite import small_suite
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 if __name__ == "__main__":
     print("ready", flush=True)
-    plan = Plan(suite=small_suite(), layout={layout!r}, jobs={jobs})
+    plan = GenerationPlan(suite=small_suite(), layout={layout!r}, jobs={jobs})
     generate(plan, Path(sys.argv[1]), lambda _: None)
 """
 

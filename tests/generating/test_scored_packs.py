@@ -9,12 +9,11 @@ from small_suite import small_suite
 from rnncli.errors import NothingSelected, UnreadableFile
 from rnncli.executors.table import EXECUTORS
 from rnncli.generating.checking import check
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.journal import Journal, premises
 from rnncli.mutants.table import mutants_of
 from rnncli.reports.inspection import pack_record
-from rnncli.scoring.scoring import Plan as ScorePlan
-from rnncli.scoring.scoring import score_all, select
+from rnncli.scoring.scoring import ScoringPlan, score_all, select
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import MANIFEST, Manifest, manifest_schema
 from rnncli.vectors.pack import open_pack
@@ -37,12 +36,14 @@ cases:
 
 def write(folder, text=TEXT, **options):
     """Generate the suite; return what came of it."""
-    return generate(Plan(suite=small_suite(text), **options), folder, lambda _: None)
+    return generate(GenerationPlan(suite=small_suite(text), **options), folder, lambda _: None)
 
 
 def findings(folder, **options):
     """Check the folder against the suite."""
-    return check(Plan(suite=small_suite(TEXT), **options), folder, lambda _: None).findings
+    return check(
+        GenerationPlan(suite=small_suite(TEXT), **options), folder, lambda _: None
+    ).findings
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def pack(tmp_path_factory):
 
 def test_a_case_lists_what_its_score_says_it_kills(pack):
     """`score` and the manifest never disagree; who must be refused kills nothing."""
-    plan = ScorePlan(suite=str(pack))
+    plan = ScoringPlan(suite=str(pack))
     matrix = score_all(plan, select(plan), lambda _: None)
     wanted = {row.id: row.kills for row in matrix.rows}
     found = {record["id"]: record["kills"] for record in open_pack(pack).manifest.cases}
@@ -138,7 +139,7 @@ def test_cases_are_selected_by_what_they_kill(pack):
 def test_an_inspection_counts_what_is_killed(pack, tmp_path):
     """And names what is not; of a pack that is not scored it says nothing."""
     record = pack_record(open_pack(pack))
-    plan = ScorePlan(suite=str(pack))
+    plan = ScoringPlan(suite=str(pack))
     matrix = score_all(plan, select(plan), lambda _: None)
 
     for score in matrix.by_cell:

@@ -7,7 +7,7 @@ from onnx_cases import recurrent_cases, write_as_one
 
 from rnncli.cli.group import cli
 from rnncli.judging.rule import PACK_RULE
-from rnncli.scoring.scoring import ONNX_RULE, Plan, score_all, select
+from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_they_are_eighteen():
 @pytest.mark.parametrize(("rule", "most"), [(PACK_RULE, 50), (ONNX_RULE, 45)])
 def test_half_of_the_bugs_pass_them(pack, rule, most):
     """Constant weights, zero states, one step: by derived tolerances and by ONNX's own."""
-    plan = Plan(suite=pack, rule=rule)
+    plan = ScoringPlan(suite=pack, rule=rule)
     matrix = score_all(plan, select(plan), lambda _: None)
 
     assert len(matrix.rows) == 18

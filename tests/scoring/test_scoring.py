@@ -17,7 +17,7 @@ from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
 from rnncli.mutants.table import mutants_of
 from rnncli.recurrence.cells import CELLS
-from rnncli.scoring.scoring import ONNX_RULE, Plan, score_all, select
+from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
 from rnncli.vectors.pack import open_pack
 
 CORE = str(Path(__file__).parents[2] / "vectors" / "core")
@@ -26,7 +26,7 @@ CORE = str(Path(__file__).parents[2] / "vectors" / "core")
 @cache
 def scored(suite, rule=PACK_RULE, selection=""):
     """The kill matrix of a suite."""
-    plan = Plan(suite=suite, rule=rule, selection=selection)
+    plan = ScoringPlan(suite=suite, rule=rule, selection=selection)
     return score_all(plan, select(plan), lambda _: None)
 
 
@@ -51,7 +51,7 @@ def test_margins_say_the_fate():
 
 def test_progress_counts_every_case():
     """What is done adds up."""
-    plan = Plan(suite=CORE, selection="rnn_7 or gru_7")
+    plan = ScoringPlan(suite=CORE, selection="rnn_7 or gru_7")
     counts = []
 
     score_all(plan, selected := select(plan), counts.append)
@@ -94,11 +94,11 @@ def test_what_cannot_be_scored_is_refused():
     """No suite, no case, only rejections, or a tolerance of no output."""
     misspelt = Rule(tolerance=Tolerance(atol=Bound(0, {"Yh": 1})))
     with pytest.raises(InvalidRequest, match="no such file"):
-        select(Plan(suite="cora"))
+        select(ScoringPlan(suite="cora"))
     with pytest.raises(NothingSelected):
-        select(Plan(suite=CORE, selection="nothing_like_it"))
+        select(ScoringPlan(suite=CORE, selection="nothing_like_it"))
     with pytest.raises(InvalidRequest, match="unknown output 'Yh'; did you mean"):
-        select(Plan(suite=CORE, rule=misspelt))
+        select(ScoringPlan(suite=CORE, rule=misspelt))
     with pytest.raises(NothingSelected, match="must be refused"):
         scored("reject")
 

@@ -9,7 +9,7 @@ from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import pb, write_tensors
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.making import make_vectors
 from rnncli.subjects.results import results_subject
 from rnncli.vectors.attempt import Status
@@ -176,7 +176,7 @@ def test_a_file_says_what_was_refused(tmp_path, asked, extension):
 def test_a_pack_is_its_own_result(tmp_path, layout):
     """Inputs, tolerances and answers under other readings are no outputs."""
     pack = tmp_path / "pack"
-    generate(Plan(suite=small_suite(), layout=layout), pack, lambda _: None)
+    generate(GenerationPlan(suite=small_suite(), layout=layout), pack, lambda _: None)
     subject = results_subject(pack if layout == "onnx" else pack / f"vectors.{layout}")
 
     for vector in open_pack(pack).vectors():

@@ -9,7 +9,7 @@ import pytest
 
 from rnncli.cases.suite import load_suite
 from rnncli.generating.checking import check
-from rnncli.generating.generation import Plan
+from rnncli.generating.generation import GenerationPlan
 from rnncli.vectors.pack import open_pack
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,9 @@ PATHS = sorted(CORE.glob("test_*/test_data_set_0/*.pb"))
 
 def test_it_is_what_its_suite_gives():
     """Every byte is made again and compared; nothing is missing, and nothing extra."""
-    report = check(Plan(suite=load_suite(ROOT / "specs/suites/core.yaml")), CORE, lambda _: None)
+    report = check(
+        GenerationPlan(suite=load_suite(ROOT / "specs/suites/core.yaml")), CORE, lambda _: None
+    )
 
     assert report.failed == []
     assert report.findings == []

@@ -9,7 +9,7 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import RnncliError, UnreadableFile
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.reports.inspection import pack_record
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import MANIFEST, Manifest
@@ -25,7 +25,7 @@ ODD = (None, True, -1, 10**30, 0.5, "", "x", EVIL, "a\nb", "\x1b[2J", [], [1], [
 def made(tmp_path_factory):
     """The small suite as folders."""
     root = tmp_path_factory.mktemp("made")
-    plan = Plan(suite=small_suite(), selection="clip or shape")
+    plan = GenerationPlan(suite=small_suite(), selection="clip or shape")
     assert generate(plan, root, lambda _: None).failed == []
     return root
 

@@ -12,7 +12,7 @@ from small_suite import small_suite
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.generating.generation import Plan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import CASE_FIELDS, MANIFEST
 from rnncli.vectors.pack import is_pack, open_pack
@@ -23,7 +23,7 @@ def packs(tmp_path_factory):
     """The small suite as folders and as one file."""
     root = tmp_path_factory.mktemp("packs")
     for layout in ("onnx", "npz"):
-        plan = Plan(suite=small_suite(), layout=layout)
+        plan = GenerationPlan(suite=small_suite(), layout=layout)
         assert generate(plan, root / layout, lambda _: None).failed == []
     return root
 

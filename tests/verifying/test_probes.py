@@ -7,8 +7,7 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
-from rnncli.generating.generation import Plan as GenerationPlan
-from rnncli.generating.generation import generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.making import make_vectors
 from rnncli.judging.judgement import judge
 from rnncli.judging.requirements import Requirements
@@ -21,7 +20,7 @@ from rnncli.subjects.runtime import put
 from rnncli.verifying.batch import Terms
 from rnncli.verifying.probes import PROFILE, Kind, probe_of
 from rnncli.verifying.subject_spec import SubjectSpec
-from rnncli.verifying.verification import Plan, judge_all, select
+from rnncli.verifying.verification import VerificationPlan, judge_all, select
 
 REJECTIONS = """\
 suite: rejections
@@ -51,7 +50,7 @@ def rejections(tmp_path_factory):
 def verify(pack, subject, allowed=(), **options):
     """The report."""
     terms = Terms(subject, Rule(), Xfails(), allowed=frozenset(allowed))
-    asked = Plan(pack=pack, terms=terms, **options)
+    asked = VerificationPlan(pack=pack, terms=terms, **options)
     return judge_all(asked, select(asked), lambda _: None)
 
 

@@ -14,8 +14,7 @@ from small_suite import small_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.executors.table import EXECUTORS
 from rnncli.formats import pb
-from rnncli.generating.generation import Plan as GenerationPlan
-from rnncli.generating.generation import generate
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.judging.diagnosis import Diagnosis
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.rule import Rule
@@ -27,7 +26,7 @@ from rnncli.vectors.manifest import JOURNAL, SPOOL
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying.batch import Terms
 from rnncli.verifying.subject_spec import SubjectSpec
-from rnncli.verifying.verification import Plan, Shard, judge_all, select
+from rnncli.verifying.verification import Shard, VerificationPlan, judge_all, select
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 NUMPY = SubjectSpec(kind="backend", name="numpy")
@@ -42,7 +41,7 @@ def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
         xfails=parse_xfails(xfails, "xfails") if xfails else Xfails(),
         **{name: options.pop(name) for name in names if name in options},
     )
-    return Plan(pack=pack, terms=terms, **options)
+    return VerificationPlan(pack=pack, terms=terms, **options)
 
 
 def verify(pack, subject=NUMPY, **options):
