@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from inspect import getclosurevars
+
+import pytest
 
 from rnncli import notes
 from rnncli.backends.compiled import compiling
+from rnncli.backends.compiled.addresses import weights_locator
+from rnncli.backends.compiled.kernels import scan_kernel
+from rnncli.backends.compiled.shapes import Shape
 
 SENTENCE = "compiling kernels for this processor: some seconds each, once"
 
@@ -49,3 +55,20 @@ def test_a_library_says_nothing(monkeypatch, capsys, tmp_path):
         compiling.kernel(f"{name} {tmp_path}")(nothing)
     assert len(compiling.MADE) == 2
     assert heard == [SENTENCE]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: weights_locator.__wrapped__("float32"),
+        lambda: scan_kernel.__wrapped__(Shape("RNN", True, "float32", 256, 16).code),
+    ],
+    ids=["locate", "scan"],
+)
+def test_kept_code_is_of_these_very_sources(make, monkeypatch):
+    """Code of others wrote to where the fields of a Plan had been."""
+    kept = []
+    monkeypatch.setattr(compiling, "compile_kept", lambda function, *_: kept.append(function))
+    make()
+
+    assert compiling.sources() in getclosurevars(kept[0]).nonlocals.values()
