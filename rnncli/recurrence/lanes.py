@@ -1,15 +1,15 @@
 """Lanes: directions of recurrences, each in the order in which it is processed, all decided.
 
 A walk over lanes knows nothing of reverse directions, ragged batches, padding, length 0, the scope
-of clip. Those rules stand here. The lanes of a stack of recurrences that are
-alike are simply more lanes.
+of clip. Those rules stand here, also for kernels that walk otherwise. The lanes of a stack of
+recurrences that are alike are simply more lanes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -154,15 +154,45 @@ def in_order(values: Array, lengths: Array | None, direction: Direction, front: 
     return np.take_along_axis(values, index, front)
 
 
+class LongestFirst(NamedTuple):
+    """An order of sequences in which those that are live stand at the front.
+
+    Attributes:
+        order: the sequences, longest first; None when they already are.
+        active: how many of them are live at each time [T].
+    """
+
+    order: Array | None
+    active: list[int]
+
+    @classmethod
+    def of(cls, recurrence: Recurrence) -> LongestFirst:
+        """Sort by length, stably."""
+        T, N, _ = recurrence.X.shape
+        lengths = recurrence.lengths
+        if lengths is None:
+            return cls(None, [N] * T)
+        ended = np.bincount(lengths, minlength=T + 1)
+        active = N - np.cumsum(ended)[:T]
+        ordered = bool(np.all(lengths[:-1] >= lengths[1:]))
+        return cls(None if ordered else np.argsort(-lengths, kind="stable"), active.tolist())
+
+    def rows(self, count: int) -> Array | slice:
+        """Return an index of the first `count` sequences in this order."""
+        return slice(count) if self.order is None else self.order[:count]
+
+
 def places_of(recurrence: Recurrence) -> Result:
-    """Return room for the outputs, in the recurrence's dtype; a stack's have an axis in front."""
+    """Return room for the outputs, in the recurrence's dtype; a stack's have an axis in front.
+
+    Where sequences end early, Y is zero, which is what padding has to be.
+    """
     D, _, H, _ = recurrence.W.shape[-4:]
     *front, T, N, _ = recurrence.X.shape
     dtype = recurrence.dtype.numpy
-    Y = np.empty((*front, T, D, N, H), dtype) if recurrence.wants_Y else None
-    return Result(
-        Y, tuple(np.empty((*front, D, N, H), dtype) for _ in range(recurrence.cell.states))
-    )
+    fresh = np.empty if recurrence.lengths is None else np.zeros
+    Y = fresh((*front, T, D, N, H), dtype) if recurrence.wants_Y else None
+    return Result(Y, tuple([np.empty((*front, D, N, H), dtype) for _ in recurrence.initial]))
 
 
 def assemble(
@@ -187,16 +217,35 @@ def assemble(
             places.Y.swapaxes(-3, -2)[~_valid(r)] = 0
     for place, state in zip(places.last, last, strict=True):
         place[...] = state.reshape(place.shape)
-        if not r.keep_initial:
-            _clear_what_never_ran(r, place)
+    clear_unstarted(r, places.last)
 
 
-def _clear_what_never_ran(recurrence: Recurrence, last: Array) -> None:
-    if recurrence.X.shape[-3] == 0:
-        last[...] = 0
-    elif recurrence.lengths is not None:
-        never = np.broadcast_to((recurrence.lengths == 0)[..., None, :], last.shape[:-1])
-        last[never] = 0
+def clear_unstarted(recurrence: Recurrence, last: Sequence[Array]) -> None:
+    """Make the last states of length 0 zero, unless the reading zero-length keeps the initial ones.
+
+    Args:
+        recurrence: what they are of.
+        last: the last states [..., D, N, H], initial where no step was taken.
+    """
+    lengths, T = recurrence.lengths, recurrence.X.shape[-3]
+    all_started = T if lengths is None else np.count_nonzero(lengths) == lengths.size
+    if recurrence.keep_initial or all_started:
+        return
+    unstarted = True if lengths is None else (lengths == 0)[..., None, :, None]
+    for state in last:
+        np.copyto(state, 0, where=unstarted)
+
+
+def after_last_step(states: Array, lengths: Array | None) -> Array:
+    """Return the states [..., D, N, H] after the last valid step of each sequence.
+
+    Args:
+        states: before and after every step [..., D, T + 1, N, H], in processing order.
+        lengths: valid steps [..., N]; None means T.
+    """
+    if lengths is None:
+        return states[..., -1, :, :]
+    return np.take_along_axis(states, lengths[..., None, None, :, None], -3)[..., 0, :, :]
 
 
 def alike(recurrence: Recurrence) -> Iterator[slice]:

@@ -13,7 +13,6 @@ from valid_nodes import valid_node
 
 from rnncli import operators
 from rnncli.backends import reference
-from rnncli.backends.order import Batch
 from rnncli.operators import OPERATORS
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -180,20 +179,3 @@ def test_many_ragged_sequences_need_no_loop_over_the_batch(evaluate):
     evaluate(replace(operator, cell=replace(operator.cell, step=counted)), inputs)
 
     assert steps == [(1, 1, N, 1)] * T
-
-
-@pytest.mark.parametrize(
-    ("lengths", "order", "active"),
-    [
-        (None, None, [3, 3, 3]),
-        ([3, 2, 0], None, [2, 2, 1]),
-        ([0, 3, 3], [1, 2, 0], [2, 2, 2]),
-        ([0, 0, 0], None, [0, 0, 0]),
-    ],
-)
-def test_batch_is_longest_first(lengths, order, active):
-    """Live sequences are a prefix at every step; equal lengths keep their order."""
-    batch = Batch.of(None if lengths is None else np.array(lengths), 3, 3)
-
-    assert (None if batch.order is None else batch.order.tolist()) == order
-    assert batch.active == active

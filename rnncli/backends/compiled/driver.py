@@ -11,10 +11,10 @@ from rnncli.backends.compiled.gang import DISSOLVED
 from rnncli.backends.compiled.rooms import Packed, rows_of
 from rnncli.backends.compiled.routines import ROUTINES
 from rnncli.backends.crew import CREW
-from rnncli.backends.order import Batch, block_steps
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
 from rnncli.numerics import round_to
+from rnncli.recurrence.lanes import LongestFirst, clear_unstarted
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ WORTHWHILE = 1e8
 # From which on a member's part of a step is worth a meeting with the others, which takes 0.1 to
 # 0.5 us, as far as their processors are from each other.
 PART_WORTHWHILE = 1 << 14
+# Tensors that must be converted are walked in blocks of time of about this many numbers, but no
+# fewer rows: enough for an efficient matrix product, few enough to bound memory.
+BLOCK_NUMBERS, BLOCK_ROWS = 1 << 18, 256
 
 
 def run(recurrence: Recurrence, compute: Compute) -> Result:
@@ -54,6 +57,12 @@ def gang_size(T: int, routine: Routine) -> int:
     members = max(1, routine.recurrent // PART_WORTHWHILE)
     wanted = min(threads(), routine.size.D * members)
     return wanted if wanted > 1 and CREW.reserve() else 1
+
+
+def block_steps(T: int, N: int, width: int) -> int:
+    """Return how many time steps, of N rows of some width, are converted together."""
+    steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
+    return min(steps, max(1, T))
 
 
 class Call:
@@ -98,9 +107,8 @@ class Call:
 
     def _sort(self, lengths: Array) -> None:
         """Say where the order, lengths and live rows of a ragged batch lie."""
-        T, N, _ = self.recurrence.X.shape
-        batch = Batch.of(lengths, T, N)
-        order = np.arange(N) if batch.order is None else batch.order
+        batch = LongestFirst.of(self.recurrence)
+        order = np.arange(len(lengths)) if batch.order is None else batch.order
         self.active = np.array(batch.active, np.int64)
         self.sorted = order, lengths[order], self.active
         for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
@@ -174,4 +182,5 @@ class Call:
         last: tuple[Array, ...] = (self.Y_h, self.Y_c)[: len(self.recurrence.initial)]
         if not self.routine.is_native:
             last = tuple([round_to(state, self.recurrence.dtype) for state in last])
+        clear_unstarted(self.recurrence, last)
         return Result(self.Y, last)

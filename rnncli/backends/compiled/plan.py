@@ -49,7 +49,6 @@ class Plan(NamedTuple):
         done: steps that earlier calls have walked; the first call packs, if need be, and starts.
         total: steps of all calls; the last call finishes.
         reverse: whether from the last step to the first.
-        keep_initial: whether a sequence of length 0 ends in its initial state, else in zero.
         input_forget: whether the forget gate is 1 - it.
         f: code of the activation f.
         g: code of the activation g.
@@ -93,7 +92,6 @@ class Plan(NamedTuple):
     done: int
     total: int
     reverse: int
-    keep_initial: int
     input_forget: int
     f: int
     g: int

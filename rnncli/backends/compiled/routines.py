@@ -102,8 +102,8 @@ class Routine:
         """Return what the Plans of all calls have in common [D]."""
         size = self.size
         plans = np.zeros(size.D, RECORD)
-        same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps, "P": r.P is not None}
-        flags = {"keep_initial": r.keep_initial, "input_forget": r.input_forget}
+        same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps}
+        flags = {"P": r.P is not None, "input_forget": r.input_forget}
         codes = dict(zip("fgh", zip(*codes_of(r), strict=True), strict=False))
         own = {"d": range(size.D), "reverse": self.is_reverse, **codes}
         for name, value in {**same, **flags, **own}.items():
@@ -158,7 +158,7 @@ class Routines:
             *(compute, r.dtype.name, r.cell.name, is_kept, (T - 1).bit_length(), N, I, D, H),
             *(r.P is None, r.lengths is None),
             *(id(r.activations), r.directions, r.clip, r.clip_hidden),
-            *(r.keep_initial, r.input_forget, r.linear_before_reset),
+            *(r.input_forget, r.linear_before_reset),
         )
         return self.known.get(key) or self._made(key, Routine(r, compute, is_kept=is_kept))
 

@@ -120,7 +120,7 @@ def gather(code: str, plan: Any, begin: int, count: int) -> None:
 
 @inlined
 def finish(code: str, plan: Any) -> None:
-    """Hand out the last states, in the caller's order.
+    """Hand out the last states, in the caller's order; the initial ones where no step was taken.
 
     The two states of H take turns at every step that is walked: a row's last one is where its last
     step has left it, which in reverse is the last step of all.
@@ -128,17 +128,16 @@ def finish(code: str, plan: Any) -> None:
     state = plan.N * plan.units
     for row in range(plan.N):
         length = pointer("int64", plan.lengths)[row] if plan.lengths else plan.total
-        kept = length > 0 or plan.keep_initial
         turns = plan.total if plan.reverse and length else length
         source, target = row * plan.units, sequence_at(plan, row) * plan.H
-        hand_out(code, plan, kept, turns % 2 * state + source, plan.Y_h, target)
+        hand_out(code, plan, turns % 2 * state + source, plan.Y_h, target)
         if plan.Y_c:
-            hand_out(code, plan, kept, 2 * state + source, plan.Y_c, target)
+            hand_out(code, plan, 2 * state + source, plan.Y_c, target)
 
 
 @compiled
-def hand_out(code: str, plan: Any, kept: bool, source: int, output: int, target: int) -> None:
-    """Copy a row of a state, or zeros, to an output."""
+def hand_out(code: str, plan: Any, source: int, output: int, target: int) -> None:
+    """Copy a row of a state to an output."""
     given, values = pointer(code, plan.states), pointer(code, output)
     for unit in range(plan.H):
-        values[target + unit] = given[source + unit] if kept else 0
+        values[target + unit] = given[source + unit]

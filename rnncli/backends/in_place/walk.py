@@ -19,8 +19,8 @@ from rnncli.backends.in_place.rounding import ready_to_round
 from rnncli.backends.in_place.sharing import at_once, share_of, shares
 from rnncli.backends.in_place.stage import NotFiniteError
 from rnncli.backends.in_place.staging import laid_out, stage_for
-from rnncli.backends.order import Batch
 from rnncli.deadline import check
+from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, places_of
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -49,11 +49,8 @@ def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
 
 def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
     """Walk each direction, and each share of the sequences."""
-    T, N, _ = recurrence.X.shape
-    D, _, H, _ = recurrence.W.shape
-    room = np.empty if recurrence.lengths is None else np.zeros
-    Y = room((T, D, N, H), recurrence.dtype.numpy) if recurrence.wants_Y else None
-    last = tuple(np.empty((D, N, H), recurrence.dtype.numpy) for _ in recurrence.initial)
+    D, places = len(recurrence.directions), places_of(recurrence)
+    Y, last = places.Y, places.last
     failures: list[ArithmeticError] = []
 
     def walk(d: int, rows: slice) -> None:
@@ -70,7 +67,8 @@ def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
     at_once([partial(walk, d, rows) for d in range(D) for rows in shares(recurrence, dtype)])
     if failures:
         raise NotFiniteError from failures[0]
-    return Result(Y, last)
+    clear_unstarted(recurrence, last)
+    return places
 
 
 class Piece(NamedTuple):
@@ -108,7 +106,7 @@ class Walk:
     def __init__(self, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> None:
         self.recurrence, self.d, self.dtype = recurrence, d, dtype
         self.T, self.N, _ = recurrence.X.shape
-        self.batch = Batch.of(recurrence.lengths, self.T, self.N)
+        self.batch = LongestFirst.of(recurrence)
         self.is_reverse = recurrence.directions[d] is Direction.REVERSE
         self.states = [self._initial(state) for state in recurrence.initial]
         self._laid_out: dict[Hashable, Weights] = {}
@@ -134,17 +132,16 @@ class Walk:
             raise NotFiniteError
 
     def finish(self, last: Sequence[Array]) -> None:
-        """Write the last states, in the caller's order, rounded; zero those of length 0 or not.
+        """Write the last states, in the caller's order, rounded; initial where no step was taken.
 
         Raises:
-            NotFiniteError: a state is not, by its squares: those of huge ones may not be.
+            NotFiniteError: one that stays is not, by its squares: those of huge ones may not be.
         """
         live = self.batch.active[0] if self.T else 0
         for state, out in zip(self.states, last, strict=True):
-            if live < self.N and not self.recurrence.keep_initial:
-                state[live:] = 0
             out[self.batch.rows(self.N)] = ready_to_round(state, self.recurrence.dtype)
-            if not math.isfinite(np.vdot(state, state)):
+            ran = state if self.recurrence.keep_initial else state[:live]
+            if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
 
     def _stage(self, piece: Piece) -> Stage:

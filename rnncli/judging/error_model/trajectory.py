@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.recurrence.lanes import assemble, in_order, lanes_of, per_gate
+from rnncli.recurrence.lanes import after_last_step, assemble, in_order, lanes_of, per_gate
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -32,13 +32,9 @@ def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Seque
         Y: gets what is after each step [..., T, D, N, H], 0 in padding.
         last: get what is after the last valid step, [..., D, N, H].
     """
-    lengths, front = recurrence.lengths, recurrence.X.shape[:-3]
+    front = recurrence.X.shape[:-3]
     whole = states.reshape(*front, len(recurrence.directions), *states.shape[1:])
-    if lengths is None:
-        ends = [whole[..., -1, :, k, :] for k in range(len(last))]
-    else:
-        index = lengths[..., None, None, :, None]
-        ends = [np.take_along_axis(whole[..., k, :], index, -3) for k in range(len(last))]
+    ends = [after_last_step(whole[..., k, :], recurrence.lengths) for k in range(len(last))]
     assemble(recurrence, states[:, 1:, :, 0], ends, Result(Y, tuple(last)))
 
 

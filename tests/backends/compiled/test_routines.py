@@ -26,7 +26,6 @@ OTHERS = {
     "activations": (LSTM.activations[0][::-1],),
     "clip": math.inf,
     "clip_hidden": False,
-    "keep_initial": True,
     "input_forget": True,
 }
 SAME = {
@@ -35,6 +34,7 @@ SAME = {
     "Wb": None,
     "initial": (None, None),
     "wants_Y": False,
+    "keep_initial": True,
     "directions": (Direction("forward"),),
 }
 
