@@ -103,8 +103,9 @@ class CellErrors:
     def _through(self, leaf: Expression, factor: Factor, steps: slice) -> Array:
         """Return diag(factor) R J, J being the derivatives of what R is applied to."""
         inner = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
-        found = self._linear.R[leaf.label][:, None, None] @ inner
-        return np.asarray(found * self._at(steps, factor)[..., None])
+        found: Array = self._linear.R[leaf.label][:, None, None] @ inner
+        found *= self._at(steps, factor)[..., None]
+        return found
 
     def _at(self, steps: slice, factor: Factor) -> Any:
         values = np.asarray(self._linear.value(factor))
@@ -122,6 +123,8 @@ def combined(coefficients: Array, matrices: Array) -> Array:
         [D, T, N, S, H, H].
     """
     K, D, T, N, S, H = coefficients.shape
+    if K == 1:
+        return np.asarray(coefficients[0, ..., None] * matrices[0, :, None, None, None])
     by_row = np.ascontiguousarray(coefficients.reshape(K, D, T * N * S, H).transpose(1, 3, 2, 0))
     found = np.empty((D, T * N * S, H, H))
     np.matmul(by_row, matrices.transpose(1, 2, 0, 3), out=found.transpose(0, 2, 1, 3))
