@@ -17,7 +17,7 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.graph import evaluator
 from rnncli.graph.declarations import check_inputs
 from rnncli.graph.loading import model_from
-from rnncli.graph.recurrent_node import Arithmetic
+from rnncli.graph.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class PreparedModel(BackendRep):
     """A model whose nodes all have an implementation; threads may run it at the same time."""
 
-    def __init__(self, model: Model, arithmetic: Arithmetic) -> None:
+    def __init__(self, model: Model, arithmetic: EvaluationSettings) -> None:
         self._model, self._arithmetic = model, arithmetic
         with evaluator.ready(model, arithmetic):
             pass  # it is kept for the first run
@@ -105,7 +105,7 @@ class RnncliBackend(Backend):
         proto = ModelProto()
         proto.CopyFrom(model)
         loaded = model_from(proto, model.graph.name or "model")
-        return PreparedModel(loaded, Arithmetic(backend, compute, readings or {}))
+        return PreparedModel(loaded, EvaluationSettings(backend, compute, readings or {}))
 
     @classmethod
     def run_node(  # type: ignore[override]

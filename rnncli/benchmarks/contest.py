@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.benchmarks import machine, stopwatch
 from rnncli.benchmarks.environment import environment
-from rnncli.benchmarks.machine import Limits
+from rnncli.benchmarks.machine import MachineLimits
 from rnncli.benchmarks.measurement import RAN, Contest, Measurement, largest_error
 from rnncli.errors import Unsupported
 from rnncli.subjects.messages import Message
@@ -31,7 +31,7 @@ LOST = (Status.CRASHED, Status.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ContestTerms:
     """How is measured.
 
     Attributes:
@@ -68,7 +68,7 @@ class ContestPlan:
 
     workloads: Sequence[Planned]
     contestants: Sequence[Contestant]
-    terms: Terms
+    terms: ContestTerms
     notes: tuple[str, ...] = ()
 
     @property
@@ -107,12 +107,12 @@ class Meter:
         terms: whose threads and arithmetic count.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: ContestTerms) -> None:
         self._terms = terms
         self._process = IsolatedProcess(machine.SERVE, environment=environment(terms.threads))
-        self._best: dict[str, Limits] = {}
+        self._best: dict[str, MachineLimits] = {}
 
-    def limits(self, workload: Workload) -> Limits:
+    def limits(self, workload: Workload) -> MachineLimits:
         """Measure once more, and return the best so far in the arithmetic of a workload.
 
         Raises:
@@ -126,9 +126,9 @@ class Meter:
             answer = self._process.exchange(Message(0, machine.MEASURE, fields), deadline)
         except (LostError, TimeoutError) as error:
             raise Unsupported(f"the machine's limits cannot be measured: {error}") from None
-        found = Limits(**answer.fields)
+        found = MachineLimits(**answer.fields)
         before = self._best.get(dtype, found)
-        self._best[dtype] = Limits(*map(max, zip(before, found, strict=True)))
+        self._best[dtype] = MachineLimits(*map(max, zip(before, found, strict=True)))
         return self._best[dtype]
 
     def end(self) -> None:
@@ -139,7 +139,7 @@ class Meter:
 def _contest(
     workload: Workload,
     contestants: Sequence[Contestant],
-    terms: Terms,
+    terms: ContestTerms,
     done: Callable[[int, str], None],
 ) -> tuple[Measurement, ...]:
     with ExitStack() as stack:
@@ -174,7 +174,7 @@ class Racer:
         measured: what came of it; when it failed, why.
     """
 
-    def __init__(self, contestant: Contestant, workload: Workload, terms: Terms) -> None:
+    def __init__(self, contestant: Contestant, workload: Workload, terms: ContestTerms) -> None:
         self._contestant, self._workload, self._terms = contestant, workload, terms
         self._process = IsolatedProcess(stopwatch.SERVE, environment=environment(terms.threads))
         self._asked = 0

@@ -64,7 +64,7 @@ WAYS = (
 
 
 @dataclass(slots=True)
-class Measurement:
+class GenerationTimes:
     """What one way took.
 
     Attributes:
@@ -84,7 +84,7 @@ class Measurement:
         """Cases a second, by the median round."""
         return self.cases / statistics.median(self.seconds)
 
-    def record(self, baseline: Measurement) -> dict[str, Any]:
+    def record(self, baseline: GenerationTimes) -> dict[str, Any]:
         """Return it as tables and JSON have it; the ratio is to the first way."""
         return {
             "way": self.way.name,
@@ -100,7 +100,7 @@ class Measurement:
 
 def measure_generation(
     cases: int, rounds: int, jobs: int, scratch: Path | None, done: Callable[[int], None]
-) -> list[Measurement]:
+) -> list[GenerationTimes]:
     """Make packs of small cases as ONNX folders, each way in every round.
 
     Args:
@@ -116,7 +116,7 @@ def measure_generation(
     prepare(*WORKERS_NEED)
     ways = [way for way in WAYS if _is_usable(way)]
     suites = {way.name: small_cases(way.golden, int(cases * way.share)) for way in ways}
-    measured = [Measurement(w, w.jobs or jobs, len(suites[w.name].entries)) for w in ways]
+    measured = [GenerationTimes(w, w.jobs or jobs, len(suites[w.name].entries)) for w in ways]
     for _ in range(rounds):
         for each in measured:
             each.seconds.append(_seconds(suites[each.way.name], each.jobs, scratch))

@@ -25,7 +25,7 @@ COPIED = 64 << 20
 ATTEMPTS = 8
 
 
-class Limits(NamedTuple):
+class MachineLimits(NamedTuple):
     """Of one process with so many threads.
 
     Attributes:
@@ -47,7 +47,7 @@ def serve(descriptor: int) -> None:
             channel.send(Message(request.number, MEASURE, limits._asdict()))
 
 
-def measure(dtype: str, threads: int) -> Limits:
+def measure(dtype: str, threads: int) -> MachineLimits:
     """Measure both limits, the best of several attempts each.
 
     Args:
@@ -62,7 +62,7 @@ def measure(dtype: str, threads: int) -> Limits:
             (np.zeros(n, np.uint8), np.ones(n, np.uint8)) for n in [COPIED // threads] * threads
         ]
         copy = _fastest(lambda: list(pool.map(lambda pair: np.copyto(*pair), pairs)))
-    return Limits(2 * ORDER**3 / product, 2 * COPIED / copy)
+    return MachineLimits(2 * ORDER**3 / product, 2 * COPIED / copy)
 
 
 def _fastest(function: Callable[[], object]) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.benchmarks.cost import Cost
-    from rnncli.benchmarks.machine import Limits
+    from rnncli.benchmarks.machine import MachineLimits
     from rnncli.benchmarks.workloads import Workload
     from rnncli.formats.format import Tensors
 
@@ -112,7 +112,7 @@ class Contest:
     """
 
     workload: Workload
-    limits: Limits
+    limits: MachineLimits
     measurements: tuple[Measurement, ...]
     statistic: str
 

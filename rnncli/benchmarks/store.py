@@ -20,7 +20,7 @@ COMPARED = ("workload", "operator", "sizes", "implementation", "baseline")
 Key: TypeAlias = tuple[str, ...]
 
 
-class Change(NamedTuple):
+class RatioChange(NamedTuple):
     """How a ratio to the first runtime changed.
 
     Attributes:
@@ -98,10 +98,10 @@ def _ratio(result: Mapping[str, Any]) -> float | None:
 
 def changes(
     stored: Mapping[Key, float | None], records: Sequence[Mapping[str, Any]]
-) -> list[Change]:
+) -> list[RatioChange]:
     """Return how ratios changed of what was measured both times, with the same sizes."""
     return [
-        Change(
+        RatioChange(
             record["workload"],
             record["operator"],
             record["implementation"],

@@ -45,7 +45,7 @@ def _is_element_type(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BreakageKind:
     """One way to break a case.
 
     Attributes:
@@ -185,35 +185,35 @@ def _of_numbers(_: Input, values: Array, numbers: list[Any], __: int) -> Array:
     return np.array(numbers).astype(values.dtype)
 
 
-KINDS: Mapping[str, Kind] = {
-    "attributes": Kind(
+KINDS: Mapping[str, BreakageKind] = {
+    "attributes": BreakageKind(
         "attributes get other values; null takes one away",
         "a number, a word or a list of these",
         _is_attribute,
     ),
-    "inputs": Kind(
+    "inputs": BreakageKind(
         "inputs get other values",
         "a list of numbers, nested as the shape is",
         _are_numbers,
         _of_numbers,
     ),
-    "shapes": Kind(
+    "shapes": BreakageKind(
         "inputs get another shape",
         f"a list of sizes, {LARGEST_ARRAY:,} elements at most",
         _is_shape,
         _of_shape,
     ),
-    "sizes": Kind(
+    "sizes": BreakageKind(
         "inputs get the shape that other sizes would give them",
         f"a mapping from {', '.join(SYMBOLS.values())} to sizes up to {LARGEST_SIZE}",
         _are_sizes,
         _of_sizes,
     ),
-    "dtypes": Kind(
+    "dtypes": BreakageKind(
         "inputs get another element type",
         f"one of {', '.join(ELEMENT_TYPES)}",
         _is_element_type,
         _of_dtype,
     ),
-    "drop": Kind("a list of inputs that are left out", "a name", _anything),
+    "drop": BreakageKind("a list of inputs that are left out", "a name", _anything),
 }

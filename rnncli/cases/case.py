@@ -38,7 +38,7 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class GivenValues:
     """Values written in the YAML or read from a file, and the YAML that gives them."""
 
     values: Array
@@ -78,7 +78,7 @@ class Case:
     sizes: Mapping[str, int]
     dtype: DType
     attributes: Mapping[str, Any]
-    sources: Mapping[str, Filling | Given]
+    sources: Mapping[str, Filling | GivenValues]
     blanks: Mapping[str, Blank]
     outputs: tuple[str, ...]
     readings: Mapping[str, str]

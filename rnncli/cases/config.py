@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.cases.case import Case, Filling, Given, describe
+from rnncli.cases.case import Case, Filling, GivenValues, describe
 from rnncli.cases.config_keys import ConfigKeys
 from rnncli.cases.fills import Blank
 from rnncli.cases.frame import Frame, frame_of
@@ -152,7 +152,7 @@ def _one_zero(blank: Blank) -> Array:
 def _stand_ins(
     operator: Operator,
     blanks: Mapping[str, Blank],
-    sources: Mapping[str, Filling | Given],
+    sources: Mapping[str, Filling | GivenValues],
     key: str,
 ) -> dict[str, Array]:
     """Return what the operator is to check: lengths themselves, of other inputs only a shape.

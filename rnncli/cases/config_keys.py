@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli import budget
-from rnncli.cases.case import Filling, Given
+from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
 from rnncli.cases.findings import Findings
 from rnncli.cases.frame import Frame, memory, size_names
@@ -177,10 +177,10 @@ class ConfigKeys:
 
     def sources(
         self, operator: Operator, blanks: Mapping[str, Blank], folder: Path
-    ) -> dict[str, Filling | Given]:
+    ) -> dict[str, Filling | GivenValues]:
         """Return where the values of each present input come from."""
         entries = self._section("inputs", "input")
-        found: dict[str, Filling | Given | None] = {}
+        found: dict[str, Filling | GivenValues | None] = {}
         for row in operator.inputs:
             node = entries.get(row.name)
             if node is None:

@@ -25,7 +25,7 @@ MOST_COMBINATIONS = 100_000  # that one rule is asked about
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Demand:
     """Something an operator must be able to express.
 
     Attributes:
@@ -47,7 +47,7 @@ class Ruling:
         refused: the other levels -> why.
     """
 
-    rule: Rule
+    rule: Demand
     constraint: Constraint
     refused: Mapping[Row, str]
 
@@ -66,7 +66,7 @@ def rulings(template: Template) -> list[Ruling]:
     return [_judge(template, rule) for rule in _rules(paths)]
 
 
-def _judge(template: Template, rule: Rule) -> Ruling:
+def _judge(template: Template, rule: Demand) -> Ruling:
     scope = template.scope((*OPERATOR, *rule.paths))
     counts = [template.factors[k].count for k in scope]
     if math.prod(counts) > MOST_COMBINATIONS:
@@ -83,21 +83,21 @@ def _judge(template: Template, rule: Rule) -> Ruling:
     return Ruling(rule, Constraint(scope, frozenset(allowed)), refused)
 
 
-def _sentence(template: Template, rule: Rule, levels: Mapping[int, int]) -> str:
+def _sentence(template: Template, rule: Demand, levels: Mapping[int, int]) -> str:
     operator = template.operator(levels)
     if isinstance(operator, str):  # one rule says so, to the others anything is right
         return "" if rule.paths else operator
     return rule.obstacle(operator, *(template.plain(path, levels) for path in rule.paths))
 
 
-def _rules(paths: Iterable[Path]) -> Iterator[Rule]:
+def _rules(paths: Iterable[Path]) -> Iterator[Demand]:
     """Yield the rules that matter to a case with settings at these paths."""
-    yield Rule((), lambda _: "")
-    yield Rule((("dtype",),), _dtype)
+    yield Demand((), lambda _: "")
+    yield Demand((("dtype",),), _dtype)
     for path in paths:
         if len(path) > 1 and path[0] in NAMES:
-            yield Rule((path,), _presence(*path))
-    yield Rule((("attributes", "direction"), ("attributes", "activations")), _activations)
+            yield Demand((path,), _presence(*path))
+    yield Demand((("attributes", "direction"), ("attributes", "activations")), _activations)
 
 
 def _dtype(operator: Operator, dtype: object) -> str:

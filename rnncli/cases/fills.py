@@ -78,7 +78,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ParameterKind:
     """What a parameter may be: the words of a message, a test, its JSON Schema, its Python type."""
 
     wanted: str
@@ -254,16 +254,16 @@ def _is_power_of_two(value: Any) -> bool:
     return _is_positive(value) and value <= 256 and value & (value - 1) == 0
 
 
-KINDS: Mapping[str, Kind] = {
-    "number": Kind("a finite number", _is_finite, {"type": "number"}, float),
-    "any number": Kind("a number", _is_number, {"type": "number"}, float),
-    "positive integer": Kind(
+KINDS: Mapping[str, ParameterKind] = {
+    "number": ParameterKind("a finite number", _is_finite, {"type": "number"}, float),
+    "any number": ParameterKind("a number", _is_number, {"type": "number"}, float),
+    "positive integer": ParameterKind(
         "a positive integer", _is_positive, {"type": "integer", "minimum": 1}, int
     ),
-    "power of two": Kind(
+    "power of two": ParameterKind(
         "a power of two up to 256", _is_power_of_two, {"enum": [1 << k for k in range(9)]}, int
     ),
-    "special": Kind(
+    "special": ParameterKind(
         "all or one of " + ", ".join(SPECIAL),
         lambda value: value in ("all", *SPECIAL),
         {"enum": ["all", *SPECIAL]},

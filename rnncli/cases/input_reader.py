@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.cases.case import Filling, Given
+from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.fills import FILLS, KINDS, Blank, Fill, Parameter, fill_problems
 from rnncli.cases.yaml_reader import Node, shown
 from rnncli.errors import RnncliError, did_you_mean
@@ -30,7 +30,7 @@ FILE_KEYS = {
 
 def read_input(
     node: Node, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
-) -> Filling | Given | None:
+) -> Filling | GivenValues | None:
     """Return where an input's values come from, or None when something is wrong.
 
     Args:
@@ -41,7 +41,7 @@ def read_input(
         findings: gets what is wrong.
     """
     before = len(findings)
-    source: Filling | Given | None
+    source: Filling | GivenValues | None
     if isinstance(node.value, dict) and "file" in node.value:
         source = _file(node, tensor, blank, folder, findings)
     elif isinstance(node.value, dict | str):
@@ -58,7 +58,7 @@ def fills_for(*, lengths: bool) -> dict[str, Fill]:
 
 def _filling(
     node: Node, tensor: Input, blank: Blank | None, findings: Findings
-) -> Filling | Given | None:
+) -> Filling | GivenValues | None:
     known = fills_for(lengths=tensor.role == "lengths")
     keys = list(node.value) if isinstance(node.value, dict) else [node.value]
     name = next((str(key) for key in keys if key in known), None)
@@ -144,7 +144,9 @@ def _in_order(
     yield from zip(row.parameters, values, strict=False)
 
 
-def _literal(node: Node, tensor: Input, blank: Blank | None, findings: Findings) -> Given | None:
+def _literal(
+    node: Node, tensor: Input, blank: Blank | None, findings: Findings
+) -> GivenValues | None:
     if not isinstance(node.value, tuple):
         hint = f"; write {{constant: {shown(node)}}} for one value everywhere"
         hint = hint if KINDS["any number"].test(node.value) else ""
@@ -161,7 +163,7 @@ def _literal(node: Node, tensor: Input, blank: Blank | None, findings: Findings)
         values: Array = np.array(node.plain, blank.dtype.numpy)
     else:
         values = _rounded(node, tensor, blank, findings)
-    return Given(values.reshape(blank.shape), node.plain)
+    return GivenValues(values.reshape(blank.shape), node.plain)
 
 
 def _rounded(node: Node, tensor: Input, blank: Blank, findings: Findings) -> Array:
@@ -204,7 +206,7 @@ def _check_number(node: Node, tensor: Input, blank: Blank, findings: Findings) -
 
 def _file(
     node: Node, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
-) -> Given | None:
+) -> GivenValues | None:
     assert isinstance(node.value, dict)
     before = len(findings)
     for key, value in node.value.items():
@@ -224,7 +226,7 @@ def _file(
         return None
     for sentence in _array_problems(values, tensor, blank) if blank else ():
         findings.add(node.place, sentence)
-    return Given(values, entries)
+    return GivenValues(values, entries)
 
 
 def _read_tensor(path: Path, key: str | None) -> Array:

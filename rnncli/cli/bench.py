@@ -93,7 +93,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
 def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     """Decide what is measured, of what, and how."""
-    from rnncli.benchmarks.contest import ContestPlan, Terms
+    from rnncli.benchmarks.contest import ContestPlan, ContestTerms
     from rnncli.benchmarks.contestants import backends, runtimes
     from rnncli.benchmarks.workloads import OPERATORS, WORKLOADS, planned
 
@@ -114,6 +114,6 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     return ContestPlan(
         workloads=workloads,
         contestants=(*rivals, *own),
-        terms=Terms(bound=bound, **options),
+        terms=ContestTerms(bound=bound, **options),
         notes=tuple(f"{name} is not measured: {reason}" for name, reason in missing.items()),
     )

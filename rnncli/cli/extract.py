@@ -9,8 +9,8 @@ import click
 
 from rnncli.cli.options import (
     TARGET,
+    ByteSize,
     Name,
-    Size,
     Written,
     input_options,
     json_option,
@@ -65,7 +65,7 @@ def _profiles() -> Iterable[str]:
 )
 @click.option(
     "--max-bytes",
-    type=Size(LARGEST),
+    type=ByteSize(LARGEST),
     default="256M",
     show_default=True,
     metavar="SIZE",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.options import (
+    ByteSize,
     Name,
     Pair,
-    Size,
     backend_names,
     compute_option,
     expect_workers,
@@ -95,7 +95,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--max-memory",
-            type=Size(),
+            type=ByteSize(),
             metavar="SIZE",
             help="As in 512M or 2G; then it is killed.",
         ),

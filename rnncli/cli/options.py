@@ -70,7 +70,7 @@ class Pair(click.ParamType[tuple[str, Any]]):
         return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
 
 
-class Size(click.ParamType[int]):
+class ByteSize(click.ParamType[int]):
     """A number of bytes: `500000`, `64K`, `200M`, `2G`, `2GiB`; the letters are powers of 1024.
 
     Args:
@@ -225,7 +225,7 @@ threads_option = click.option(
 )
 memory_option = click.option(
     "--max-memory",
-    type=Size(),
+    type=ByteSize(),
     metavar="SIZE",
     help="Memory that a run may take, as in 512M or 2G; 768M unless given, and 16 bytes for each"
     " byte of the files named.",

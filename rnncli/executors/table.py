@@ -28,7 +28,7 @@ class Executor(Protocol):
         """Yield (index of the task, outcome) as each is done, in any order."""
 
 
-class Row(NamedTuple):
+class ExecutorRow(NamedTuple):
     """One executor.
 
     Attributes:
@@ -44,13 +44,13 @@ class Row(NamedTuple):
     extra: str = ""
 
 
-EXECUTORS: Mapping[str, Row] = {
-    "processes": Row(
+EXECUTORS: Mapping[str, ExecutorRow] = {
+    "processes": ExecutorRow(
         "rnncli.executors.processes:in_processes",
         "processes on this machine",
         shares_files=True,
     ),
-    "dask": Row(
+    "dask": ExecutorRow(
         "rnncli.executors.dask_cluster:on_cluster",
         "a Dask cluster: the one at --scheduler, else one started here",
         shares_files=False,

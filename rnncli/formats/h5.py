@@ -24,7 +24,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.files.atomic import write_bytes
 from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import LONGEST_NAME, Format, Tensors, check_names, require_few
-from rnncli.formats.reading import Allowance, reading
+from rnncli.formats.reading import MemoryAllowance, reading
 from rnncli.formats.stored import Note, decode, encode, is_reserved, key_of, put, text_bytes
 from rnncli.numerics import dtype_of
 
@@ -60,7 +60,7 @@ def read(path: Path) -> Tensors:
     tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
-        allowance = Allowance(size)
+        allowance = MemoryAllowance(size)
         with h5py.File(_checked(stream, path), "r", locking="best-effort") as file:
             found = sorted(_datasets(file.id), key=lambda each: each.note.get("position", -1))
             _check_storage(found, size)
@@ -193,7 +193,7 @@ def _check_storage(found: list[_Found], size: int) -> None:
         raise UnreadableFile(f"declares {held} bytes of values in {size} bytes: it is truncated")
 
 
-def _read_dataset(found: _Found, allowance: Allowance) -> Array:
+def _read_dataset(found: _Found, allowance: MemoryAllowance) -> Array:
     dataset = found.dataset
     shape, dtype = dataset.shape, dataset.dtype
     if dtype.kind == "O":
@@ -209,7 +209,7 @@ def _read_dataset(found: _Found, allowance: Allowance) -> Array:
     return values
 
 
-def _check_chunks(found: _Found, chunk: int, allowance: Allowance) -> None:
+def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None:
     """Refuse what HDF5 would inflate without bound: its filters grow a chunk as far as it goes.
 
     Args:

@@ -14,7 +14,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.files.atomic import atomic_file
 from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
-from rnncli.formats.reading import Allowance, reading
+from rnncli.formats.reading import MemoryAllowance, reading
 from rnncli.formats.stored import decode, encode
 from rnncli.numerics import dtype_of
 
@@ -39,7 +39,7 @@ def read(path: Path) -> Tensors:
     """Return the array under the file's own name, without extension."""
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
-        return {path.stem: decode(read_array(stream, size), {}, Allowance(size))}
+        return {path.stem: decode(read_array(stream, size), {}, MemoryAllowance(size))}
 
 
 def write(path: Path, tensors: Tensors) -> None:

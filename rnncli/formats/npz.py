@@ -17,7 +17,7 @@ from rnncli.files.atomic import atomic_file
 from rnncli.files.regular import open_data, size_of
 from rnncli.formats.format import Format, Tensors, check_names, require_few
 from rnncli.formats.npy import read_array, write_array
-from rnncli.formats.reading import Allowance, reading
+from rnncli.formats.reading import MemoryAllowance, reading
 from rnncli.formats.stored import (
     JSON_OVERHEAD,
     RESERVED,
@@ -43,7 +43,7 @@ def read(path: Path) -> Tensors:
     """Return every tensor of the archive, in its order; nothing is unpickled."""
     tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
-        allowance = Allowance(size_of(stream))
+        allowance = MemoryAllowance(size_of(stream))
         with zipfile.ZipFile(stream) as archive:
             members = _members(archive)
             notes = _read_notes(archive, members.pop(RESERVED, None), allowance)
@@ -102,7 +102,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 
 def _read_notes(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo | None, allowance: Allowance
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo | None, allowance: MemoryAllowance
 ) -> dict[str, Note]:
     if member is None:
         return {}

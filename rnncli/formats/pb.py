@@ -15,7 +15,7 @@ from rnncli.files.atomic import write_bytes
 from rnncli.files.regular import open_data
 from rnncli.formats.format import Format, Tensors, check_names, only_tensor
 from rnncli.formats.messages import RAW, array_of, plain_row, tensor_of
-from rnncli.formats.reading import Allowance, reading
+from rnncli.formats.reading import MemoryAllowance, reading
 from rnncli.formats.stored import NARROW, normalised, text_tensor, texts_of
 from rnncli.formats.stored import TEXT_OVERHEAD as OVERHEAD
 from rnncli.numerics import DType, dtype_numbered
@@ -54,7 +54,7 @@ def read_named(path: Path) -> tuple[str, Array]:
     with reading(path), open_data(path, LARGEST) as stream:
         serialized = stream.read()
         tensor = _parse(serialized)
-        return _name(tensor), _values(tensor, Allowance(len(serialized)))
+        return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))
 
 
 def write(path: Path, tensors: Tensors) -> None:
@@ -122,7 +122,7 @@ def _name(tensor: TensorProto) -> str:
     return name
 
 
-def _values(tensor: TensorProto, allowance: Allowance) -> Array:
+def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
         raise UnreadableFile("keeps its values in another file, which is not read")
     row = dtype_numbered(tensor.data_type)

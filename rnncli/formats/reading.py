@@ -88,7 +88,7 @@ def _said(error: Exception) -> str:
     return shortened(f"is damaged: {error}" if str(error) else "is damaged")
 
 
-class Allowance:
+class MemoryAllowance:
     """How much memory the tensors of one file may take, spent as they are read.
 
     Values that are stored plainly never exceed the size of their file, however large, so the

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rnncli.formats.format import Tensors
-    from rnncli.formats.reading import Allowance
+    from rnncli.formats.reading import MemoryAllowance
     from rnncli.numerics import Array
 
 Note: TypeAlias = "dict[str, Any]"
@@ -83,7 +83,7 @@ def encode(values: Array) -> tuple[Array, Note]:
     return (plain, {}) if row.native_to_numpy else (_bits(plain, row), {"dtype": row.name})
 
 
-def decode(stored: Array, note: Note, allowance: Allowance) -> Array:
+def decode(stored: Array, note: Note, allowance: MemoryAllowance) -> Array:
     """Return the tensor, native-endian, that `encode` or any other program stored.
 
     Raises:
@@ -172,7 +172,7 @@ def _fits_fixed_width(texts: list[str]) -> bool:
     )
 
 
-def _decode_text(stored: Array, note: Note, allowance: Allowance) -> Array:
+def _decode_text(stored: Array, note: Note, allowance: MemoryAllowance) -> Array:
     if "dtype" not in note:
         allowance.take(stored.size * TEXT_OVERHEAD)
         return text_tensor(texts_of(stored), stored.shape)

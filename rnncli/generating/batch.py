@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
 
-class Place(NamedTuple):
+class Destination(NamedTuple):
     """Where the files of cases belong.
 
     Attributes:
@@ -67,7 +67,7 @@ class Made:
     traceback: str = ""
 
 
-def work(suite: Suite, delivery: Delivery, place: Place, ids: Sequence[str]) -> list[Made]:
+def work(suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str]) -> list[Made]:
     """Make some vectors of a suite; one that fails does not stop the others.
 
     Args:
@@ -97,7 +97,9 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
     return replace(outcome, record={**outcome.record, "kills": kills})
 
 
-def _deliver(delivery: Delivery, place: Place, case_id: str, outcome: Vector | Exception) -> Made:
+def _deliver(
+    delivery: Delivery, place: Destination, case_id: str, outcome: Vector | Exception
+) -> Made:
     if isinstance(outcome, Exception):
         sentence, code = explain(outcome)
         trace = "".join(traceback.format_exception(outcome))

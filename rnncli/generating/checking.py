@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import LARGEST, read_bytes
-from rnncli.generating.batch import Delivery, Made, Place
+from rnncli.generating.batch import Delivery, Destination, Made
 from rnncli.generating.generation import GenerationPlan, make_all, pack_manifest, require_backends
 from rnncli.generating.surroundings import files_in
 from rnncli.vectors.manifest import read_manifest, sha256
@@ -61,7 +61,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ch
         spool = Path(scratch)
         ids = [entry.id for entry in entries]
         delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
-        place = Place((folder if plan.layout == ONNX else spool).absolute())
+        place = Destination((folder if plan.layout == ONNX else spool).absolute())
         records: dict[str, Record] = {}
         differing: list[tuple[str, str]] = []
         for made in make_all(plan, ids, place, delivery):

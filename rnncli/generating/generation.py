@@ -13,7 +13,7 @@ from rnncli.files.atomic import put_file, remove_temporaries
 from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.generating import goldens
-from rnncli.generating.batch import Delivery, Made, Place, work
+from rnncli.generating.batch import Delivery, Destination, Made, work
 from rnncli.generating.journal import Journal, premises
 from rnncli.generating.surroundings import is_empty, owned_cases, remove_stale
 from rnncli.mutants.table import mutants_of
@@ -139,13 +139,13 @@ def _written(
     return report
 
 
-def _place(plan: GenerationPlan, folder: Path) -> Place:
+def _place(plan: GenerationPlan, folder: Path) -> Destination:
     """Return where cases are written: at once where they belong in a new pack of folders."""
     whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
     if plan.layout != ONNX:
-        return Place(spool)
+        return Destination(spool)
     finished = below(folder, RelativePath(MANIFEST)).exists()
-    return Place(spool, whole) if finished else Place(whole)
+    return Destination(spool, whole) if finished else Destination(whole)
 
 
 def require_backends(entries: Sequence[Entry]) -> None:
@@ -159,7 +159,7 @@ def require_backends(entries: Sequence[Entry]) -> None:
 
 
 def make_all(
-    plan: GenerationPlan, ids: Sequence[str], place: Place, delivery: Delivery
+    plan: GenerationPlan, ids: Sequence[str], place: Destination, delivery: Delivery
 ) -> Iterator[list[Made]]:
     """Make the vectors of some cases; yield batches of them as they are done.
 

@@ -91,7 +91,7 @@ def _proof(recurrence: Recurrence) -> Result:
     return backend.run(recurrence, Compute.FLOAT64)
 
 
-class Kind(NamedTuple):
+class GoldenKind(NamedTuple):
     """How a suite may have goldens made.
 
     Attributes:
@@ -103,9 +103,9 @@ class Kind(NamedTuple):
     make: Callable[[Recurrence], tuple[Result, list[tuple[int, int]]]]
 
 
-KINDS: Mapping[str, Kind] = {
-    "certified": Kind("certified", _proved),
-    "float64": Kind("reference", _rounded),
+KINDS: Mapping[str, GoldenKind] = {
+    "certified": GoldenKind("certified", _proved),
+    "float64": GoldenKind("reference", _rounded),
 }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-class DataSet(NamedTuple):
+class DataSetFolder(NamedTuple):
     """One folder ``test_data_set_N``, by name: inputs, the outputs they should give, tolerances."""
 
     folder: Path
@@ -27,7 +27,7 @@ class DataSet(NamedTuple):
     tolerances: dict[str, Array]
 
 
-def load_data_set(model: Model, folder: Path) -> DataSet:
+def load_data_set(model: Model, folder: Path) -> DataSetFolder:
     """Read ``input_K.pb``, ``output_K.pb`` and ``tolerance_K.pb``, if there are any.
 
     Tensors without a name are matched by position.
@@ -43,7 +43,7 @@ def load_data_set(model: Model, folder: Path) -> DataSet:
     for name, values in tolerances.items():
         if problem := tolerance_problem(values, outputs.get(name)):
             raise UnreadableFile(f"{folder}: the tolerance of output '{name}' {problem}")
-    return DataSet(folder, _tensors(folder, "input", inputs), outputs, tolerances)
+    return DataSetFolder(folder, _tensors(folder, "input", inputs), outputs, tolerances)
 
 
 def tolerance_problem(tolerance: Array, output: Array | None) -> str:

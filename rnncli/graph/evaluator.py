@@ -31,10 +31,10 @@ from rnncli.graph.model import (
 )
 from rnncli.graph.own_node import OwnNode
 from rnncli.graph.prepared import lent
-from rnncli.graph.recurrent_node import Arithmetic, RecurrentNode
+from rnncli.graph.recurrent_node import EvaluationSettings, OwnRecurrentNode
 from rnncli.graph.refusals import place, placed
 from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fold
-from rnncli.graph.tally import Tally
+from rnncli.graph.tally import MemoryTally
 from rnncli.graph.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
 
@@ -91,7 +91,7 @@ def evaluate_model(
     _refuse_other_than_tensors(model)
     with (
         ExitStack() as limits,
-        ready(model, Arithmetic(backend, compute, readings or {})) as evaluator,
+        ready(model, EvaluationSettings(backend, compute, readings or {})) as evaluator,
     ):
         if max_memory is not None:
             limits.enter_context(budget.limited(max_memory))
@@ -100,7 +100,7 @@ def evaluate_model(
         return dict(zip(evaluator.output_names, run(evaluator, inputs), strict=True))
 
 
-def ready(model: Model, arithmetic: Arithmetic) -> AbstractContextManager[Evaluator]:
+def ready(model: Model, arithmetic: EvaluationSettings) -> AbstractContextManager[Evaluator]:
     """Lend an evaluator that is kept with the model, or prepare one.
 
     Raises:
@@ -109,7 +109,7 @@ def ready(model: Model, arithmetic: Arithmetic) -> AbstractContextManager[Evalua
     return lent(model, arithmetic, partial(_detached, model, arithmetic))
 
 
-def _detached(model: Model, arithmetic: Arithmetic) -> Evaluator:
+def _detached(model: Model, arithmetic: EvaluationSettings) -> Evaluator:
     """Prepare a model so that the evaluator does not keep it alive."""
     return prepare(replace(model), **arithmetic._asdict())
 
@@ -136,7 +136,7 @@ def prepare(
             reading, or a node is malformed.
         Unsupported: the backend does not import, or a node has no implementation.
     """
-    arithmetic = Arithmetic(backend, compute, readings or {})
+    arithmetic = EvaluationSettings(backend, compute, readings or {})
     arithmetic.check()
     _refuse_idle_readings(model, arithmetic.readings)
     library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
@@ -263,7 +263,7 @@ class Evaluator:
         if function := library.functions.get((node.domain, node.op_type, node.overload)):
             return FunctionCall(node, library, function)
         if row := operator_for(node.domain, node.op_type, opset):
-            return RecurrentNode(node, row, library.arithmetic)
+            return OwnRecurrentNode(node, row, library.arithmetic)
         from rnncli.graph.implementations import operator_of  # all of onnx
 
         return operator_of(node, self.opsets, library, subgraph)
@@ -297,7 +297,7 @@ class Evaluator:
             values.update(known)
         watch, folded = self._library.watch, self._library.folding.run
         activity, memory = deadline.current(), budget.current()
-        tally = Tally(memory, values.values()) if memory and memory.counts else None
+        tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
         for step in self._steps:
             try:
                 if activity:

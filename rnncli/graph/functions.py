@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rnncli.graph.model import Model
     from rnncli.graph.observation import Watch
-    from rnncli.graph.recurrent_node import Arithmetic
+    from rnncli.graph.recurrent_node import EvaluationSettings
 
 
 def resolve_call(
@@ -98,7 +98,7 @@ class Library:
     def __init__(
         self,
         model: Model,
-        arithmetic: Arithmetic,
+        arithmetic: EvaluationSettings,
         build: Callable[[FunctionProto, dict[str, int], Library, tuple[str, ...]], Runnable],
         watch: Watch | None = None,
     ) -> None:

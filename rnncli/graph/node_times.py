@@ -10,7 +10,7 @@ from rnncli.graph.evaluator import Evaluator, run
 from rnncli.graph.functions import Library
 from rnncli.graph.model import operator_name
 from rnncli.graph.observation import Watch
-from rnncli.graph.recurrent_node import Arithmetic
+from rnncli.graph.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ def node_seconds(
         RnncliError: the model cannot be evaluated.
     """
     clock = Clock()
-    library = Library(model, Arithmetic(backend, compute), Evaluator, clock)
+    library = Library(model, EvaluationSettings(backend, compute), Evaluator, clock)
     evaluator = Evaluator(model.proto.graph, model.opsets, library)
     run(evaluator, inputs)
     clock.seconds.clear()

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from rnncli.graph.recurrent_node import RecurrentNode
+from rnncli.graph.recurrent_node import OwnRecurrentNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -75,11 +75,11 @@ class Watch:
         made = [values[name] for name in step.outputs if name]
         if all(map(self._is_constant, read)):
             self.hold(made)
-        if isinstance(step.operator, RecurrentNode):
+        if isinstance(step.operator, OwnRecurrentNode):
             self._observer(self._occurrence(step.path, step.operator, read, made))
 
     def _occurrence(
-        self, path: tuple[str, ...], node: RecurrentNode, read: list[Any], made: list[Any]
+        self, path: tuple[str, ...], node: OwnRecurrentNode, read: list[Any], made: list[Any]
     ) -> Occurrence:
         inputs = node.by_name(read)
         return Occurrence(

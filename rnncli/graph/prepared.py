@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rnncli.graph.evaluator import Evaluator
     from rnncli.graph.model import Model
-    from rnncli.graph.recurrent_node import Arithmetic
+    from rnncli.graph.recurrent_node import EvaluationSettings
 
 MOST_KEPT = 4
 """Idle evaluators of one model that are kept at most; each holds weights as its backend does."""
@@ -49,7 +49,7 @@ _LOCK = Lock()
 
 @contextmanager
 def lent(
-    model: Model, arithmetic: Arithmetic, prepare: Callable[[], Evaluator]
+    model: Model, arithmetic: EvaluationSettings, prepare: Callable[[], Evaluator]
 ) -> Iterator[Evaluator]:
     """Lend an evaluator of a model: a kept one, or else a new one, which is kept if all goes well.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
 
 
-class Arithmetic(NamedTuple):
+class EvaluationSettings(NamedTuple):
     """How recurrent operators are evaluated.
 
     Attributes:
@@ -51,7 +51,7 @@ class Arithmetic(NamedTuple):
             check_reading(name, choice)
 
 
-class RecurrentNode(OwnNode):
+class OwnRecurrentNode(OwnNode):
     """A node that one of our operators evaluates.
 
     Args:
@@ -63,7 +63,7 @@ class RecurrentNode(OwnNode):
         InvalidOperator: an attribute breaks the specification, or there are too many inputs.
     """
 
-    def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: Arithmetic) -> None:
+    def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: EvaluationSettings) -> None:
         super().__init__(onnx_node)
         self._row, self._arithmetic = row, arithmetic
         self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-class Tally:
+class MemoryTally:
     """Counts each array once, however many values are views of it.
 
     Args:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """A field of a message.
 
     Attributes:
@@ -28,7 +28,7 @@ class Field(NamedTuple):
     end: int
 
 
-def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
+def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:
     """Yield the fields of the message between two places, up to the first that is malformed."""
     position = start
     while position < end:
@@ -47,7 +47,7 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
             return
         if not number:
             return
-        yield Field(number, kind, begin, value, position)
+        yield WireField(number, kind, begin, value, position)
 
 
 def field_of_bytes(number: int, value: bytes) -> bytes:

@@ -11,12 +11,12 @@ from rnncli.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.benchmarks.generation import Measurement
+    from rnncli.benchmarks.generation import GenerationTimes
     from rnncli.benchmarks.startup import Started
 
 
 def show_generation(
-    measured: Sequence[Measurement],
+    measured: Sequence[GenerationTimes],
     file_seconds: float,
     surroundings: Mapping[str, str],
     *,

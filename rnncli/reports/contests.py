@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from rnncli.benchmarks.store import Change, Key, changes, document
+from rnncli.benchmarks.store import Key, RatioChange, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
@@ -181,7 +181,7 @@ def show_changes(
     return bool(slower)
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: RatioChange) -> dict[str, Any]:
     return {
         "workload": change.workload,
         "operator": change.operator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.graph.recurrent_node import Arithmetic
+from rnncli.graph.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,9 +54,9 @@ class Request:
         return tuple(filter(None, (*self.input_files.values(), self.inputs_from)))
 
     @property
-    def arithmetic(self) -> Arithmetic:
+    def arithmetic(self) -> EvaluationSettings:
         """How recurrent operators are evaluated."""
-        return Arithmetic(self.backend, self.compute, self.readings)
+        return EvaluationSettings(self.backend, self.compute, self.readings)
 
     @property
     def shapes_inputs(self) -> bool:

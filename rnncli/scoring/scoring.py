@@ -50,7 +50,7 @@ class ScoringPlan:
     scheduler: str = ""
 
 
-class Selected(NamedTuple):
+class ScoredCases(NamedTuple):
     """The cases of a plan.
 
     Attributes:
@@ -64,7 +64,7 @@ class Selected(NamedTuple):
     outputs: Mapping[str, Sequence[str]]
 
 
-def select(plan: ScoringPlan) -> Selected:
+def select(plan: ScoringPlan) -> ScoredCases:
     """Choose the cases.
 
     Raises:
@@ -78,7 +78,7 @@ def select(plan: ScoringPlan) -> Selected:
     return found
 
 
-def score_all(plan: ScoringPlan, selected: Selected, done: Callable[[int], None]) -> KillMatrix:
+def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:
     """Put the mutants to the cases of a plan.
 
     Args:
@@ -103,7 +103,7 @@ def score_all(plan: ScoringPlan, selected: Selected, done: Callable[[int], None]
     return KillMatrix(selected.name, plan.rule_text, rows, left)
 
 
-def _scored(plan: ScoringPlan, selected: Selected) -> Iterator[list[Row | Unscored]]:
+def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[Row | Unscored]]:
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     scoring = partial(work, selected.origin, plan.rule)
@@ -113,18 +113,18 @@ def _scored(plan: ScoringPlan, selected: Selected) -> Iterator[list[Row | Unscor
         yield scored
 
 
-def _of_pack(plan: ScoringPlan) -> Selected:
+def _of_pack(plan: ScoringPlan) -> ScoredCases:
     pack = open_pack(plan.suite)
     for path, word in pack.problems():
         raise InvalidRequest(f"{plan.suite}: {path} is {word}; its score would mean nothing")
     records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
     outputs = {record["id"]: record["outputs"] for record in records}
-    return Selected(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)
+    return ScoredCases(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)
 
 
-def _of_suite(plan: ScoringPlan) -> Selected:
+def _of_suite(plan: ScoringPlan) -> ScoredCases:
     suite = load_suite(plan.suite)
     entries = suite.select(plan.selection)
     require_backends(entries)
     outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
-    return Selected(suite.name, suite, outputs)
+    return ScoredCases(suite.name, suite, outputs)

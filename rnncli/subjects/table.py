@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.subjects.isolation import IsolatedSubject
 
 
-class Row(NamedTuple):
+class RuntimeRow(NamedTuple):
     """One runtime.
 
     Attributes:
@@ -35,24 +35,24 @@ class Row(NamedTuple):
     extra: str = ""
 
 
-SUBJECTS: Mapping[str, Row] = {
-    "onnxruntime": Row(
+SUBJECTS: Mapping[str, RuntimeRow] = {
+    "onnxruntime": RuntimeRow(
         "rnncli.subjects.runtimes.onnx_runtime:OnnxRuntime",
         "ONNX Runtime, on the CPU unless told otherwise",
         "onnxruntime",
         "runtimes",
     ),
-    "openvino": Row(
+    "openvino": RuntimeRow(
         "rnncli.subjects.runtimes.open_vino:OpenVino",
         "OpenVINO, on the CPU in float32 unless told otherwise",
         "openvino",
         "runtimes",
     ),
-    "onnx-reference": Row(
+    "onnx-reference": RuntimeRow(
         "rnncli.subjects.runtimes.onnx_reference:OnnxReference",
         "the reference evaluator of the package onnx",
     ),
-    "tract": Row(
+    "tract": RuntimeRow(
         "rnncli.subjects.runtimes.tract_runtime:Tract",
         "tract, on the CPU",
         "tract",
@@ -62,10 +62,10 @@ SUBJECTS: Mapping[str, Row] = {
 
 
 @cache
-def known_subjects() -> Mapping[str, Row]:
+def known_subjects() -> Mapping[str, RuntimeRow]:
     """Return ours and those of installed packages, which cannot replace ours."""
     others = {
-        name: Row(plugin.where, f"of the package {plugin.package}")
+        name: RuntimeRow(plugin.where, f"of the package {plugin.package}")
         for name, plugin in plugins("runtime").items()
     }
     return {**others, **SUBJECTS}
@@ -124,7 +124,7 @@ def describe_subjects() -> list[dict[str, str]]:
     ]
 
 
-def _missing(row: Row) -> str:
+def _missing(row: RuntimeRow) -> str:
     """Say what is not installed of what a row needs, without importing it; or ""."""
     if not row.package or find_spec(row.package):
         return ""

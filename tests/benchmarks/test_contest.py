@@ -7,12 +7,12 @@ import sys
 import families
 import pytest
 
-from rnncli.benchmarks.contest import ContestPlan, Terms, contests
+from rnncli.benchmarks.contest import ContestPlan, ContestTerms, contests
 from rnncli.benchmarks.contestants import Contestant, backends
 from rnncli.benchmarks.measurement import RAN
 from rnncli.benchmarks.workloads import MOST_DATA, planned
 
-TERMS = Terms(rounds=3, seconds=1e-4, timeout=30)
+TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=30)
 NUMPY = backends(["numpy"], "native", bound=False)
 
 
@@ -79,7 +79,7 @@ def test_one_that_fails_leaves_the_others_alone(way, status, message):
 
 def test_one_that_hangs_is_ended():
     """After the time it is given."""
-    contest = measured(rival("hangs"), terms=Terms(rounds=1, seconds=1e-4, timeout=3))
+    contest = measured(rival("hangs"), terms=ContestTerms(rounds=1, seconds=1e-4, timeout=3))
     own, other = contest.measurements
 
     assert (other.status, other.message) == ("timeout", "gave no answer within 3 s")
@@ -118,7 +118,7 @@ def test_one_that_is_not_there_is_unusable():
 JUDGE = """
 import sys
 sys.path[:] = {path!r}
-from rnncli.benchmarks.contest import ContestPlan, Terms, contests
+from rnncli.benchmarks.contest import ContestPlan, ContestTerms, contests
 from rnncli.benchmarks.contestants import Contestant
 from rnncli.benchmarks.workloads import planned
 
@@ -128,7 +128,7 @@ def told(count, note):
 rival = Contestant("rival", "rivals:Rival", {{"way": "hangs"}})
 calm = Contestant("calm", "rivals:Rival", {{}})
 workloads = planned(["tiny"], ["RNN"], "float32", {{}})
-plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=Terms(timeout=1000))
+plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=ContestTerms(timeout=1000))
 list(contests(plan, told))
 """
 

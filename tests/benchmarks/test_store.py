@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rnncli.benchmarks.store import Change, changes, document, read_stored
+from rnncli.benchmarks.store import RatioChange, changes, document, read_stored
 from rnncli.errors import InvalidRequest, UnreadableFile
 
 TERMS = {"baseline": "a", "threads": 1, "compute": "native", "bound": False, "statistic": "median"}
@@ -60,7 +60,7 @@ def test_ratios_are_compared_with_those_of_the_same_workload(stored):
 )
 def test_slower_by_more_than_allowed(before, now, percent, exceeds):
     """In percent of the time; one that ran before and does not now is worse than slow."""
-    assert Change("w", "LSTM", "numpy", True, before, now).exceeds(percent) is exceeds
+    assert RatioChange("w", "LSTM", "numpy", True, before, now).exceeds(percent) is exceeds
 
 
 @pytest.mark.parametrize("name", TERMS)

@@ -5,7 +5,7 @@ import pytest
 
 from rnncli.budget import Budget, OutOfMemory
 from rnncli.graph.evaluator import evaluate_model
-from rnncli.graph.tally import Tally
+from rnncli.graph.tally import MemoryTally
 
 MIB = 1 << 20
 
@@ -14,7 +14,7 @@ def test_memory_counts_once_and_until_its_last_view_is_gone():
     """Views, members of sequences, and what was there before."""
     budget = Budget(100)
     given, made = np.zeros(64, np.uint8), np.zeros(40, np.uint8)
-    tally = Tally(budget, [given])
+    tally = MemoryTally(budget, [given])
 
     tally.add([made, made[:3], given[:5], [np.zeros(10, np.uint8)]])
     assert budget.left == 50
