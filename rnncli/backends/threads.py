@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from rnncli.backends.processors import available
 from rnncli.errors import InvalidRequest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 VARIABLE = "RNNCLI_THREADS"
+_ALLOWED: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@contextmanager
+def allowed(count: int | None) -> Iterator[None]:
+    """Let backends compute with so many threads; None leaves it to the environment variable."""
+    token = _ALLOWED.set(count)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
 
 
 def threads() -> int:
-    """Return what the environment variable RNNCLI_THREADS allows: 1 where it is unset or empty.
+    """Return what `allowed` says, or the environment variable RNNCLI_THREADS; 1 where neither does.
 
     Never more than there are processors: threads that wait for each other would take turns.
 
@@ -21,6 +38,8 @@ def threads() -> int:
     Raises:
         InvalidRequest: the variable holds no whole number from 1 on.
     """
+    if count := _ALLOWED.get():
+        return min(count, available())
     value = os.environ.get(VARIABLE, "").strip()
     if not value:
         return 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.benchmarks import machine, stopwatch
 from rnncli.benchmarks.environment import environment
 from rnncli.benchmarks.machine import MachineLimits
-from rnncli.benchmarks.measurement import RAN, Contest, Measurement, largest_error
+from rnncli.benchmarks.measurement import RAN, Measurement, WorkloadMeasurements, largest_error
 from rnncli.errors import Unsupported
 from rnncli.subjects.messages import Message
 from rnncli.subjects.process import IsolatedProcess, LostError
@@ -81,7 +81,7 @@ class ContestPlan:
         return {"baseline": self.contestants[0].name, **asdict(self.terms)}
 
 
-def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[Contest]:
+def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[WorkloadMeasurements]:
     """Measure every workload; yield each contest when it is over.
 
     Args:
@@ -97,7 +97,7 @@ def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[Co
             workload = each.workload()
             meter.limits(workload)
             measured = _contest(workload, plan.contestants, terms, done)
-            yield Contest(workload, meter.limits(workload), measured, terms.statistic)
+            yield WorkloadMeasurements(workload, meter.limits(workload), measured, terms.statistic)
 
 
 class Meter:

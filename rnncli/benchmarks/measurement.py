@@ -101,7 +101,7 @@ def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class WorkloadMeasurements:
     """All implementations of one workload, measured in turns.
 
     Attributes:

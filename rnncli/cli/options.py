@@ -208,19 +208,11 @@ compute_option = click.option(
 )
 
 
-def _set_threads(_: click.Context, __: click.Parameter, value: int | None) -> None:
-    """Backends read the environment, in worker processes as well."""
-    if value is not None:
-        os.environ["RNNCLI_THREADS"] = str(value)
-
-
 threads_option = click.option(
     "--threads",
     type=click.IntRange(1),
     envvar="RNNCLI_THREADS",
     show_envvar=True,
-    callback=_set_threads,
-    expose_value=False,
     help="Threads that share one evaluation where it is large enough; one unless given.",
 )
 memory_option = click.option(

@@ -13,7 +13,7 @@ from distributed.scheduler import KilledWorker
 
 from rnncli.errors import InvalidRequest
 from rnncli.executors import tenancy
-from rnncli.executors.processes import one_blas_thread, uninterrupted
+from rnncli.executors.processes import one_blas_thread_each, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -67,7 +67,7 @@ def _client(jobs: int, scheduler: str) -> Iterator[Any]:
         with _connected(scheduler) as client:
             yield client
         return
-    with one_blas_thread():
+    with one_blas_thread_each():
         with uninterrupted():
             cluster = LocalCluster(
                 n_workers=jobs,

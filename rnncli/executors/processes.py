@@ -48,7 +48,7 @@ def prepare(*modules: str) -> None:
     from multiprocessing import forkserver
 
     if HAS_SERVER:
-        with one_blas_thread(), uninterrupted():
+        with one_blas_thread_each(), uninterrupted():
             forkserver.set_forkserver_preload(list(modules))
             forkserver.ensure_running()
 
@@ -80,7 +80,7 @@ def _in_pool(
 
     prepare(getattr(function, "func", function).__module__)
     context = multiprocessing.get_context("forkserver" if HAS_SERVER else "spawn")
-    with one_blas_thread():
+    with one_blas_thread_each():
         pool = ProcessPoolExecutor(
             jobs, context, _begin, (pickle.dumps(function), dict(os.environ))
         )
@@ -197,7 +197,7 @@ def _signals_deferred() -> Iterator[None]:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread_each() -> Iterator[None]:
     """Let processes started inside use one BLAS thread each: N processes fill N cores."""
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
     os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))

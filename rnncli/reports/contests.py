@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.benchmarks.measurement import Contest
+    from rnncli.benchmarks.measurement import WorkloadMeasurements
 
 # Columns in a pipe are entries of the record; what is long is in the JSON only.
 COLUMNS = (
@@ -67,7 +67,7 @@ class ContestPrinter:
     def __exit__(self, *failure: object) -> None:
         self.progress.__exit__(None, None, None)
 
-    def show(self, contest: Contest) -> None:
+    def show(self, contest: WorkloadMeasurements) -> None:
         """Print one contest: data to standard output, why something failed to standard error."""
         records = contest.records()
         self.records += records

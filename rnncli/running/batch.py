@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.backends.threads import allowed
 from rnncli.budget import held
 from rnncli.deadline import watched
 from rnncli.errors import Exhausted, RnncliWarning, explain
@@ -51,6 +52,7 @@ def run_task(task: Task) -> TargetReport:
             with (
                 held(request.max_memory, named=(task.target, *request.files)),
                 watched(request.timeout, task.target),
+                allowed(request.threads),
             ):
                 runs = _run(task)
         except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's

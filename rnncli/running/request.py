@@ -24,6 +24,7 @@ class Request:
         tolerance: for expected outputs that come with a target.
         own_tolerances: whether tolerances that come with them go before that.
         backend, compute, readings: the arithmetic of recurrent operators.
+        threads: how many may share one evaluation; None leaves it to the environment.
         input_files: input name -> `FILE` or `FILE.npz::KEY`.
         inputs_from: a file or folder of several inputs; "" for none.
         seed: of generated inputs; None leaves it to the target.
@@ -38,6 +39,7 @@ class Request:
     own_tolerances: bool = True
     backend: str = "numpy"
     compute: str = "float64"
+    threads: int | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
     input_files: Mapping[str, str] = field(default_factory=dict)
     inputs_from: str = ""

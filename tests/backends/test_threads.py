@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnncli.backends.threads import threads
+from rnncli.backends.threads import allowed, threads
 from rnncli.errors import InvalidRequest
 
 
@@ -39,3 +39,15 @@ def test_what_is_no_number_of_threads_is_refused(monkeypatch, value):
 
     with pytest.raises(InvalidRequest, match=f"RNNCLI_THREADS must be a whole number.*'{value}'"):
         threads()
+
+
+def test_what_is_allowed_goes_before_the_environment(monkeypatch):
+    """Until it is not allowed any more; never more than there are processors."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 4)
+
+    with allowed(9):
+        assert threads() == 4
+        with allowed(None):
+            assert threads() == 2
+    assert threads() == 2

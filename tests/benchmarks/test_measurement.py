@@ -7,7 +7,7 @@ import pytest
 
 from rnncli.benchmarks.cost import Cost
 from rnncli.benchmarks.machine import MachineLimits
-from rnncli.benchmarks.measurement import Contest, Measurement, largest_error
+from rnncli.benchmarks.measurement import Measurement, WorkloadMeasurements, largest_error
 from rnncli.benchmarks.workloads import Workload
 
 WORKLOAD = Workload(
@@ -17,7 +17,7 @@ WORKLOAD = Workload(
 
 def contest(*measurements, statistic="median"):
     """A contest on a machine of 12 MFLOP/s and 12 KB/s."""
-    return Contest(WORKLOAD, MachineLimits(12e6, 12e3), measurements, statistic)
+    return WorkloadMeasurements(WORKLOAD, MachineLimits(12e6, 12e3), measurements, statistic)
 
 
 def measurement(name, seconds, status="ran"):

@@ -501,7 +501,7 @@ def test_foreign_folder_is_not_overwritten(rnncli, config, tmp_path):
 def test_backends_are_told_how_many_threads_to_use(
     rnncli, config, monkeypatch, *, given, variable, wanted
 ):
-    """By the option, or by the environment."""
+    """By the option, or by the environment, which stays as it is."""
     monkeypatch.setattr("rnncli.backends.threads.available", lambda: 8)
     monkeypatch.setenv("RNNCLI_THREADS", variable)
     seen, run = [], NumPyBackend.run
@@ -511,6 +511,7 @@ def test_backends_are_told_how_many_threads_to_use(
 
     assert rnncli("run", config, *given).code == 0
     assert set(seen) == {wanted}
+    assert os.environ["RNNCLI_THREADS"] == variable
 
 
 def test_an_output_that_is_no_tensor_is_exit_3(rnncli, tmp_path):
