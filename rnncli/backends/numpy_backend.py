@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.backends.backend import working_dtype
 from rnncli.backends.in_place.cells import has_kernel
-from rnncli.backends.in_place.stage import NotFiniteError
+from rnncli.backends.in_place.plan import NotFiniteError
 from rnncli.backends.in_place.walk import evaluate_in_place
 
 if TYPE_CHECKING:

@@ -1,17 +1,20 @@
-"""How many threads a backend may compute with, for the whole process."""
+"""Threads that a backend computes with: how many, what runs in them, and those of the BLAS."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rnncli.backends.processors import available
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
 
 VARIABLE = "RNNCLI_THREADS"
 _ALLOWED: ContextVar[int | None] = ContextVar("threads", default=None)
@@ -49,3 +52,72 @@ def threads() -> int:
             f"got '{value}'"
         )
     return min(int(value), available())
+
+
+def available() -> int:
+    """Return how many processors the calling thread may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# OpenBLAS as NumPy's wheels have it, and as systems do.
+PREFIXES_AND_SUFFIXES = (("scipy_", "64_"), ("", "64_"), ("", ""))
+
+
+def at_once(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run tasks in as many threads as are allowed, or one after the other."""
+    count = min(len(tasks), threads())
+    groups = [partial(_in_turn, tasks[k::count]) for k in range(count)]
+    if not (count > 1 and _all_at_once(groups)):
+        _in_turn(tasks)
+
+
+def _in_turn(tasks: Sequence[Callable[[], None]]) -> None:
+    for task in tasks:
+        task()
+
+
+def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
+    """Run each task in a thread of its own, unless the threads are busy with other tasks."""
+    from rnncli.backends.thread_pool import POOL  # with a pool, which a single thread never needs
+
+    if not POOL.reserve():
+        return False
+    try:
+        with one_blas_thread():
+            POOL.run(tasks)
+    finally:
+        POOL.release()
+    return True
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep the BLAS from starting threads of its own; another one than OpenBLAS is left alone."""
+    functions = _openblas()
+    if functions is None:
+        yield
+        return
+    get, set_ = functions
+    before = get()
+    set_(1)
+    try:
+        yield
+    finally:
+        set_(before)
+
+
+@cache
+def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return what gets and sets the number of threads of NumPy's own OpenBLAS.
+
+    Symbols are looked up through NumPy's extension, so in the library that it was linked with.
+    """
+    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    for prefix, suffix in PREFIXES_AND_SUFFIXES:
+        names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+        found = [getattr(library, name, None) for name in names]
+        if all(found):
+            return found[0], found[1]  # type: ignore[return-value]
+    return None

@@ -26,8 +26,8 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import driver
 from rnncli.backends.compiled.routines import ROUTINES
-from rnncli.backends.crew import CREW
 from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.thread_pool import POOL
 from rnncli.operators import OPERATORS, evaluate
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS
@@ -289,8 +289,8 @@ def test_threads_change_no_bit(kind, variant, D, count, monkeypatch):
 
     assert together.Y.tobytes() == alone.Y.tobytes()
     assert [s.tobytes() for s in together.last] == [s.tobytes() for s in alone.last]
-    assert CREW.reserve()
-    CREW.release()
+    assert POOL.reserve()
+    POOL.release()
 
 
 def test_an_interrupted_gang_ends(monkeypatch):
@@ -331,7 +331,7 @@ def test_no_more_threads_than_have_enough_to_do(T, D, H, wanted, monkeypatch):
 
     assert found == wanted
     if found > 1:
-        CREW.release()
+        POOL.release()
 
 
 def test_callers_in_threads_get_results_of_their_own(monkeypatch):

@@ -1,10 +1,12 @@
-"""The number of threads comes from the environment, and only as a number."""
+"""The number of threads comes from the environment, and every task of theirs is run."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from rnncli.backends.threads import allowed, threads
+from rnncli.backends.threads import _openblas, allowed, at_once, one_blas_thread, threads
 from rnncli.errors import InvalidRequest
 
 
@@ -51,3 +53,42 @@ def test_what_is_allowed_goes_before_the_environment(monkeypatch):
         with allowed(None):
             assert threads() == 2
     assert threads() == 2
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3", "8"])
+def test_every_task_is_run_once(threads, monkeypatch):
+    """By as many threads as there are, whatever the number of tasks."""
+    monkeypatch.setenv("RNNCLI_THREADS", threads)
+    for count in range(6):
+        done = []
+        at_once([partial(done.append, k) for k in range(count)])
+        assert sorted(done) == list(range(count))
+
+
+def test_failures_in_threads_are_not_lost(monkeypatch):
+    """What a task raises comes out, and the crew is free again."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+
+    def fail():
+        raise ValueError("broken")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broken"):
+            at_once([lambda: None, fail])
+
+
+def test_blas_has_its_threads_back():
+    """One inside, as many as before outside, after a failure as well."""
+    if _openblas() is None:
+        pytest.skip("NumPy's BLAS is not OpenBLAS")
+    get, _ = _openblas()
+    before = get()
+
+    def fail():
+        with one_blas_thread():
+            assert get() == 1
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        fail()
+    assert get() == before

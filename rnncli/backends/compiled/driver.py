@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.backends.compiled.gang import DISSOLVED
 from rnncli.backends.compiled.rooms import Packed, rows_of
 from rnncli.backends.compiled.routines import ROUTINES
-from rnncli.backends.crew import CREW
+from rnncli.backends.thread_pool import POOL
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
 from rnncli.numerics import round_to
@@ -46,7 +46,7 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
         call.walk(gang)
     finally:
         if gang > 1:
-            CREW.release()
+            POOL.release()
     return call.result()
 
 
@@ -56,7 +56,7 @@ def gang_size(T: int, routine: Routine) -> int:
         return 1
     members = max(1, routine.recurrent // PART_WORTHWHILE)
     wanted = min(threads(), routine.size.D * members)
-    return wanted if wanted > 1 and CREW.reserve() else 1
+    return wanted if wanted > 1 and POOL.reserve() else 1
 
 
 def block_steps(T: int, N: int, width: int) -> int:
@@ -168,7 +168,7 @@ class Call:
             d, member = divmod(k, members)
             numbers = (plan, packed[d], done, self.T, members, member)
             tasks.append(partial(scans[d], *numbers, inputs[d], *others))
-        CREW.run(tasks, partial(meetings.fill, DISSOLVED))
+        POOL.run(tasks, partial(meetings.fill, DISSOLVED))
 
     def result(self) -> Result:
         """Round the last states; keep what was packed of constants; give back the memory.

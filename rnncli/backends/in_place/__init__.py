@@ -2,6 +2,6 @@
 
 A step is two to a dozen calls of NumPy, each into memory that is there already and laid out so that
 the call is one straight loop: `cells` are the steps, `activations` their functions, `layouts` how
-memory lies. They work on a stage: `stacked` is that of small recurrences, `projected` that of all
-others, `staging` chooses. `walk` goes through time, `direct` is the way of small calls.
+memory lies. They work on a stage, see `plan`: `small` has that of small recurrences, `general` that
+of all others. `walk` chooses and goes through time; `tuning` holds the thresholds.
 """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.memory import room
+from rnncli.backends.in_place.scratch import room
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -8,7 +8,7 @@ NumPy 2.4 and its OpenBLAS. To set one anew, compare two of its values in turns 
 with the workloads that its heading names. None changes a result by more than the order of a sum.
 """
 
-# --- plans of small recurrences, whose weights are stacked (`stacked`): tiny, small --------------
+# --- plans of small recurrences, whose weights are stacked (`small`): tiny, small ----------------
 
 # Multiplications of a step's product up to which stacking pays; and of all steps of a call, where
 # the weights are stacked already.
@@ -18,7 +18,7 @@ STACKED_NUMBERS = 1 << 15
 # Weights that are copied in the time that stacking saves in a step.
 COPIED_WEIGHTS = 1 << 11
 
-# --- both directions in one step (`abreast`): tiny and small, bidirectional ----------------------
+# --- both directions in one step (`small`): tiny and small, bidirectional ------------------------
 
 # Multiplications by zeros, in a step of a gate, up to which it pays; and steps from which on.
 ABREAST_ZEROS, ABREAST_STEPS = 1 << 12, 8
@@ -40,7 +40,7 @@ STATES_AS_INPUTS = 4
 # From this many sequences on columns are faster than rows, and up to this many numbers of a gate.
 MANY_SEQUENCES, FEW_NUMBERS = 25, 32
 
-# --- threads that share sequences (`sharing`): large, long and xl with --threads 2 ---------------
+# --- threads that share sequences (`walk`): large, long and xl with --threads 2 ------------------
 
 # Multiplications of matrix products from which on it pays: about a millisecond of them.
 SHARED_WORK = 1 << 27
@@ -48,7 +48,7 @@ SHARED_WORK = 1 << 27
 # sequences in float64, with 512 units, it takes a third longer than of twice 32.
 SHARED_BYTES = 256
 
-# --- memory and calls that are kept (`memory`, `direct`): bounds, not speed ----------------------
+# --- memory and calls that are kept (`scratch`, `small`): bounds, not speed ----------------------
 
 # Bytes of an array that are not worth keeping: less than the allocator hands back to the system.
 LEAST_ROOM = 1 << 17

@@ -1,34 +1,51 @@
 """Walking each direction of a recurrence through time, in place.
 
 Time is cut into pieces within which the same sequences are live, and no longer than what one
-projection of inputs should hold.
+projection of inputs should hold. Directions, and every other sequence of a batch, are shared among
+threads; wide batches even where one thread does all.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rnncli.backends.in_place.abreast import abreast, apart, pays
-from rnncli.backends.in_place.direct import direct_for
-from rnncli.backends.in_place.rounding import ready_to_round
-from rnncli.backends.in_place.sharing import at_once, share_of, shares
-from rnncli.backends.in_place.stage import NotFiniteError
-from rnncli.backends.in_place.staging import laid_out, stage_for
+from rnncli.backends.in_place import tuning
+from rnncli.backends.in_place.cells import kernel_of
+from rnncli.backends.in_place.general import ProjectedStage
+from rnncli.backends.in_place.plan import (
+    NotFiniteError,
+    Stage,
+    Weights,
+    given_by,
+    settings_of,
+)
+from rnncli.backends.in_place.scratch import kept
+from rnncli.backends.in_place.small import (
+    StackedStage,
+    abreast,
+    apart,
+    direct_for,
+    is_small,
+    is_soon_copied,
+    pays,
+)
+from rnncli.backends.threads import at_once, threads
 from rnncli.deadline import check
+from rnncli.numerics import ready_to_round
 from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, places_of
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from rnncli.backends.in_place.stage import Stage
-    from rnncli.backends.in_place.weights import Weights
     from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
 
 
 def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
@@ -69,6 +86,36 @@ def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
         raise NotFiniteError from failures[0]
     clear_unstarted(recurrence, last)
     return places
+
+
+def shares(recurrence: Recurrence, dtype: np.dtype[Any]) -> list[slice]:
+    """Return the sequences of each share of a direction; one share for each is enough.
+
+    Lengths differ at random, so every other sequence goes to another share. For each thread there
+    are as many shares as its sequences are wider than OpenBLAS multiplies at full speed.
+    """
+    T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
+    D, G, H, _ = recurrence.W.shape
+    work = D * T * N * G * H * (I + H)
+    if work < tuning.SHARED_WORK:
+        return [slice(0, None, 1)]
+    count = max(1, min(N, threads() // D))
+    count *= max(1, N // count * dtype.itemsize // tuning.SHARED_BYTES)
+    return [slice(k, None, count) for k in range(count)]
+
+
+def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
+    """Return a recurrence of some of the sequences."""
+    if rows == slice(0, None, 1):
+        return recurrence
+    share = replace(
+        recurrence,
+        X=recurrence.X[:, rows],
+        initial=tuple(state if state is None else state[:, rows] for state in recurrence.initial),
+        lengths=None if recurrence.lengths is None else recurrence.lengths[rows],
+    )
+    share.constants = recurrence.constants
+    return share
 
 
 class Piece(NamedTuple):
@@ -179,3 +226,26 @@ class Walk:
             return np.zeros((self.N, self.recurrence.W.shape[2]), self.dtype)
         own: Array = state[self.d]
         return own[self.batch.rows(self.N)].astype(self.dtype, order="C")
+
+
+def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Stage:
+    """Return a stage for some sequences, the one of before where this thread still has it."""
+    settings = settings_of(recurrence, d, dtype, live)
+    is_stacked = is_small(settings) and (
+        recurrence.constants is not None or is_soon_copied(settings)
+    )
+    make = StackedStage if is_stacked else ProjectedStage
+    return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
+
+
+def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Weights:
+    """Return the weights of a direction laid out, once for all calls where they are constants."""
+    constants = recurrence.constants
+    if constants is None:
+        return stage.lay_out(given_by(recurrence, d, dtype), str)
+    key = stage.form, kernel_of(recurrence), d, dtype
+    found: Weights | None = constants.get(key)
+    if found is None:
+        found = stage.lay_out(given_by(recurrence, d, dtype), lambda _: None)
+        constants.keep(key, found)
+    return found

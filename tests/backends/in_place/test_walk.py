@@ -10,16 +10,18 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.backends.in_place import layouts, memory, tuning, walk
+from rnncli.backends.in_place import layouts, scratch, tuning, walk
 from rnncli.backends.in_place.cells import has_kernel
-from rnncli.backends.in_place.stage import NotFiniteError
-from rnncli.backends.in_place.walk import evaluate_in_place, pieces
+from rnncli.backends.in_place.plan import NotFiniteError
+from rnncli.backends.in_place.walk import evaluate_in_place, pieces, share_of, shares
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.recurrence.activations import ACTIVATIONS
 
 CELLS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+
 DTYPES = {np.float32: 2e-5, np.float64: 1e-13}
+
 # One sequence, few numbers, slices of one and of several widths, odd units, many sequences.
 SIZES = (
     {"N": 1, "H": 7},
@@ -30,23 +32,25 @@ SIZES = (
     {"N": 30, "H": 12, "I": 5},
     {"N": 26, "H": 5, "I": 1},
 )
+
 FLAGS = {
     "RNN": ({},),
     "GRU": ({"linear_before_reset": 0}, {"linear_before_reset": 1}),
     "LSTM": ({}, {"peepholes": True}, {"input_forget": 1}, {"input_forget": 1, "peepholes": True}),
 }
+
 EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]
 
 
 @pytest.fixture(params=["stacked", "projected"])
 def stages(request, monkeypatch):
     """Small recurrences on a stage of their own, or on that of all others."""
-    vars(memory._KEPT).clear()
+    vars(scratch._KEPT).clear()
     if request.param == "projected":
         monkeypatch.setattr(tuning, "STACKED_PRODUCT", -1)
         monkeypatch.setattr(tuning, "STACKED_CALL", -1)
     yield request.param
-    vars(memory._KEPT).clear()
+    vars(scratch._KEPT).clear()
 
 
 BOTH_STAGES = pytest.mark.usefixtures("stages")
@@ -262,3 +266,84 @@ def test_slices_grow_wider_as_sequences_end(reverse):
 
     assert len(widths) > 1
     assert_agrees(recurrence)
+
+
+F64 = np.dtype(np.float64)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Let any work be shared, whatever the machine."""
+    monkeypatch.setattr(tuning, "SHARED_WORK", 0)
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 9)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("count", ["2", "3", "9"])
+@pytest.mark.parametrize("given", [{}, {"D": 2}, {"lengths": [2, 5, 0, 1, 5]}], ids=str)
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_threads_agree_with_one(cell, given, count, eager):
+    """Every sequence and direction is somebody's."""
+    recurrence = recurrence_of(cell, dtype="float64", T=5, N=5, H=8, scale=0.3, **given)
+    alone = evaluate_in_place(recurrence, F64)
+    eager.setenv("RNNCLI_THREADS", count)
+
+    together = evaluate_in_place(recurrence, F64)
+
+    for one, other in zip((alone.Y, *alone.last), (together.Y, *together.last), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
+
+
+def test_a_share_that_is_not_finite_is_seen(eager):
+    """The textbook's way is then taken for all."""
+    eager.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("LSTM", dtype="float64", N=4)
+    recurrence.initial[0][0, 3] = np.nan
+
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(recurrence, F64)
+
+
+def test_small_work_is_not_shared(monkeypatch):
+    """Threads cost more than they give."""
+    monkeypatch.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("GRU")
+
+    assert shares(recurrence, F64) == [slice(0, None, 1)]
+    assert share_of(recurrence, slice(0, None, 1)) is recurrence
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [({"N": 5}, 3), ({"N": 2}, 2), ({"N": 5, "D": 2}, 1), ({"N": 1}, 1)]
+)
+def test_shares_are_no_more_than_threads_or_sequences(given, wanted, eager):
+    """A direction each comes first."""
+    eager.setenv("RNNCLI_THREADS", "3")
+
+    found = shares(recurrence_of("GRU", **given), F64)
+
+    assert len(found) == wanted
+    taken = sorted(n for rows in found for n in range(given["N"])[rows])
+    assert taken == list(range(given["N"]))
+
+
+@pytest.mark.parametrize(("threads", "N", "wanted"), [("1", 64, 2), ("2", 64, 2), ("2", 128, 4)])
+def test_wide_batches_are_shared_by_one_thread(threads, N, wanted, eager):
+    """Each share is as wide as is multiplied at full speed; what comes out is the same."""
+    eager.setenv("RNNCLI_THREADS", threads)
+    recurrence = recurrence_of("GRU", dtype="float64", N=N, H=8, scale=0.3)
+
+    assert len(shares(recurrence, F64)) == wanted
+    found = evaluate_in_place(recurrence, F64)
+    eager.setattr(tuning, "SHARED_WORK", 1 << 60)
+    np.testing.assert_allclose(found.Y, evaluate_in_place(recurrence, F64).Y, rtol=0, atol=1e-14)
+
+
+def test_an_empty_batch_is_one_share(eager):
+    """Of nothing."""
+    eager.setenv("RNNCLI_THREADS", "2")
+    recurrence = recurrence_of("RNN", N=3)
+    nobody = replace(recurrence, X=recurrence.X[:, :0], initial=(None,))
+
+    assert len(shares(nobody, F64)) == 1
+    assert evaluate_in_place(nobody, F64).Y.shape == (4, 1, 0, 5)

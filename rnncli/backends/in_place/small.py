@@ -1,15 +1,24 @@
-"""The stage of small recurrences, in which calls of NumPy cost more than what they compute.
+"""Small recurrences, in which calls of NumPy cost more than what they compute.
 
 The state before a step, a 1 and its inputs are stacked, [h, 1, x], so that one product with
 [R, b, W] makes the gates, and each step writes its state into the stack of the next. BLAS sums up
 in this order; with the inputs first, which are larger, errors would be larger too, by 40 to 50 %.
+
+Of constant weights and full sequences all but the numbers is prepared once: a call then takes what
+the steps take, and a few microseconds.
+
+Both directions can walk abreast, as one recurrence of twice the units, half as many steps: the
+weights of each stand on the diagonal, with zeros beside them, and a step takes the inputs of both,
+X[t] and X[T - 1 - t].
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,18 +26,29 @@ from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
 from rnncli.backends.in_place.cells import Parts
 from rnncli.backends.in_place.layouts import ProductOfFew, as_they_lie
-from rnncli.backends.in_place.memory import room
-from rnncli.backends.in_place.weights import Given, Weights
+from rnncli.backends.in_place.plan import (
+    Given,
+    NotFiniteError,
+    Settings,
+    Weights,
+    given_by,
+    in_silence,
+    settings_of,
+)
+from rnncli.backends.in_place.scratch import room
+from rnncli.numerics import ready_to_round
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.constants import Constants
+from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from rnncli.backends.in_place.activations import Function
     from rnncli.backends.in_place.cells import Walk
-    from rnncli.backends.in_place.stage import Settings
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
+    from rnncli.recurrence.recurrence import Recurrence
 
 
 SIGMOID = ACTIVATIONS["Sigmoid"].function
@@ -176,3 +196,179 @@ class StackedStage:
             return False
         C = self._flat_C
         return states == 1 or math.isfinite(C.dot(C))
+
+
+PREPARED = "in place"
+
+
+def direct_for(recurrence: Recurrence, dtype: np.dtype[Any]) -> Direct | None:
+    """Return what was prepared for calls like this, reserved; None where there is no such way."""
+    constants = recurrence.constants
+    T, N, _ = recurrence.X.shape
+    if constants is None or recurrence.lengths is not None or not T * N:
+        return None
+    features = features_of(recurrence, dtype)
+    known: tuple[Direct, ...] = constants.get(PREPARED) or ()
+    for direct in known:
+        if (
+            direct.steps >= T
+            and direct.features == features
+            and direct.lock.acquire(blocking=False)
+        ):
+            return direct
+    return _prepared(recurrence, dtype, constants, known)
+
+
+def _prepared(
+    recurrence: Recurrence, dtype: np.dtype[Any], constants: Constants, known: tuple[Direct, ...]
+) -> Direct | None:
+    """Prepare for calls like this, and keep that for later ones, if they are small."""
+    T, N, _ = recurrence.X.shape
+    settings = settings_of(recurrence, 0, dtype, N)
+    if not (is_small(settings) or is_short(settings, T)):
+        return None
+    direct = Direct(recurrence, dtype)
+    if direct.steps < T:
+        return None
+    direct.lock.acquire()
+    constants.keep(PREPARED, (direct, *known)[: tuning.MOST_FORMS])
+    return direct
+
+
+def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return what calls of the same weights may differ in, besides T and numbers."""
+    r = recurrence
+    return (
+        *(dtype, r.X.shape[1], r.cell, r.activations, r.directions),
+        *(r.clip, r.clip_hidden, r.input_forget, r.linear_before_reset),
+    )
+
+
+class Direct:
+    """Evaluates recurrences of the same weights and features.
+
+    Args:
+        recurrence: any of them.
+        dtype: of the arithmetic.
+
+    Attributes:
+        features: `features_of` them.
+        steps: how many they have at most.
+        lock: held while one is evaluated, in the memory of all.
+    """
+
+    def __init__(self, recurrence: Recurrence, dtype: np.dtype[Any]) -> None:
+        r = recurrence
+        self.features, self.lock = features_of(r, dtype), Lock()
+        self._context = in_silence()
+        self._is_native = dtype == r.dtype.numpy
+        self._directions = []
+        for d, activations in enumerate(r.activations):
+            stage = StackedStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
+            stage.load(stage.lay_out(given_by(r, d, dtype), lambda _: None))
+            self._directions.append((stage, r.directions[d] is Direction.REVERSE))
+        self.steps = self._directions[0][0].steps
+
+    def run(self, recurrence: Recurrence) -> Result:
+        """Evaluate one.
+
+        Raises:
+            NotFiniteError: a number is too large, or a state not finite at the end.
+        """
+        try:
+            return self._context.run(self._run, recurrence)
+        except FloatingPointError as failure:
+            raise NotFiniteError from failure
+        finally:
+            self.lock.release()
+
+    def _run(self, recurrence: Recurrence) -> Result:
+        r, dtype = recurrence, recurrence.dtype
+        T, N, _ = r.X.shape
+        D, _, H, _ = r.W.shape
+        Y = np.empty((T, D, N, H), dtype.numpy) if r.wants_Y else None
+        last = tuple([np.empty((D, N, H), dtype.numpy) for _ in r.initial])
+        for d, (stage, is_reverse) in enumerate(self._directions):
+            states = [None if state is None else state[d] for state in r.initial]
+            history, ends = stage.run(r.X[::-1] if is_reverse else r.X, states)
+            if not stage.is_finite(T, len(last)):
+                raise NotFiniteError
+            if Y is not None:
+                values = history[::-1] if is_reverse else history
+                Y[:, d] = values if self._is_native else ready_to_round(values, dtype)
+            for state, end in zip(last, ends, strict=True):
+                state[d] = end if self._is_native else ready_to_round(end, dtype)
+        return Result(Y, last)
+
+
+FUSED = "abreast"
+
+
+def pays(recurrence: Recurrence) -> bool:
+    """Return whether both directions can walk abreast, and faster so."""
+    r = recurrence
+    D, _, H, I = r.W.shape  # noqa: E741
+    T, N, _ = r.X.shape
+    return (
+        D == 2
+        and T >= tuning.ABREAST_STEPS
+        and D * H * (I + H) * N <= tuning.ABREAST_ZEROS
+        and r.lengths is None
+        and r.activations[0] == r.activations[1]
+    )
+
+
+def abreast(recurrence: Recurrence) -> Recurrence:
+    """Return the one recurrence that is both directions of another."""
+    r = recurrence
+    weights, constants = _fused_weights(r)
+    both = replace(
+        r,
+        X=np.concatenate((r.X, r.X[::-1]), axis=2),
+        initial=tuple([_side_by_side(state) for state in r.initial]),
+        directions=(Direction.FORWARD,),
+        activations=r.activations[:1],
+        **weights,
+    )
+    both.constants = constants
+    return both
+
+
+def apart(result: Result) -> Result:
+    """Return the results of both directions."""
+    _, N, units = result.last[0].shape
+    H = units // 2
+    last = tuple([state.reshape(N, 2, H).swapaxes(0, 1) for state in result.last])
+    if result.Y is None:
+        return Result(None, last)
+    both = result.Y.reshape(-1, N, 2, H)
+    Y = np.empty((len(both), 2, N, H), both.dtype)
+    Y[:, 0], Y[:, 1] = both[:, :, 0], both[::-1, :, 1]
+    return Result(Y, last)
+
+
+def _fused_weights(recurrence: Recurrence) -> tuple[dict[str, Any], Constants | None]:
+    """Put weights abreast, by name, once for all calls where they are constants."""
+    r, constants = recurrence, recurrence.constants
+    found: Any = None if constants is None else constants.get(FUSED)
+    if found is None:
+        matrices = {name: _on_diagonal(getattr(r, name)) for name in ("W", "R")}
+        rows = {name: _side_by_side(getattr(r, name)) for name in ("Wb", "Rb", "P")}
+        found = {**matrices, **rows}, None if constants is None else Constants()
+        if constants is not None:
+            constants.keep(FUSED, found)
+    return found  # type: ignore[no-any-return]
+
+
+def _on_diagonal(weights: Array) -> Array:
+    """Return weights [2, G, H, K] as [1, G, 2*H, 2*K]."""
+    _, G, H, K = weights.shape
+    both = np.zeros((1, G, 2, H, 2, K), weights.dtype)
+    for d in range(2):
+        both[0, :, d, :, d] = weights[d]
+    return both.reshape(1, G, 2 * H, 2 * K)
+
+
+def _side_by_side(values: Array | None) -> Array | None:
+    """Return biases, peepholes or states [2, n, H] as [1, n, 2*H]."""
+    return None if values is None else values.swapaxes(0, 1).reshape(1, values.shape[1], -1)

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from rnncli.backends import processors
-from rnncli.backends.crew import Crew
+from rnncli.backends import thread_pool
+from rnncli.backends.thread_pool import Crew
+from rnncli.backends.threads import available
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -92,7 +93,7 @@ def test_interruptions_of_the_wait_wait():
 
 
 @pytest.mark.skipif(
-    processors.current() == processors.UNKNOWN or processors.available() == 1,
+    thread_pool.current() == thread_pool.UNKNOWN or available() == 1,
     reason="only where threads have a choice, and tell",
 )
 def test_nobody_works_where_the_caller_does():

@@ -9,13 +9,12 @@ import numpy as np
 from rnncli.backends.in_place.activations import in_place
 from rnncli.backends.in_place.cells import Parts
 from rnncli.backends.in_place.layouts import layout_for
-from rnncli.backends.in_place.weights import Given, Weights
+from rnncli.backends.in_place.plan import Given, Settings, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rnncli.backends.in_place.cells import Walk
-    from rnncli.backends.in_place.stage import Settings
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
 

@@ -1,4 +1,4 @@
-"""What a stage is: the memory that steps work in, and what walks through them there."""
+"""What a stage is: the memory that steps work in, what walks through them, with what weights."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rnncli.backends.in_place.cells import kernel_of
+from rnncli.recurrence.cells import placed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from contextvars import Context
 
     from rnncli.backends.in_place.cells import Kernel
-    from rnncli.backends.in_place.weights import Given, Weights
     from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
 
 
 class NotFiniteError(ArithmeticError):
@@ -93,3 +96,69 @@ def in_silence() -> Context:
     """
     with np.errstate(all="ignore", over="raise"):
         return copy_context()
+
+
+class Given(NamedTuple):
+    """The weights of one direction, in the dtype of the arithmetic.
+
+    Attributes:
+        W, R: of the gates [G, H, I] and [G, H, H].
+        bias: of the projected inputs [G, H], or None.
+        P: peephole weights [3, H] where there are some.
+        Rbh: recurrent bias [H] of the GRU's hidden gate, where it is reset.
+    """
+
+    W: Array
+    R: Array
+    bias: Array | None
+    P: Array | None
+    Rbh: Array | None
+
+
+class Weights(NamedTuple):
+    """Those weights, laid out for a stage.
+
+    Attributes:
+        W: what projects inputs.
+        R: the matrix of each product with a state.
+        bias: as `Given` has it, if it is not in W.
+        P, Rbh: as `Given` has them.
+    """
+
+    W: Array
+    R: Sequence[Array]
+    bias: Array | None
+    P: Array | None
+    Rbh: Array | None
+
+
+def given_by(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Given:
+    """Return the weights of a direction, in the dtype of the arithmetic."""
+
+    def own(values: Array | None) -> Any:
+        return None if values is None else values[d].astype(dtype, copy=False)
+
+    r = recurrence
+    bias, Rbh = placed(own(r.Wb), own(r.Rb), after=r.linear_before_reset)
+    return Given(own(r.W), own(r.R), bias, own(r.P), Rbh)
+
+
+def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Settings:
+    """Return what the stage of a direction, for some sequences, depends on."""
+    r = recurrence
+    T, _, I = r.X.shape  # noqa: E741
+    _, G, H, _ = r.W.shape
+    return Settings(
+        kernel=kernel_of(r),
+        N=live,
+        I=I,
+        H=H,
+        G=G,
+        steps=1 << (T - 1).bit_length(),
+        dtype=dtype,
+        activations=tuple([(a.function, a.alpha, a.beta) for a in r.activations[d]]),
+        clips=(r.clip, r.clip, r.bound("h")),
+        has_P=r.P is not None,
+        has_Rbh=r.Rb is not None and r.linear_before_reset,
+        input_forget=r.input_forget,
+    )

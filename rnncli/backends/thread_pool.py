@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
-
-from rnncli.backends import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ class Hand:
 
     def keep_off(self, processor: int) -> None:
         """Run on other processors than this one."""
-        processors.keep_off(self._thread.native_id, processor)  # type: ignore[arg-type]  # started
+        keep_off(self._thread.native_id, processor)  # type: ignore[arg-type]  # started
 
     def begin(self, task: Callable[[], None]) -> None:
         """Let the thread start a task."""
@@ -73,7 +72,7 @@ class Crew:
         """Start without threads: a forked child has none of its parent's."""
         self.lock = Lock()
         self.hands: list[Hand] = []
-        self.here = processors.UNKNOWN
+        self.here = UNKNOWN
 
     def reserve(self) -> bool:
         """Reserve the crew, if nobody else has."""
@@ -113,7 +112,7 @@ class Crew:
         idle processors look taken away. Two members of a gang in turns on one processor are hot in
         its caches, and nobody moves them: 18 ms instead of 8.
         """
-        here = processors.current()
+        here = current()
         if here != self.here or count > len(self.hands):
             self.hands += [Hand() for _ in range(count - len(self.hands))]
             self.here = here
@@ -136,4 +135,24 @@ def _end(hands: Sequence[Hand]) -> None:
         raise raised[0]
 
 
-CREW = Crew()
+UNKNOWN = -1
+
+# The C library's, on Linux.
+_where = getattr(ctypes.CDLL(None), "sched_getcpu", None) if os.name == "posix" else None
+
+
+def current() -> int:
+    """Return which processor the calling thread runs on just now, or UNKNOWN."""
+    return _where() if _where else UNKNOWN
+
+
+def keep_off(thread: int, processor: int) -> None:
+    """Let a thread use the processors that the calling one may, but for one if there are others."""
+    if processor == UNKNOWN or not hasattr(os, "sched_setaffinity"):
+        return
+    others = os.sched_getaffinity(0) - {processor}
+    if others:
+        os.sched_setaffinity(thread, others)
+
+
+POOL = Crew()

@@ -7,16 +7,16 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from rnncli.backends.in_place import memory, tuning
-from rnncli.backends.in_place.memory import kept, room
+from rnncli.backends.in_place import scratch, tuning
+from rnncli.backends.in_place.scratch import kept, room
 
 
 @pytest.fixture(autouse=True)
 def _empty():
     """Nothing kept from before, and nothing afterwards."""
-    vars(memory._KEPT).clear()
+    vars(scratch._KEPT).clear()
     yield
-    vars(memory._KEPT).clear()
+    vars(scratch._KEPT).clear()
 
 
 def test_the_same_name_has_the_same_memory():
@@ -57,7 +57,7 @@ def test_all_together_are_bounded(monkeypatch, bound, most):
     for k in range(50):
         kept(k, lambda: np.empty(100, np.uint8))
 
-    things = vars(memory._KEPT)["things"]
+    things = vars(scratch._KEPT)["things"]
     assert 0 < len(things) <= 10
     assert sum(thing.nbytes for thing in things.values()) <= 1000
     assert 49 in things

@@ -1,0 +1,339 @@
+"""Small recurrences: stacked weights, prepared calls and directions abreast change no number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import but, of_constants, recurrence_of
+
+from rnncli.backends.in_place import walk
+from rnncli.backends.in_place.plan import NotFiniteError, given_by, settings_of
+from rnncli.backends.in_place.small import FUSED, StackedStage, direct_for, is_small, pays
+from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_PRODUCT
+from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
+from rnncli.numerics import DTYPES
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.constants import Constants
+
+F64 = np.dtype(np.float64)
+
+KINDS = [
+    ("RNN", {}),
+    ("GRU", {}),
+    ("GRU", {"linear_before_reset": 1}),
+    ("LSTM", {}),
+    ("LSTM", {"peepholes": True}),
+]
+
+
+def staged(kind, flags, **given):
+    """A recurrence, and a stage loaded with its weights."""
+    recurrence = recurrence_of(kind, dtype="float64", **flags, **given)
+    stage = StackedStage(settings_of(recurrence, 0, F64, 3), recurrence.activations[0])
+    stage.load(stage.lay_out(given_by(recurrence, 0, F64), lambda _: None))
+    return recurrence, stage
+
+
+@pytest.mark.parametrize(("kind", "flags"), KINDS)
+def test_one_product_makes_the_gates(kind, flags):
+    """Each with its part of h, of x and of the biases; those of divisors are negative."""
+    recurrence, stage = staged(kind, flags)
+    r, h = recurrence, np.random.default_rng(0).normal(size=(3, 5))
+    stack = np.concatenate([h.T, np.ones((1, 3)), r.X[0].T])
+
+    gates = (stage.matrix.T @ stack).reshape(-1, 5, 3)
+
+    for k, row in enumerate(stage.kernel.stacked):
+        of_x = (r.W[0] @ r.X[0].T + r.Wb[0][..., None])[row.gate]
+        of_h = (r.R[0] @ h.T + r.Rb[0][..., None])[row.gate]
+        if not row.of_h and not r.linear_before_reset:
+            of_x, of_h = of_x + r.Rb[0][row.gate][:, None], of_h * 0
+        wanted = of_x * row.of_x + of_h * row.of_h
+        np.testing.assert_allclose(gates[k], -wanted if k < stage.divisors else wanted, atol=1e-13)
+
+
+def test_gates_are_divisors_where_all_of_them_are_sigmoids():
+    """Another activation makes factors."""
+    assert staged("LSTM", {})[1].divisors == 3
+    assert staged("GRU", {})[1].divisors == 2
+    assert staged("LSTM", {"peepholes": True})[1].divisors == 0
+    assert staged("GRU", {"activations": ["HardSigmoid", "Tanh"]})[1].divisors == 0
+
+
+def test_states_that_are_not_finite_are_seen():
+    """H of the last step and C, and nothing else that lies there."""
+    recurrence, stage = staged("LSTM", {})
+    T = len(recurrence.X)
+    with np.errstate(all="ignore"):
+        stage.run(recurrence.X, (None, None))
+        assert stage.is_finite(T, 2)
+        stage.run(
+            np.where(np.arange(T)[:, None, None] == T - 1, np.nan, recurrence.X), (None, None)
+        )
+    assert not stage.is_finite(T, 2)
+    assert stage.is_finite(T - 1, 1)
+
+
+def test_large_products_are_not_stacked():
+    """Up to so many multiplications a step."""
+    settings = settings_of(recurrence_of("RNN", H=7, I=8), 0, F64, 1)
+    most = STACKED_PRODUCT // (7 * (8 + 1 + 7))
+
+    assert is_small(settings._replace(N=most))
+    assert not is_small(settings._replace(N=most + 1))
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_weights_of_one_call_are_stacked_where_steps_repay_it(is_constant):
+    """Those of constants are stacked once for all calls."""
+    few = 40 * (30 + 1 + 40) // COPIED_WEIGHTS
+    for steps, wanted in ((few, is_constant), (2 * few, True)):
+        r = recurrence_of("RNN", T=steps, N=1, H=40, I=30)
+        stage = stage_for(of_constants(r) if is_constant else r, 0, F64, 1)
+
+        assert isinstance(stage, StackedStage) == wanted
+
+
+F32 = np.dtype(np.float32)
+
+
+def prepared(recurrence, dtype=F32):
+    """What is found for a recurrence, free again."""
+    direct = direct_for(recurrence, dtype)
+    if direct is not None:
+        direct.lock.release()
+    return direct
+
+
+def bits(result):
+    """Of all outputs."""
+    return [values.tobytes() for values in (result.Y, *result.last)]
+
+
+def test_calls_that_differ_in_numbers_alone_share_it():
+    """And those that are a little shorter."""
+    one = of_constants(recurrence_of("LSTM", T=8))
+    other = but(one, X=one.X[:5] * 2, initial=(None, None), wants_Y=False)
+
+    assert prepared(one) is not None
+    assert prepared(other) is prepared(one)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clip": 0.5},
+        {"clip": 0.5, "clip_hidden": False},
+        {"linear_before_reset": False},
+        {"activations": ((ACTIVATIONS["HardSigmoid"], ACTIVATIONS["Tanh"]),)},
+        {"X": np.ones((4, 2, 2), np.float32), "initial": (None,)},
+    ],
+    ids=" ".join,
+)
+def test_calls_that_differ_in_more_do_not(change):
+    """Each gives what it gives when nothing is kept."""
+    one = of_constants(recurrence_of("GRU", linear_before_reset=1))
+    other = but(one, **change)
+    wanted = [bits(evaluate_in_place(replace(r), F32)) for r in (one, other)]
+
+    for _ in range(2):
+        assert [bits(evaluate_in_place(r, F32)) for r in (one, other)] == wanted
+    assert prepared(one) is not prepared(other)
+
+
+def test_equal_activations_need_not_be_the_same():
+    """Every node that is bound anew has its own."""
+    one = of_constants(recurrence_of("LSTM"))
+    copies = tuple(tuple(replace(each) for each in row) for row in one.activations)
+
+    assert prepared(but(one, activations=copies)) is prepared(one)
+
+
+def test_short_calls_may_be_larger():
+    """Of weights that are stacked already; the numbers are those of a walk."""
+    one = of_constants(recurrence_of("LSTM", T=3, H=200))
+    wanted = evaluate_in_place(replace(one), np.dtype(np.float64))
+
+    found = evaluate_in_place(one, np.dtype(np.float64))
+
+    assert prepared(one) is not None
+    assert prepared(but(one, X=np.tile(one.X, (4, 1, 1)))) is None
+    for values, expected in zip((found.Y, *found.last), (wanted.Y, *wanted.last), strict=True):
+        np.testing.assert_allclose(values, expected, rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"lengths": [1, 4, 2]}, {"T": 5000, "N": 30}, {"H": 1200}],
+    ids=str,
+)
+def test_ragged_long_and_large_calls_are_walked(given):
+    """Nothing is prepared for them."""
+    recurrence = of_constants(recurrence_of("RNN", **given))
+
+    assert direct_for(recurrence, F32) is None
+    assert recurrence.constants.get("in place") is None
+
+
+def test_weights_that_may_change_are_not_prepared():
+    """Nor is anything without steps or sequences."""
+    recurrence = of_constants(recurrence_of("RNN"))
+
+    assert direct_for(replace(recurrence), F32) is None
+    assert direct_for(but(recurrence, X=recurrence.X[:0]), F32) is None
+    assert direct_for(but(recurrence, X=recurrence.X[:, :0]), F32) is None
+
+
+def test_what_is_in_use_is_not_taken():
+    """A second call at the same time has its own."""
+    recurrence = of_constants(recurrence_of("GRU"))
+    first = direct_for(recurrence, F32)
+    second = direct_for(recurrence, F32)
+
+    assert first is not second
+    first.lock.release()
+    assert direct_for(recurrence, F32) is first
+
+
+def test_forms_are_bounded():
+    """Those of before are forgotten."""
+    recurrence = of_constants(recurrence_of("GRU"))
+    for clip in range(1, 20):
+        prepared(but(recurrence, clip=float(clip)))
+
+    assert len(recurrence.constants.get("in place")) == MOST_FORMS
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, 3e38])
+def test_it_is_free_again_after_numbers_that_are_too_large(poison):
+    """The call is refused, and the next is none the worse."""
+    recurrence = of_constants(recurrence_of("LSTM", scale=3.0))
+    X = recurrence.X.copy()
+    X[1, 0] = poison
+    wanted = bits(evaluate_in_place(recurrence, F32))
+    direct = prepared(recurrence)
+
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(but(recurrence, X=X), F32)
+    assert prepared(recurrence) is direct
+    assert bits(evaluate_in_place(recurrence, F32)) == wanted
+
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+FEATURES = {
+    "RNN": {"kind": "RNN"},
+    "RNN Relu": {"kind": "RNN", "activations": ["Relu"]},
+    "GRU": {"kind": "GRU"},
+    "GRU after": {"kind": "GRU", "linear_before_reset": 1},
+    "LSTM": {"kind": "LSTM"},
+    "LSTM forgets what it reads": {"kind": "LSTM", "input_forget": 1},
+    "LSTM peepholes clip": {"kind": "LSTM", "peepholes": True, "clip": 0.5},
+    "LSTM of parameters": {
+        "kind": "LSTM",
+        "activations": ["HardSigmoid", "Elu", "Softsign"],
+        "activation_alpha": [0.25, 0.5, 0.25, 0.5],
+        "activation_beta": [0.4, 0.4],
+    },
+}
+
+
+def both(T=9, **given):
+    """A recurrence of two directions."""
+    return recurrence_of(T=T, D=2, **given)
+
+
+def alone(recurrence, monkeypatch, dtype=F64):
+    """Its results, each direction walked by itself."""
+    with monkeypatch.context() as patch:
+        patch.setattr(walk, "pays", lambda _: False)
+        return evaluate_in_place(recurrence, dtype)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("sizes", [{}, {"N": 1, "I": 8, "H": 4, "T": 33}], ids=str)
+def test_the_numbers_are_those_of_each_direction(feature, sizes, monkeypatch):
+    """Of every cell with every feature, in the places where they belong."""
+    recurrence = both(**FEATURES[feature], **sizes, dtype="float64")
+    wanted = alone(recurrence, monkeypatch)
+
+    found = evaluate_in_place(recurrence, F64)
+
+    assert pays(recurrence)
+    np.testing.assert_allclose(found.Y, wanted.Y, rtol=0, atol=1e-15)
+    for state, end in zip(found.last, wanted.last, strict=True):
+        np.testing.assert_allclose(state, end, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_every_type_is_rounded_once(dtype, monkeypatch):
+    """What is computed in float64 is the same number, rounded."""
+    recurrence = both(kind="GRU", dtype=dtype)
+    wanted = alone(recurrence, monkeypatch)
+
+    found = evaluate_in_place(recurrence, F64)
+
+    assert found.Y.dtype == DTYPES[dtype].numpy
+    assert found.Y.tobytes() == wanted.Y.tobytes()
+
+
+def test_what_is_absent_stays_absent(monkeypatch):
+    """Biases and initial states, and all steps where none are asked for."""
+    recurrence = replace(both(kind="LSTM"), Wb=None, Rb=None, initial=(None, None), wants_Y=False)
+    wanted = alone(recurrence, monkeypatch)
+
+    found = evaluate_in_place(recurrence, F64)
+
+    assert found.Y is None
+    for state, end in zip(found.last, wanted.last, strict=True):
+        np.testing.assert_allclose(state, end, rtol=1e-6)
+
+
+def test_constant_weights_are_put_abreast_once():
+    """Whatever the inputs of a call are; the numbers are those of weights that are none."""
+    recurrence = both(kind="GRU")
+    constants = Constants()
+
+    for factor in (1, 2):
+        varying = replace(recurrence, X=recurrence.X * np.float32(factor))
+        found = evaluate_in_place(of_constants(varying, constants), F32)
+        made = constants.get(FUSED)
+        assert found.Y.tobytes() == evaluate_in_place(varying, F32).Y.tobytes()
+        assert made is not None
+        assert constants.get(FUSED) is made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"T": 3},
+        {"H": 64},
+        {"N": 64},
+        {"lengths": [9, 3, 1]},
+    ],
+    ids=str,
+)
+def test_what_would_be_slower_walks_alone(given):
+    """And what ends at different times."""
+    assert not pays(both(kind="GRU", **given))
+
+
+def test_directions_of_different_activations_walk_alone():
+    """Each has its own equations."""
+    recurrence = both(kind="RNN")
+    other = (recurrence.activations[0], (ACTIVATIONS["Relu"],))
+
+    assert pays(recurrence)
+    assert not pays(replace(recurrence, activations=other))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_what_is_not_finite_is_left_to_the_textbook(number):
+    """Zeros beside the weights would carry it from one direction to the other."""
+    recurrence = both(kind="RNN", activations=["Relu"])
+    recurrence.X[4, 0, 0] = number
+
+    with pytest.raises(NotFiniteError):
+        evaluate_in_place(recurrence, F32)
