@@ -50,21 +50,26 @@ def _known_cell(context: click.Context, option: click.Parameter, value: str | No
 def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
     """List the mutants, plausible kernel bugs, or explain one.
 
-    Each is a backend as well: --backend mutant:ID runs it wherever a backend runs.
+    `rnncli verify` and `rnncli diagnose` name what is wrong by these ids. `rnncli score` scores
+    suites by those that are no finer variant of another. Each is a backend as well: --backend
+    mutant:ID runs it wherever a backend runs.
     """
-    from rnncli.mutants.table import MUTANTS, mutant_named
+    from rnncli.mutants.table import MUTANTS, is_scored, mutant_named
 
     rows = [mutant_named(id)] if id else list(MUTANTS.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
     if as_json:
         for row in rows:
-            print_json_line(_record(row))
+            print_json_line({**_record(row), "scored": is_scored(row)})
     elif id:
         for row in rows:
-            click.echo(_page(row))
+            click.echo(_page(row) + ("" if is_scored(row) else FINER))
     else:
         columns = ("mutant", "cells", "family", "what goes wrong")
         print_table(columns, [(m.id, " ".join(m.cells), m.family, m.sentence) for m in rows])
+
+
+FINER = "\n  a finer variant of others: no suite is scored by it"
 
 
 def _record(row: Mutant) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rnncli.generating import goldens
 from rnncli.generating.batch import Delivery, Destination, Made, work
 from rnncli.generating.journal import Journal, premises
 from rnncli.generating.surroundings import is_empty, owned_cases, remove_stale
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.table import scored_of
 from rnncli.profiles import PROFILES
 from rnncli.vectors.files import move_files, write_files
 from rnncli.vectors.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
@@ -245,7 +245,7 @@ def pack_manifest(
 def _mutants_put_to(entries: Iterable[Entry]) -> dict[str, list[str]]:
     """Return the mutants of every cell that some cases have."""
     cells = dict.fromkeys(entry.operator.cell.name for entry in entries)
-    return {cell: [mutant.id for mutant in mutants_of(cell)] for cell in cells}
+    return {cell: [mutant.id for mutant in scored_of(cell)] for cell in cells}
 
 
 def profiles_of(names: Iterable[str]) -> dict[str, Any]:

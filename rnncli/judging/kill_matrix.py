@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.table import scored_of
 from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
     cell = operator_named(vector.record["operator"]).cell.name
-    found = outcomes(vector, mutants_of(cell), rule)
+    found = outcomes(vector, scored_of(cell), rule)
     return Row(vector.id, cell, vector.record["dtype"], found)
 
 

@@ -64,7 +64,7 @@ class Screen:
         forcible = set(filter(self._is_forcible, hypotheses))
         unlikely: set[Hypothesis] = set()
         for some, stack in self._wrong.stacks(forcible, 1):
-            fits = self._fits(_without_steps(stack), engine_of(some[0])(FLOAT64))
+            fits = self._fits(stack, engine_of(some[0])(FLOAT64))
             unlikely |= {each for each, is_near in zip(some, fits, strict=True) if not is_near}
         return [each for each in hypotheses if each not in unlikely]
 
@@ -79,17 +79,22 @@ class Screen:
             and changed.directions == right.directions
         )
 
+    def predicted(self, stack: Recurrence, engine: Engine) -> Array:
+        """Return the h that recurrences of a stack give in the step, [S, D, N, H]."""
+        stack = _without_steps(stack)
+        parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
+        return as_stored(np.concatenate(parts, axis=1), stack.dtype)
+
     def _fits(self, stack: Recurrence, engine: Engine) -> Array:
         """Return which recurrences of a stack [S] give what was got after the step."""
-        parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
-        h = as_stored(np.concatenate(parts, axis=1), stack.dtype)
+        h = self.predicted(stack, engine)
         allowed = self._allowed(h)
         with np.errstate(all="ignore"):
             near = (np.abs(h - self._got) <= allowed) | (h == self._got) | np.isnan(h + self._got)
         return np.asarray((near | ~self._known).all(axis=(1, 2, 3)))
 
     def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
-        """Return the h that some directions of a stack give in the step, [S, D, N, H]."""
+        """Return the same of some directions that have the same activations."""
         lanes = lanes_of(stack)
         X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
         if self._start:

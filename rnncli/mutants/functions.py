@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence
 
 
-def _each_row(
+def each_row(
     function: Callable[[Recurrence, tuple[Activation, ...]], Iterable[Activation]],
 ) -> Callable[[Recurrence], Recurrence]:
+    """Return the change (recurrence, given) -> activations of each direction."""
     return lambda r: replace(
         r, activations=tuple(tuple(function(r, given)) for given in r.activations)
     )
@@ -48,14 +49,16 @@ def _with_value(each: Activation, key: str, value: float) -> Activation:
     return replace(each, alpha=value) if key == "alpha" else replace(each, beta=value)
 
 
-def _value(key: str, value: Callable[[str, float], float]) -> Callable[[Recurrence], Recurrence]:
+def every_value(
+    key: str, value: Callable[[str, float], float]
+) -> Callable[[Recurrence], Recurrence]:
     """Return the change of alpha or beta, where an activation takes it: (name, given) -> other."""
 
     def new(each: Activation) -> Activation:
         given = getattr(each, key)
         return each if given is None else _with_value(each, key, value(each.name, given))
 
-    return _each_row(lambda _, given: map(new, given))
+    return each_row(lambda _, given: map(new, given))
 
 
 def _own_default(key: str, name: str, _: float) -> float:
@@ -63,7 +66,7 @@ def _own_default(key: str, name: str, _: float) -> float:
 
 
 def _zero_default(key: str) -> Callable[[Recurrence], Recurrence]:
-    return _value(key, lambda name, v: 0.0 if v == getattr(ACTIVATIONS[name], key) else v)
+    return every_value(key, lambda name, v: 0.0 if v == getattr(ACTIVATIONS[name], key) else v)
 
 
 UNDEFINED = ("Affine", "ScaledTanh", "ThresholdedRelu")
@@ -75,7 +78,7 @@ def _undefined_zero(recurrence: Recurrence) -> Recurrence:
     def zero(key: str, name: str, value: float) -> float:
         return 0.0 if name in UNDEFINED and value == _own_default(key, name, value) else value
 
-    changes = [_value(key, partial(zero, key)) for key in ("alpha", "beta")]
+    changes = [every_value(key, partial(zero, key)) for key in ("alpha", "beta")]
     return changes[1](changes[0](recurrence))
 
 
@@ -126,7 +129,7 @@ def _names() -> Iterator[Mutant]:
         ALL,
         "The default activations are applied whatever is asked for.",
         effect,
-        _each_row(partial(_default, "")),
+        each_row(partial(_default, "")),
     )
     for letter, cells in (("f", GATED), ("g", GATED), ("h", LSTM)):
         yield row(
@@ -134,7 +137,7 @@ def _names() -> Iterator[Mutant]:
             cells,
             f"The default is applied in place of {letter}.",
             effect,
-            _each_row(partial(_default, letter)),
+            each_row(partial(_default, letter)),
         )
     for pair, a, b, cells in (
         ("f-g", 0, 1, GATED),
@@ -147,7 +150,7 @@ def _names() -> Iterator[Mutant]:
             cells,
             f"{letters} are taken for each other.",
             "Right only where both are the same.",
-            _each_row(partial(_swapped, a, b)),
+            each_row(partial(_swapped, a, b)),
         )
 
 
@@ -177,7 +180,7 @@ def _alpha_and_beta() -> Iterator[Mutant]:
             ALL,
             f"activation_{key} is not read: the function's default is taken.",
             f"Functions that take no {key} are right.",
-            _value(key, partial(_own_default, key)),
+            every_value(key, partial(_own_default, key)),
         )
 
 
@@ -195,7 +198,7 @@ def _alpha_with_beta() -> Iterator[Mutant]:
         ALL,
         "alpha and beta of functions that take both are taken for each other.",
         "Only Affine, ScaledTanh and HardSigmoid are wrong.",
-        _each_row(lambda _, given: map(_exchanged, given)),
+        each_row(lambda _, given: map(_exchanged, given)),
     )
     yield row(
         "alpha-beta-positional",

@@ -25,7 +25,7 @@ Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Last: TypeAlias = "tuple[Array, ...]"
 Outputs: TypeAlias = "tuple[Array, Last]"
 
-GRU, LSTM = ("GRU",), ("LSTM",)
+RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
 ALL = tuple(CELLS)
 
@@ -159,6 +159,11 @@ def joined(parts: Sequence[Result]) -> Result:
 def of_first_direction(values: Array) -> Array:
     """Give both directions what the first has."""
     return np.broadcast_to(values[:1], values.shape)
+
+
+def of_second_direction(values: Array) -> Array:
+    """Give both directions what the second has."""
+    return np.broadcast_to(values[-1:], values.shape)
 
 
 def second_zeroed(values: Array) -> Array:

@@ -9,6 +9,7 @@ from rnncli.mutants import (
     approximations,
     clipping,
     directions,
+    finer,
     functions,
     gates,
     layout,
@@ -31,12 +32,23 @@ _LEAVES = (
     *(vectors, clipping, functions, gates),
     *(narrow_formats, approximations, lost_numbers),
 )
-_ROWS = tuple(row for leaf in _LEAVES for row in leaf.ROWS)
+_ROWS = tuple(row for leaf in (*_LEAVES, finer) for row in leaf.ROWS)
+_FINER = frozenset(row.id for row in finer.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 
 
+def scored_of(cell: str) -> tuple[Mutant, ...]:
+    """Return the mutants of a cell, such as "LSTM", that suites are scored by."""
+    return tuple(row for row in mutants_of(cell) if is_scored(row))
+
+
+def is_scored(mutant: Mutant) -> bool:
+    """Whether suites are scored by a mutant; not by finer variants, which only name."""
+    return mutant.id not in _FINER
+
+
 def mutants_of(cell: str) -> tuple[Mutant, ...]:
-    """Return the mutants of a cell, such as "LSTM", in the order of the table."""
+    """Return the mutants of a cell, those by which a wrong case is named."""
     return tuple(row for row in MUTANTS.values() if cell in row.cells)
 
 

@@ -39,11 +39,13 @@ ORDERS = {"GRU": ("rzh", "rhz"), "LSTM": ("ifco", "fico")}
 GARBAGE = "Every value is far off."
 
 
-def _pairs(letters: str) -> Iterator[tuple[str, str]]:
+def gate_pairs(letters: str) -> Iterator[tuple[str, str]]:
+    """Return every two of some gates."""
     return ((a, b) for k, a in enumerate(letters) for b in letters[k + 1 :])
 
 
-def _swapped(letters: str, a: str, b: str) -> str:
+def gates_swapped(letters: str, a: str, b: str) -> str:
+    """Return the order of gates in which two have changed places."""
     return letters.translate(str.maketrans(a + b, b + a))
 
 
@@ -52,7 +54,8 @@ def _in_order(order: str, right: str, values: Array) -> Array:
     return values[:, [order.index(gate) for gate in right]]
 
 
-def _order(cell: str, id: str, order: str, part: str, sentence: str) -> Mutant:  # noqa: A002
+def gate_order(cell: str, id: str, order: str, part: str, sentence: str) -> Mutant:  # noqa: A002
+    """Return the mutant of a cell that reads the gates of some tensors in another order."""
     names, _ = PARTS_OF_ORDER[part]
     change = arrays(names, partial(_in_order, order, CELLS[cell].gates))
     reasons = {"-in-r": (NO_RECURRENT_PRODUCT,), "-in-b": (NO_BIAS,)}.get(part, ())
@@ -62,16 +65,18 @@ def _order(cell: str, id: str, order: str, part: str, sentence: str) -> Mutant: 
 def _orders() -> Iterator[Mutant]:
     for cell, orders in ORDERS.items():
         right = CELLS[cell].gates
-        for a, b in _pairs(right):
+        for a, b in gate_pairs(right):
             sentence = f"Gates {a} and {b} are each computed with the other's W, R and B."
-            yield _order(cell, f"gates-{a}-{b}-swapped", _swapped(right, a, b), "", sentence)
+            yield gate_order(
+                cell, f"gates-{a}-{b}-swapped", gates_swapped(right, a, b), "", sentence
+            )
         for order in orders:
-            is_swap = any(_swapped(right, *pair) == order for pair in _pairs(right))
+            is_swap = any(gates_swapped(right, *pair) == order for pair in gate_pairs(right))
             for part, (_, name) in PARTS_OF_ORDER.items():
                 if is_swap and not part:
                     continue  # it is there already
                 sentence = f"The gates of {name} are read in the order {order} instead of {right}."
-                yield _order(cell, f"gate-order-{order}", order, part, sentence)
+                yield gate_order(cell, f"gate-order-{order}", order, part, sentence)
 
 
 def _interleaved(values: Array) -> Array:
@@ -151,7 +156,8 @@ def _transposes() -> Iterator[Mutant]:
     )
 
 
-def _gate_zeroed(gate: int, values: Array) -> Array:
+def gate_zeroed(gate: int, values: Array) -> Array:
+    """Zero what belongs to one gate."""
     values = values.copy()
     values[:, gate] = 0
     return values
@@ -231,7 +237,7 @@ def _bias_rows() -> Iterator[Mutant]:
                 (cell,),
                 f"The biases of gate {gate} are not added.",
                 off,
-                arrays(BIASES, partial(_gate_zeroed, k)),
+                arrays(BIASES, partial(gate_zeroed, k)),
                 NO_BIAS,
                 *((COUPLED,) if gate == "f" else ()),
             )

@@ -2,7 +2,7 @@
 
 import json
 
-from rnncli.mutants.table import MUTANTS, mutants_of
+from rnncli.mutants.table import MUTANTS, mutants_of, scored_of
 
 
 def test_every_mutant_is_listed(rnncli):
@@ -68,3 +68,17 @@ def test_it_runs_where_a_backend_runs(rnncli):
 def test_backends_mention_them(rnncli):
     """As a family, not one by one."""
     assert "mutant:ID" in {row["backend"] for row in rnncli("backends").rows}
+
+
+def test_finer_variants_name_and_do_not_count(rnncli):
+    """They are listed and explained; no suite is scored by them."""
+    lines = rnncli("mutants", "--json").out.splitlines()
+    records = {record["id"]: record for record in map(json.loads, lines)}
+
+    assert records["biases-dropped"]["scored"]
+    assert not records["input-bias-of-f-dropped"]["scored"]
+    assert "no suite is scored by it" in rnncli("mutants", "activation-g-is-relu").out
+    assert "no suite" not in rnncli("mutants", "biases-dropped").out
+    assert len(scored_of("LSTM")) == sum(
+        record["scored"] and "LSTM" in record["cells"] for record in records.values()
+    )

@@ -42,7 +42,7 @@ LOCALS = (
 @pytest.fixture
 def few(monkeypatch):
     """Three mutants for each cell, in this process."""
-    monkeypatch.setattr("rnncli.judging.kill_matrix.mutants_of", lambda _: LOCALS)
+    monkeypatch.setattr("rnncli.judging.kill_matrix.scored_of", lambda _: LOCALS)
 
 
 def tables(outcome):

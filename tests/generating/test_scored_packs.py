@@ -11,7 +11,7 @@ from rnncli.executors.table import EXECUTORS
 from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.generating.journal import Journal, premises
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.table import scored_of
 from rnncli.reports.inspection import pack_record
 from rnncli.scoring.scoring import ScoringPlan, score_all, select
 from rnncli.vectors.conversion import convert_pack
@@ -71,7 +71,7 @@ def test_the_manifest_lists_what_was_tried(pack):
 
     jsonschema.validate(record, manifest_schema())
     assert record["mutants"] == {
-        cell: [mutant.id for mutant in mutants_of(cell)] for cell in ("RNN", "GRU")
+        cell: [mutant.id for mutant in scored_of(cell)] for cell in ("RNN", "GRU")
     }
 
 

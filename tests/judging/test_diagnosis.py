@@ -26,7 +26,7 @@ from rnncli.vectors.pack import open_pack
 
 RIGHT = Change()
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::16]]
+SAMPLE = [(cell, row.id) for cell in ("RNN", "GRU", "LSTM") for row in mutants_of(cell)[::19]]
 
 
 @cache

@@ -5,21 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from emulation import NARROW, WIDE
-from judged import computed, core, outputs_of, ran
+from judged import computed, core, outputs_of, ran, vectors_of
 from recurrences import recurrence_of as made
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.judging.coarser import coarser_arithmetic
 from rnncli.judging.fitting import Wrong
+from rnncli.judging.forced import ENGINE
 from rnncli.judging.hypotheses import evidence_of_failure, naming, single_fits
 from rnncli.judging.judgement import judge
 from rnncli.judging.localisation import Steps, steps_of
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.screening import Screen
+from rnncli.mutants.stacks import stacked
 from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.numerics import DTYPES
 from rnncli.profiles import PROFILES
+from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction, Result
 
 STANDARD = PROFILES["standard"]
@@ -42,9 +45,66 @@ def activated_as_first(recurrence):
     return replace(recurrence, activations=(recurrence.activations[0],) * 2)
 
 
+def gate_without(name, gate):
+    """Drop one gate's part of a tensor."""
+
+    def change(recurrence):
+        values = getattr(recurrence, name).copy()
+        values[:, gate] = 0
+        return replace(recurrence, **{name: values})
+
+    return change
+
+
+def swapped(a, b, names=("W", "R", "Wb", "Rb")):
+    """Read two gates in the wrong order."""
+
+    def change(recurrence):
+        order = {a: b, b: a}
+        rows = [order.get(k, k) for k in range(recurrence.W.shape[1])]
+        tensors = {name: getattr(recurrence, name) for name in names}
+        return replace(recurrence, **{n: t[:, rows] for n, t in tensors.items() if t is not None})
+
+    return change
+
+
+def activated(letter, name):
+    """Compute another activation."""
+
+    def change(recurrence):
+        k = recurrence.cell.activations.index(letter)
+        rows = [(*row[:k], ACTIVATIONS[name], *row[k + 1 :]) for row in recurrence.activations]
+        return replace(recurrence, activations=tuple(rows))
+
+    return change
+
+
+INPUT, OUTPUT, FORGET, CELL = range(4)
 # case, what is wrong in it -> what it is named
 NAMED = [
     ("lstm_14_initial", but(Wb=None, Rb=None), "biases-dropped"),
+    ("lstm_14_initial", gate_without("Wb", FORGET), "input-bias-of-f-dropped"),
+    ("lstm_14_initial", gate_without("Rb", OUTPUT), "recurrent-bias-of-o-dropped"),
+    ("lstm_14_initial", gate_without("R", CELL), "recurrent-product-of-c-dropped"),
+    ("lstm_14_initial", gate_without("W", INPUT), "input-product-of-i-dropped"),
+    ("lstm_14_initial", swapped(FORGET, CELL), "gates-f-c-swapped"),
+    ("lstm_14_initial", swapped(INPUT, CELL, ["R"]), "gates-i-c-swapped-in-r"),
+    ("lstm_14_initial", activated("f", "HardSigmoid"), "hard-sigmoid"),
+    ("lstm_14_initial", activated("g", "Sigmoid"), "activation-g-is-sigmoid"),
+    ("lstm_14_initial", activated("h", "Relu"), "activation-h-is-relu"),
+    ("lstm_14_initial", activated("h", "Affine"), "activation-h-missing"),
+    ("lstm_14_initial", lambda r: replace(r, initial=(r.initial[0], None)), "initial-c-ignored"),
+    ("gru_14_initial", gate_without("Rb", 1), "recurrent-bias-of-r-dropped"),
+    ("gru_14_initial", swapped(0, 1), "gates-z-r-swapped"),
+    ("rnn_14_initial", lambda r: replace(r, W=r.W * 0), "input-product-dropped"),
+    (
+        "rnn_14_initial",
+        lambda r: replace(r, R=r.R.swapaxes(2, 3)),
+        "recurrent-weights-transposed",
+    ),
+    ("rnn_14_reverse_ragged", but(lengths=None), "lengths-ignored"),
+    ("gru_14_both", but(lengths=None), "lengths-ignored"),
+    ("rnn_14_alpha_order", activated_as_first, "second-direction-reuses-activations"),
     ("lstm_14_initial", but(input_forget=True), "input-forget-always"),
     ("lstm_14_initial", but(initial=(None, None)), "initial-states-ignored"),
     ("lstm_14_peepholes", but(P=None), "peepholes-dropped"),
@@ -144,16 +204,23 @@ def test_screening_rules_out_most(kind):
 
 
 def test_a_late_error_is_screened_from_the_states_before_it():
-    """An LSTM's C enters the window as the known h have made it."""
-    r = made("LSTM", T=40, N=2, H=4)
-    X = r.X.copy()
-    X[:30] = 0
-    quiet = replace(r, X=X, Wb=None, Rb=None, initial=(None, None))
-    wrong = replace(quiet, W=quiet.W[:, [0, 2, 1, 3]])
-    right, Y = (backend_named("numpy").run(each, Compute.FLOAT64).Y for each in (quiet, wrong))
-    steps = Steps.of(quiet, Y, STANDARD, right != Y)
+    """An LSTM's C enters the steps that are taken as the known h have made it."""
+    (vector,) = vectors_of(
+        "{op: LSTM-14, sizes: {seq_length: 40, batch_size: 2, input_size: 3, hidden_size: 4},"
+        " inputs: {X: {normal: [0, 1]}, B: uniform, initial_c: uniform}}"
+    )
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][30, 0, 1, 2] += 0.01  # what follows is right
+    steps = steps_of(vector, got)
+
+    screen = Screen(Wrong(vector, got, PACK_RULE), steps)
 
     assert steps.spot.step == 30
+    assert screen.likely([(MUTANTS["padding-computed"],), (MUTANTS["biases-dropped"],)]) == [
+        (MUTANTS["padding-computed"],)
+    ]
+    near = screen.predicted(stacked([vector.recurrence]), ENGINE)
+    assert np.allclose(near[0], vector.answers.outputs["Y"][30], atol=1e-6)
 
 
 def in_dtype(recurrence, dtype):

@@ -13,7 +13,7 @@ from verifications import HOSTILE
 
 from rnncli.judging.adequacy import Fate, Outcome
 from rnncli.judging.kill_matrix import KillMatrix, Row
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.table import scored_of
 from rnncli.reports import pages
 from rnncli.reports.page_data import letter
 from rnncli.reports.score_page import score_data, score_page, write_score_page
@@ -26,7 +26,7 @@ KINDS = (KILLED, MISSED, UNSEEN, READ, INFINITE)
 
 def row(cell, name, k=0):
     """A vector that sees one mutant after the other differently."""
-    names = [mutant.id for mutant in mutants_of(cell)]
+    names = [mutant.id for mutant in scored_of(cell)]
     outcomes = {mutant: KINDS[(i * (k + 1) + 2 * k) % len(KINDS)] for i, mutant in enumerate(names)}
     return Row(name, cell, "float32", outcomes)
 
@@ -40,7 +40,7 @@ SOME = KillMatrix(
 MANY = KillMatrix("many", "rtol 1", tuple(row("GRU", f"gru_{k}", k % 5) for k in range(450)))
 HOSTILE_ONE = KillMatrix(HOSTILE, HOSTILE, (row("RNN", HOSTILE),), {HOSTILE: HOSTILE})
 MATRICES = {"some": SOME, "many": MANY, "hostile": HOSTILE_ONE}
-LSTM = mutants_of("LSTM")
+LSTM = scored_of("LSTM")
 
 
 def cells(matrix):

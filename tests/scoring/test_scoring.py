@@ -15,7 +15,7 @@ from rnncli.judging.adequacy import Fate, outcomes
 from rnncli.judging.kill_matrix import score, survivors
 from rnncli.judging.rule import PACK_RULE, Rule
 from rnncli.judging.tolerance import Bound, Tolerance
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.table import scored_of
 from rnncli.recurrence.cells import CELLS
 from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
 from rnncli.vectors.pack import open_pack
@@ -37,7 +37,7 @@ def test_every_mutant_is_put_to_every_vector():
     assert matrix.name == "core"
     assert matrix.unscored == {}
     for row in matrix.rows:
-        assert list(row.outcomes) == [mutant.id for mutant in mutants_of(row.cell)]
+        assert list(row.outcomes) == [mutant.id for mutant in scored_of(row.cell)]
 
 
 def test_margins_say_the_fate():
@@ -71,7 +71,7 @@ def test_onnx_rule_is_onnxs_own(name):
     """What ONNX's test runner lets pass survives, and nothing else; its defaults are these."""
     (vector,) = (v for v in open_pack(CORE).vectors() if v.id == name)
     recurrence = vector.recurrence
-    mutants = mutants_of(recurrence.cell.name)
+    mutants = scored_of(recurrence.cell.name)
     for mutant in mutants:
         found = outcomes(vector, [mutant], ONNX_RULE)[mutant.id]
         got = outputs_of(vector, mutant.run(recurrence))
@@ -129,7 +129,7 @@ def test_suites_catch_every_bug_in_float32(suite):
     found = score("float32", [row for row in scored(suite).rows if row.dtype == "float32"])
 
     assert found.percent == 100
-    assert found.killed + found.acceptable == sum(len(mutants_of(cell)) for cell in CELLS)
+    assert found.killed + found.acceptable == sum(len(scored_of(cell)) for cell in CELLS)
 
 
 @pytest.mark.parametrize("suite", COMPLETE)
