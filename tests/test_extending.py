@@ -168,7 +168,7 @@ def extended(tmp_path_factory):
 @pytest.fixture(scope="module")
 def packs(extended):
     """The same, after both packs were made, with goldens that are proved."""
-    for suite in ("swish",):
+    for suite in ("swish", "mgu"):
         code, _, err = extended("generate", f"{suite}.yaml", "-o", suite)
         assert code == 0, err
     return extended
@@ -220,7 +220,7 @@ def test_numba_says_that_it_has_no_kernel_for_a_new_cell(extended):
 
 @pytest.mark.parametrize("compute", ["float64", "native"])
 @pytest.mark.parametrize("backend", ["reference", "numpy"])
-@pytest.mark.parametrize("pack", ["swish"])
+@pytest.mark.parametrize("pack", ["swish", "mgu"])
 def test_what_is_new_is_judged(packs, pack, backend, compute):
     """By goldens that are proved and tolerances that are derived."""
     code, _, err = packs("verify", pack, "--backend", backend, "--compute", compute)
@@ -232,6 +232,8 @@ def test_what_is_new_is_judged(packs, pack, backend, compute):
     ("pack", "mutant"),
     [
         ("swish", "activations-ignored"),
+        ("mgu", "recurrent-weights-transposed"),
+        ("mgu", "activations-f-g-swapped"),
     ],
 )
 def test_bugs_are_named_in_what_is_new(packs, pack, mutant):
@@ -245,7 +247,7 @@ def test_bugs_are_named_in_what_is_new(packs, pack, mutant):
     assert mutant in out + err
 
 
-@pytest.mark.parametrize("pack", ["swish"])
+@pytest.mark.parametrize("pack", ["swish", "mgu"])
 def test_a_pack_of_what_is_new_is_scored(packs, pack):
     """Mutants of every cell are mutants of a new one."""
     code, _, err = packs("score", pack)
@@ -254,6 +256,14 @@ def test_a_pack_of_what_is_new_is_scored(packs, pack):
     killed, all_of_them = re.search(r"(\d+) of (\d+) mutants are killed by 3 vectors", err).groups()
     assert int(killed) > 100
     assert int(all_of_them) > 140
+
+
+def test_a_model_with_a_new_operator_is_run(packs):
+    """As the pack holds it, in the operator's domain."""
+    code, out, err = packs("run", "mgu/test_mgu_14_plain/model.onnx")
+
+    assert code == 0, err
+    assert "Y_h" in out
 
 
 @pytest.mark.parametrize("config", ["swish_rnn", "mgu_14"])

@@ -129,7 +129,7 @@ _TEXTS = _list(_TEXT)
 CAUSE_FIELDS: Mapping[str, Field] = {
     "kind": Field("with --diagnose a line for what is behind some failures", {"const": "cause"}),
     "hypothesis": Field("id of a mutant, READING=CHOICE, or two of those with ' + '", _TEXT),
-    "cell": Field("whose kernel has it: RNN, GRU, LSTM", _TEXT),
+    "cell": Field("whose kernel has it, such as LSTM", _TEXT),
     "explains": Field("ids of the cases whose wrong outputs it gives", _TEXTS),
     "of": Field("how many cases of that cell differ", _WHOLE),
     "predicts": Field("how many cases that pass it leaves as they are", _WHOLE),

@@ -189,7 +189,7 @@ PACK_FIELDS: Mapping[str, Field] = {
         "flag -> which bug its cases find", {"type": "object", "additionalProperties": _TEXT}
     ),
     "mutants": Field(
-        "RNN, GRU, LSTM -> the mutants, plausible bugs of a kernel, that were put to its cases;"
+        "cell, such as LSTM -> the mutants, plausible bugs of a kernel, that were put to its cases;"
         " `rnncli mutants ID` explains one; in scored packs",
         {"type": "object", "additionalProperties": _TEXTS},
         optional=True,
