@@ -41,6 +41,15 @@ def carried_step(p, x, states):
     return p.f(o) * C, C
 
 
+def squared_step(p, x, states):
+    """Take a step that is linear in nothing.
+
+    h = s(W x + R (h (.) h - 2 h) + b)
+    """
+    (H,) = states
+    return (p.f(x[0] + p.R(H * H - 2 * H)[0]),)
+
+
 def row(name, gates, states, step):
     """Return a row as those of the package."""
     return Cell(name, gates, states, activations="fg", defaults=("Sigmoid", "Tanh"), step=step)
@@ -50,6 +59,7 @@ OTHER_CELLS = {
     "minimal": row("minimal", "fc", 1, minimal_gated_step),
     "simple": row("simple", "fc", 1, simple_step),
     "carried": row("carried", "foc", 2, carried_step),
+    "squared": row("squared", "f", 1, squared_step),
 }
 
 

@@ -40,12 +40,14 @@ class OwnBounds:
 
     def _bound(self, node: Expression) -> Any:
         if isinstance(node, Activated):
-            own = self._systematic(node)
-            return own + self._steepness(node) * self.bound(node.of) if biased(node.of) else own
+            own, inner = self._systematic(node), self.bound(node.of)
+            return own if inner is None else own + self._steepness(node) * inner
         if isinstance(node, Recurrent):
-            return np.sqrt(self.linear.through(self.bound(node.of) ** 2, node))
-        inner = (times(self.linear.modulus(by), self.bound(leaf)) for by, leaf in biased(node))
-        return total((*inner, *self._crosses(node)))
+            inner = self.bound(node.of)
+            return None if inner is None else np.sqrt(self.linear.through(inner * inner, node))
+        inner = ((self.linear.modulus(by), self.bound(leaf)) for by, leaf in biased(node))
+        own = (times(by, bound) for by, bound in inner if bound is not None)
+        return total((*own, *self._crosses(node)))
 
     def _steepness(self, node: Expression) -> Any:
         response, k = self.linear.response(node)
@@ -117,8 +119,8 @@ class Bounds(OwnBounds):
         np.sqrt(carried, out=carried)
         reach = carried + response.spread
         for k, node in enumerate(group):
-            if biased(node.of):
-                reach[k] += self.bound(node.of)
+            if (inner := self.bound(node.of)) is not None:
+                reach[k] += inner
         systematic = response.systematic(reach)
         return carried, systematic, response.steepness * reach + systematic
 

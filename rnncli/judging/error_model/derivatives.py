@@ -81,8 +81,8 @@ def by_old_states(node: Expression, new: tuple[Expression, ...]) -> Derivatives:
 
 @cache
 def biased(node: Expression) -> tuple[Part, ...]:
-    """Return the leaves that an activation is in."""
-    return tuple(Part(by, leaf) for leaf, by in linear(node).items() if _has_activation(leaf))
+    """Return the leaves that may be off besides their linear part."""
+    return tuple(Part(by, leaf) for leaf, by in linear(node).items() if _is_biased(leaf))
 
 
 @cache
@@ -106,8 +106,9 @@ def terms(node: Expression) -> tuple[Expression, ...]:
     return (node,) * bool(linear(node))
 
 
-def _has_activation(leaf: Expression) -> bool:
-    return isinstance(leaf, Activated) or (isinstance(leaf, Recurrent) and bool(biased(leaf.of)))
+def _is_biased(leaf: Expression) -> bool:
+    inner = isinstance(leaf, Recurrent) and bool(biased(leaf.of) or crosses(leaf.of))
+    return inner or isinstance(leaf, Activated)
 
 
 def _added(products: Iterable[tuple[Factor, Derivatives]]) -> Derivatives:
