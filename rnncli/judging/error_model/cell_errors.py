@@ -123,9 +123,11 @@ def combined(coefficients: Array, matrices: Array) -> Array:
         [D, T, N, S, H, H].
     """
     K, D, T, N, S, H = coefficients.shape
+    found = np.empty((D, T * N * S, H, H))  # the caller reshapes it, and writes to that
     if K == 1:
-        return np.asarray(coefficients[0, ..., None] * matrices[0, :, None, None, None])
+        rows = coefficients.reshape(D, T * N * S, H, 1)
+        np.multiply(rows, matrices[0][:, None], out=found)
+        return found.reshape(D, T, N, S, H, H)
     by_row = np.ascontiguousarray(coefficients.reshape(K, D, T * N * S, H).transpose(1, 3, 2, 0))
-    found = np.empty((D, T * N * S, H, H))
     np.matmul(by_row, matrices.transpose(1, 2, 0, 3), out=found.transpose(0, 2, 1, 3))
     return found.reshape(D, T, N, S, H, H)

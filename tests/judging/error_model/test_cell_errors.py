@@ -153,3 +153,18 @@ def test_a_block_of_steps_has_the_derivatives_of_its_steps(kind, attributes):
     whole = errors.squares(slice(0, 5))
 
     assert np.array_equal(whole[:, 2:4], errors.squares(slice(2, 4)))
+
+
+@pytest.mark.parametrize(("kind", "attributes"), rows(SMOOTH))
+def test_derivatives_do_not_depend_on_how_weights_lie_in_memory(kind, attributes):
+    """R may be a transposed view, as it is where a model is read literally."""
+    recurrence, _, _ = first_steps(kind, attributes)
+    turned = np.ascontiguousarray(recurrence.R.swapaxes(-1, -2)).swapaxes(-1, -2)
+    golden = evaluate(recurrence, NumPyEngine(FLOAT64))
+
+    squares = [
+        CellErrors(Trajectory.of(found, golden.Y, hostile=False), ROUNDING).squares(slice(0, 1))
+        for found in (recurrence, replace(recurrence, R=turned))
+    ]
+
+    np.testing.assert_allclose(squares[0], squares[1], rtol=1e-12)
