@@ -1,0 +1,146 @@
+"""How many of the planted bugs the packs of a folder catch.
+
+    rnncli generate core -o packs/core
+    ...
+    PYTHONPATH=tests python -m kernels.score packs
+
+The folder holds packs, each named as its suite. For each half of the bugs, their kind, and whether
+they depend on sizes, the table says how many there are and which percentage the suites catch. A
+kernel is one session for each suite, which runs the suite's cases in order, as an implementation
+under test does: what it keeps between calls counts. Cases that must be refused, or are of an
+operator that is not ONNX's, are not put to it.
+
+Of the held-out half only percentages are printed; `--missed` lists bugs of the tuning half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import warnings
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from kernels.bug import HELD_OUT, TUNING
+from kernels.switch_table import BUGS, kernel_with
+
+from rnncli.judging.judgement import judge
+from rnncli.judging.verdict import Verdict
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.vectors.pack import is_pack, open_pack
+
+SOUND = {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.SKIPPED}
+# What a column counts: the suites of it. A column shows if the folder has them all.
+COLUMNS = {
+    "core": {"core"},
+    "core+smoke+diagnostic": {"core", "smoke", "diagnostic"},
+    "core+tiles": {"core", "tiles"},
+}
+LARGE = "large"
+EVERYTHING = "everything"
+
+
+@cache
+def vectors(folder):
+    """Return the vectors of a pack that a kernel can be asked."""
+    return [v for v in open_pack(folder).vectors() if is_asked(v.record)]
+
+
+def is_asked(record):
+    """Whether a case must give a result, of an operator that the kernels know."""
+    return (
+        record["expect"] == "result"
+        and not record["domain"]
+        and "RNNSequence" not in record["operator"]
+    )
+
+
+def verdict_of(session, vector):
+    """Return the verdict on one case."""
+    try:
+        outputs = session(
+            vector.record["operator"], vector.attributes, vector.inputs, vector.record["outputs"]
+        )
+    except Exception as error:  # noqa: BLE001 -- a bug may stop a kernel in any way
+        return judge(vector, Attempt(Status.CRASHED, message=str(error))).verdict
+    return judge(vector, Attempt(Status.RAN, outputs)).verdict
+
+
+def catches(folder, session):
+    """Whether a case of a pack fails in a session; cases after it are not run."""
+    return any(verdict_of(session, vector) not in SOUND for vector in vectors(folder))
+
+
+def caught_by(bug_id, folders):
+    """Return the names of the suites that catch a bug."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return {f.name for f in folders if catches(f, kernel_with(BUGS[bug_id]))}
+
+
+def _row(arguments):
+    return arguments[0], caught_by(*arguments)
+
+
+def score(folders, jobs=1):
+    """Return bug id -> the names of the suites that catch it."""
+    work = [(bug_id, folders) for bug_id in BUGS]
+    if jobs == 1:
+        return dict(map(_row, work))
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        return dict(pool.imap_unordered(_row, work, chunksize=8))
+
+
+def columns_of(names):
+    """Return column -> its suites, of the columns whose suites are there."""
+    found = {title: suites for title, suites in COLUMNS.items() if suites <= names}
+    if LARGE in names:
+        found["all but large"] = names - {LARGE}
+    return {**found, EVERYTHING: names}
+
+
+def table(caught, columns):
+    """Yield the lines of the table: half, kind, number of bugs, percentage by column."""
+    yield ["half", "kind", "bugs", *columns]
+    for half in (TUNING, HELD_OUT):
+        groups = {"all": [b for b in BUGS.values() if b.half == half]}
+        for bug in groups["all"]:
+            kind = f"{bug.kind}, {'sized' if bug.sized else 'any size'}"
+            groups.setdefault(kind, []).append(bug)
+        for kind, bugs in groups.items():
+            yield [half, kind, str(len(bugs)), *_percentages(bugs, caught, columns)]
+
+
+def _percentages(bugs, caught, columns):
+    counts = Counter(t for bug in bugs for t, suites in columns.items() if suites & caught[bug.id])
+    return [f"{100 * counts[title] / len(bugs):.1f} %" for title in columns]
+
+
+def missed(caught):
+    """Return the ids of the tuning half that nothing catches."""
+    return [b.id for b in BUGS.values() if b.half == TUNING and not caught[b.id]]
+
+
+def main(arguments=None):
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="Folder of packs, each named as its suite.")
+    parser.add_argument("--jobs", type=int, default=1, help="Number of processes.")
+    parser.add_argument(
+        "--missed", action="store_true", help="List missed bugs of the tuning half."
+    )
+    options = parser.parse_args(arguments)
+    folders = sorted(path for path in options.folder.iterdir() if is_pack(path))
+    if not folders:
+        parser.error(f"{options.folder}: holds no pack")
+    caught = score(folders, options.jobs)
+    for line in table(caught, columns_of({folder.name for folder in folders})):
+        sys.stdout.write("\t".join(line) + "\n")
+    for bug_id in missed(caught) if options.missed else ():
+        sys.stdout.write(f"missed\t{bug_id}\t{BUGS[bug_id].what}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Whether a bug shows: its kernel and the right one are given the same calls, in the same order."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from kernels.random_cases import random_case, special_calls
+from kernels.switch_table import KERNELS, kernel_with
+
+# Two sessions of one kernel compute the same, so that a bug shows by this part of it.
+SHOWN = 0.1
+# What the two right kernels may differ by, as a part of the largest value.
+CLOSE = {"float32": 1e-4, "float64": 1e-12, "float16": 4e-4, "bfloat16": 3e-3}
+
+
+@cache
+def call(cell, seed):
+    """Return a random call."""
+    return random_case(cell, seed)
+
+
+@cache
+def right_outputs(kernel, cell, seed):
+    """Return what the right kernel makes of a random call."""
+    return answer(KERNELS[kernel](), call(cell, seed))
+
+
+def answer(session, case):
+    """Return the outputs of one call."""
+    return session(case.operator, case.attributes, case.inputs, case.outputs)
+
+
+def is_shown(bug, count):
+    """Whether so many random calls of each cell show a bug, or the calls that its row names."""
+    if bug.shown_by:
+        return any(_special_differs(bug, cell) for cell in bug.cells.split())
+    session = kernel_with(bug)
+    return any(
+        differs(answer(session, call(cell, seed)), right_outputs(bug.kernel, cell, seed))
+        for seed in range(count)
+        for cell in bug.cells.split()
+    )
+
+
+def _special_differs(bug, cell):
+    wrong, right = kernel_with(bug), KERNELS[bug.kernel]()
+    return any(
+        differs(answer(wrong, case), answer(right, case))
+        for case in special_calls(cell, bug.shown_by)
+    )
+
+
+def differs(found, wanted, part=SHOWN):
+    """Whether outputs differ by more than a part of what two right kernels may."""
+    return any(_apart(found[name], values, part) for name, values in wanted.items())
+
+
+def _apart(found, wanted, part):
+    if found.shape != wanted.shape:
+        return True
+    limit = part * CLOSE[wanted.dtype.name]
+    a, b = (values.astype(np.float64) for values in (found, wanted))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    scale = 1 + np.abs(b[np.isfinite(b)]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        return bool((~same & ~(np.abs(a - b) <= limit * scale)).any())

@@ -1,0 +1,53 @@
+"""The percentages of planted bugs that suites catch."""
+
+from judged import CORE
+from kernels import score
+from kernels.bug import HELD_OUT, TUNING
+from kernels.switch_table import BUGS, KERNELS, kernel_with
+
+HALF = {half: [b.id for b in BUGS.values() if b.half == half] for half in (TUNING, HELD_OUT)}
+
+
+def test_core_catches_a_bug_and_no_right_kernel():
+    """By the judge of `verify`."""
+    assert score.catches(CORE, kernel_with(BUGS["tiles:forget-bias-plus-one"]))
+    assert not score.catches(CORE, KERNELS["tiles"]())
+
+
+def test_a_kernel_that_stops_is_caught():
+    """As a crash."""
+
+    def stopping(*_):
+        raise IndexError
+
+    assert score.catches(CORE, stopping)
+
+
+def test_table_counts_each_half_apart():
+    """All of one half and none of the other."""
+    caught = {bug_id: {"core"} if bug.half == TUNING else set() for bug_id, bug in BUGS.items()}
+    lines = [*score.table(caught, {"core": {"core"}})]
+
+    assert lines[0] == ["half", "kind", "bugs", "core"]
+    assert [TUNING, "all", str(len(HALF[TUNING])), "100.0 %"] in lines
+    assert [HELD_OUT, "all", str(len(HALF[HELD_OUT])), "0.0 %"] in lines
+
+
+def test_held_out_bugs_are_not_named():
+    """Neither in the table nor among the missed."""
+    nothing = {bug_id: set() for bug_id in BUGS}
+    printed = " ".join(cell for line in score.table(nothing, {"core": {"core"}}) for cell in line)
+
+    assert score.missed(nothing) == HALF[TUNING]
+    assert not any(BUGS[bug_id].name in printed for bug_id in BUGS)
+
+
+def test_columns_are_those_of_the_packs_that_are_there():
+    """A column of a suite that is missing would be too low."""
+    assert list(score.columns_of({"core", "edge"})) == ["core", "everything"]
+    assert list(score.columns_of({"core", "tiles", "large"})) == [
+        "core",
+        "core+tiles",
+        "all but large",
+        "everything",
+    ]
