@@ -112,9 +112,12 @@ def one_blas_thread() -> Iterator[None]:
 def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """Return what gets and sets the number of threads of NumPy's own OpenBLAS.
 
-    Symbols are looked up through NumPy's extension, so in the library that it was linked with.
+    Symbols are looked up through an extension of NumPy's, so in the library it was linked with.
     """
-    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    try:
+        library = ctypes.CDLL(import_module("numpy.linalg.lapack_lite").__file__)
+    except ImportError:  # a NumPy without
+        return None
     for prefix, suffix in PREFIXES_AND_SUFFIXES:
         names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
         found = [getattr(library, name, None) for name in names]
