@@ -100,6 +100,13 @@ class Wrong:
         self._changed: dict[Hypothesis, Recurrence | None] = {}
         self._derived: dict[str, Result] = {}
 
+    @property
+    def multiplications(self) -> int:
+        """How many the products of one run take."""
+        T, N, I = self.recurrence.X.shape  # noqa: E741 -- the specification's letter
+        D, G, H, _ = self.recurrence.W.shape
+        return int(T * N * D * G * H * (I + H))
+
     def tried(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
         """Compare what was got with what each hypothesis gives.
 

@@ -5,6 +5,7 @@ All are mutants that can be run.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 # Of several hypotheses that fit so many are named.
 NAMED = 3
+# Naming the bug of one case while a pack is judged takes so many multiplications at most: half a
+# second. Diagnosing it may take what it takes.
+AFFORDABLE = 1 << 31
 # Two bugs at once are looked for among so many whose outputs are nearest to what was got.
 NEAREST = 48
 # Of the bugs that other cases of a cell named, so many are tried at once.
@@ -113,7 +117,13 @@ def evidence_of_failure(
 
 
 def single_fits(
-    vector: Vector, got: Tensors, mutants: Iterable[Mutant], rule: Rule, steps: Steps | None
+    vector: Vector,
+    got: Tensors,
+    mutants: Sequence[Mutant],
+    rule: Rule,
+    steps: Steps | None,
+    *,
+    most: float = math.inf,
 ) -> dict[str, float]:
     """Return the hypotheses that give what was got, each with its margin, the nearest first.
 
@@ -125,13 +135,17 @@ def single_fits(
         mutants: of its cell.
         rule: how near is near enough.
         steps: of the Y that came out; None where there is none.
+        most: how many multiplications whole runs may take. Where all that may fit would take more,
+            of those that give the first wrong step as many are run, and one at least.
     """
     wrong = Wrong(vector, got, rule)
-    if not wrong.is_comparable:
+    is_forced = steps is not None and steps.spot is not None
+    affordable = is_forced or len(mutants) * wrong.multiplications <= most
+    if not (wrong.is_comparable and affordable):
         return {}
     likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong.recurrence))
     singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(vector), *likely)]
-    fits = _margins(wrong.fitting(_likely(wrong, steps, singles)))
+    fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
     return fits or (coarser_arithmetic(steps) if steps else {})
 
 
@@ -149,12 +163,17 @@ def _of_two(
 
 
 def _likely(
-    wrong: Wrong, steps: Steps | None, hypotheses: Sequence[Hypothesis]
+    wrong: Wrong, steps: Steps | None, hypotheses: Sequence[Hypothesis], most: float = math.inf
 ) -> Sequence[Hypothesis]:
-    """Return the hypotheses that are worth a whole run."""
-    if steps is None or steps.spot is None:
-        return hypotheses
-    return Screen(wrong, steps).likely(hypotheses)
+    """Return the hypotheses that are worth a whole run, within `most` multiplications."""
+    near: list[Hypothesis] = []
+    likely = hypotheses
+    if steps is not None and steps.spot is not None:
+        screen = Screen(wrong, steps)
+        likely = screen.likely(hypotheses)
+        near = [each for each in likely if screen.is_forcible(each)]
+    runs = max(1.0, most / max(1, wrong.multiplications))
+    return likely if len(likely) <= runs else near[: int(runs)]
 
 
 def evidence_of_several(

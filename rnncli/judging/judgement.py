@@ -9,7 +9,7 @@ import numpy as np
 
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.judging.error_map import error_map
-from rnncli.judging.hypotheses import single_fits
+from rnncli.judging.hypotheses import AFFORDABLE, single_fits
 from rnncli.judging.localisation import steps_of
 from rnncli.judging.margins import errors_of, histogram, problem_of
 from rnncli.judging.rule import PACK_RULE
@@ -77,13 +77,13 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
                 replace(each, verdict=Verdict.ACCEPTABLE, reading=reading) for each in other
             )
             return CaseVerdict(vector.id, Verdict.ACCEPTABLE, reading=reading, outputs=named)
-    steps = steps_of(vector, got, rule)
+    steps, mutants = steps_of(vector, got, rule), mutants_of(vector.recurrence.cell.name)
     return CaseVerdict(
         vector.id,
         Verdict.DIFFERS,
         outputs=found,
         localisation=steps.localisation if steps else None,
-        fits=single_fits(vector, got, mutants_of(vector.node.operator.cell.name), rule, steps),
+        fits=single_fits(vector, got, mutants, rule, steps, most=AFFORDABLE),
         error_map=error_map(vector.node, got, answers, found, rule),
     )
 

@@ -61,14 +61,14 @@ class Screen:
 
     def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return those that may fit; of some only a whole run can tell."""
-        forcible = set(filter(self._is_forcible, hypotheses))
+        forcible = set(filter(self.is_forcible, hypotheses))
         unlikely: set[Hypothesis] = set()
         for some, stack in self._wrong.stacks(forcible, 1):
             fits = self._fits(stack, engine_of(some[0])(FLOAT64))
             unlikely |= {each for each, is_near in zip(some, fits, strict=True) if not is_near}
         return [each for each in hypotheses if each not in unlikely]
 
-    def _is_forcible(self, hypothesis: Hypothesis) -> bool:
+    def is_forcible(self, hypothesis: Hypothesis) -> bool:
         """Whether it takes the steps that the implementation should, and returns what they give."""
         right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
         return (

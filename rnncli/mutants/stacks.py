@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NUMBERS = 1 << 17
 TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
 Named = TypeVar("Named")
-# So many evaluations are remembered.
-KEPT = 256
+# Evaluations of so many numbers in all are remembered.
+KEPT = 1 << 22
 
 
 def kind_of(recurrence: Recurrence) -> Hashable:
@@ -101,6 +101,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._done: dict[Hashable, tuple[Recurrence, Result]] = {}
+        self._kept = 0
 
     def of(self, engine: Callable[[np.dtype[Any]], Engine]) -> Run:
         """Return what evaluates with an engine; nobody changes the arrays of its results."""
@@ -115,8 +116,11 @@ class Runs:
         return run
 
     def _keep(self, key: Hashable, recurrence: Recurrence, result: Result) -> None:
-        if len(self._done) >= KEPT:
+        size = _numbers(result)
+        if self._kept + size > KEPT:
             self._done.clear()
+            self._kept = 0
+        self._kept += size
         self._done[key] = recurrence, result  # the recurrence keeps the memory that the key names
 
 

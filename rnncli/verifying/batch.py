@@ -109,7 +109,9 @@ def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
     evidence = None
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS:
         mutants = mutants_of(cell_of(vector.record))
-        evidence = evidence_of_failure(vector, attempt.outputs, mutants, terms.rule, verdict.fits)
+        evidence = evidence_of_failure(
+            vector, attempt.outputs, mutants, terms.rule, verdict.fits or None
+        )
     expected = terms.xfails.reason(vector.id, verdict.verdict)
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""

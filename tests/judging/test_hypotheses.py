@@ -165,6 +165,17 @@ def test_nothing_is_named_where_nothing_fits():
     assert names_of(vector, {**wrong, "Y": wrong["Y"][:-1]}) == []
 
 
+def test_what_would_take_long_is_named_by_the_wrong_step_alone():
+    """Of a large case one run confirms what the step says; without Y nothing is run at all."""
+    vector, (change, name) = core()["lstm_14_initial"], (but(Wb=None, Rb=None), "biases-dropped")
+    got = computed(vector, change)
+    mutants, steps = mutants_of("LSTM"), steps_of(vector, got, PACK_RULE)
+
+    assert single_fits(vector, got, mutants, PACK_RULE, steps, most=1).keys() == {name}
+    assert single_fits(vector, got, mutants, PACK_RULE, None, most=1) == {}
+    assert name in single_fits(vector, got, mutants, PACK_RULE, None)
+
+
 def test_names_are_put_in_a_sentence():
     """One with what goes wrong; of several the nearest."""
     assert naming({"clip-ignored": 0.5}) == "fits clip-ignored: clip is not applied."
