@@ -7,7 +7,7 @@ import numpy as np
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
-from rnncli.recurrence.constants import Constants
+from rnncli.recurrence.recurrence import Constants
 
 SIZES = (
     ("T", "seq_length", 4),

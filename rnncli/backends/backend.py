@@ -1,26 +1,15 @@
-"""The protocol of a backend."""
+"""The protocol of a backend, and what a backend needs beside it."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
+from rnncli.recurrence.recurrence import FLOAT64, Compute, working_dtype
 
 if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-
-
-class Compute(StrEnum):
-    """The arithmetic of an evaluation."""
-
-    FLOAT64 = "float64"
-    """Inputs widened exactly, everything in float64, each output rounded once."""
-    NATIVE = "native"
-    """The tensors' dtype; float16 and bfloat16 compute in float32 and round each output once."""
+__all__ = ["FLOAT64", "Backend", "Compute", "working_dtype"]
 
 
 class Backend(Protocol):
@@ -39,11 +28,3 @@ class Backend(Protocol):
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate. Called only when `supports` returned None."""
-
-
-def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
-    """Return the dtype of NumPy's arithmetic; 16-bit tensors are computed with in float32."""
-    if compute is Compute.FLOAT64:
-        return FLOAT64
-    own = recurrence.dtype.numpy
-    return own if own.itemsize >= FLOAT32.itemsize else FLOAT32

@@ -14,7 +14,7 @@ from rnncli.graph.loading import model_from
 from rnncli.graph.node_times import node_seconds
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
-from rnncli.recurrence.constants import lock
+from rnncli.recurrence.recurrence import lock
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.recurrence.constants import is_constant, lock
+from rnncli.recurrence.recurrence import is_constant, lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

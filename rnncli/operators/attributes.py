@@ -87,15 +87,6 @@ def remember(memory: dict[Key, Found], key: Key, found: Found) -> None:
     memory[key] = found
 
 
-def spelled(values: Mapping[str, Any]) -> str:
-    """Return a text that attributes of other values or types do not have."""
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    if not arrays:
-        return repr(values)
-    lists = {name: (str(value.dtype), value.tolist()) for name, value in arrays.items()}
-    return repr({**values, **lists})
-
-
 def _value(row: Attribute, given: Any) -> Any:
     if given is None:
         return row.default

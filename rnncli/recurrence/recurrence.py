@@ -1,17 +1,40 @@
-"""The canonical recurrence: what every operator becomes, and all that a backend sees."""
+"""The canonical recurrence: what every operator becomes, and all that a backend sees.
+
+Weights that nobody changes are constants: what backends make of them is made once, as a runtime's
+session is built. A constant is an array that nobody can write to. NumPy lets the owner of an array
+unlock it again, and whoever does so, or holds a view from before it was locked, must not write: a
+constant is taken at its word, like a string.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell
-    from rnncli.recurrence.constants import Constants
+
+
+# How many things are made of the same weights at most.
+MOST_MADE = 64
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class Compute(StrEnum):
+    """The arithmetic of an evaluation."""
+
+    FLOAT64 = "float64"
+    """Inputs widened exactly, everything in float64, each output rounded once."""
+    NATIVE = "native"
+    """The tensors' dtype; float16 and bfloat16 compute in float32 and round each output once."""
 
 
 class Direction(StrEnum):
@@ -100,3 +123,52 @@ class Result:
     last: tuple[Array, ...]
     bits: int = 0
     passes: int = 1
+
+
+def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
+    """Return the dtype of NumPy's arithmetic; 16-bit tensors are computed with in float32."""
+    if compute is Compute.FLOAT64:
+        return FLOAT64
+    own = recurrence.dtype.numpy
+    return own if own.itemsize >= FLOAT32.itemsize else FLOAT32
+
+
+def is_constant(values: Array) -> bool:
+    """Return whether neither an array nor what it views can be written to.
+
+    The memory at the bottom is an array's own or that of bytes; of others nothing is known.
+    """
+    owner: Any = values
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None or isinstance(owner, bytes)
+
+
+def lock(values: Array) -> None:
+    """Make an array and all that it views read-only."""
+    owner: Any = values
+    while isinstance(owner, np.ndarray):
+        owner.flags.writeable = False
+        owner = owner.base
+
+
+class Constants:
+    """What backends have made of the weights of a recurrence.
+
+    Several threads may use it: what is kept is written before, and never after.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable) -> Any:
+        """Return what was kept under a key, or None."""
+        return self._made.get(key)
+
+    def keep(self, key: Hashable, made: Any) -> None:
+        """Keep something that does not change any more."""
+        if len(self._made) >= MOST_MADE:
+            self._made = {}
+        self._made[key] = made

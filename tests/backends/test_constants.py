@@ -18,7 +18,7 @@ from rnncli.backends.backend import Compute
 from rnncli.operators import OPERATORS, evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.operators.node import Node
-from rnncli.recurrence.constants import Constants, lock
+from rnncli.recurrence.recurrence import Constants, lock
 
 BACKENDS = ("numpy", "numba")
 

@@ -11,7 +11,7 @@ from rnncli.graph.lean import without_weights
 from rnncli.graph.loading import LARGE, load_model
 from rnncli.graph.tensors import tensor_values
 from rnncli.judging.tolerance import Tolerance
-from rnncli.recurrence.constants import is_constant, lock
+from rnncli.recurrence.recurrence import is_constant, lock
 from rnncli.running.batch import Task, run_task
 from rnncli.running.request import Request
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rnncli.operators import OPERATORS
-from rnncli.operators.attributes import TYPES, attribute_problems, complete, remember, spelled
+from rnncli.operators.attributes import TYPES, attribute_problems, complete, remember
+from rnncli.operators.node import spelled
 
 
 @pytest.mark.parametrize("name", OPERATORS)

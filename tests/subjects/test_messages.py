@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnncli.numerics import DTYPES
-from rnncli.recurrence.constants import is_constant, lock
+from rnncli.recurrence.recurrence import is_constant, lock
 from rnncli.subjects.messages import LARGEST, Channel, GarbageError, Message
 
 

@@ -38,8 +38,7 @@ from rnncli.backends.in_place.plan import (
 from rnncli.backends.in_place.scratch import room
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.constants import Constants
-from rnncli.recurrence.recurrence import Direction, Result
+from rnncli.recurrence.recurrence import Constants, Direction, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

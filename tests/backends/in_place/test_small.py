@@ -15,7 +15,7 @@ from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_
 from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.constants import Constants
+from rnncli.recurrence.recurrence import Constants
 
 F64 = np.dtype(np.float64)
 

@@ -1,4 +1,4 @@
-"""What counts as a constant, and how much is made of it."""
+"""Recurrences: what counts as a constant, and how much is made of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import mmap
 import numpy as np
 import pytest
 
-from rnncli.recurrence.constants import MOST_MADE, Constants, is_constant, lock
+from rnncli.recurrence.recurrence import MOST_MADE, Constants, is_constant, lock
 
 
 def of_bytes():
