@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,23 @@ from rnncli.judging.error_model.variances import through
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from rnncli.judging.error_model.expressions import Group
     from rnncli.judging.error_model.linearised import Linearised
     from rnncli.numerics import Array
+
+
+class Reply(NamedTuple):
+    """What errors of the states make of a group of activations, [group, D, T, N, H].
+
+    Attributes:
+        carried: how far their arguments may be off by them, in first order.
+        systematic: how far the activations may then be off besides their linear part.
+        error: how far they may be off in all.
+    """
+
+    carried: Array
+    systematic: Array
+    error: Array
 
 
 class OwnBounds:
@@ -76,7 +91,7 @@ class Bounds(OwnBounds):
         self._variances = variances
         H = variances[:, :-1, :, 0]
         self._by_H = through(H, linear.R2[: linear.equations.gates_of_H])
-        self._replies: dict[Any, tuple[Array, Array, Array]] = {}
+        self._replies: dict[Group, Reply] = {}
         self._errors: dict[Expression, Any] = {}
 
     def error(self, node: Expression) -> Any:
@@ -87,7 +102,8 @@ class Bounds(OwnBounds):
 
     def _error(self, node: Expression) -> Any:
         if isinstance(node, Activated):
-            return self._reply(node, 2)
+            reply, k = self._reply(node)
+            return reply.error[k]
         if isinstance(node, State | NewState) or is_of_H(node):
             return self._carried(node)
         if isinstance(node, Recurrent):
@@ -95,22 +111,17 @@ class Bounds(OwnBounds):
         return total((self._added(node, self.error), *self._crosses(node)))
 
     def _systematic(self, node: Expression) -> Any:
-        return self._reply(node, 1)
+        reply, k = self._reply(node)
+        return reply.systematic[k]
 
-    def _reply(self, node: Expression, which: int) -> Any:
-        """Return one of what `_replied` gives, for an activation."""
+    def _reply(self, node: Expression) -> tuple[Reply, int]:
+        """Return the reply of the group of an activation, and its place there."""
         group, k = self.linear.equations.groups[node]
         if group not in self._replies:
             self._replies[group] = self._replied(group)
-        return self._replies[group][which][k]
+        return self._replies[group], k
 
-    def _replied(self, group: tuple[Expression, ...]) -> tuple[Array, Array, Array]:
-        """Return what errors of the states make of the arguments of activations.
-
-        Returns:
-            How far those may be off by them, in first order; and how far the activations may then
-            be off, systematically and in all.
-        """
+    def _replied(self, group: Group) -> Reply:
         response, _ = self.linear.response(group[0])
         carried = np.zeros(response.y.shape)
         for k, node in enumerate(group):
@@ -122,7 +133,7 @@ class Bounds(OwnBounds):
             if (inner := self.bound(node.of)) is not None:
                 reach[k] += inner
         systematic = response.systematic(reach)
-        return carried, systematic, response.steepness * reach + systematic
+        return Reply(carried, systematic, response.steepness * reach + systematic)
 
     def _variance(self, term: Expression) -> Any:
         """Return the variance that a term of a sum has from those of the states.
@@ -147,7 +158,8 @@ class Bounds(OwnBounds):
     def _carried(self, node: Expression) -> Any:
         """Return how far an expression may be off because the states are, in first order."""
         if isinstance(node, Activated):
-            return self._steepness(node) * self._reply(node, 0)
+            reply, k = self._reply(node)
+            return self._steepness(node) * reply.carried[k]
         if isinstance(node, State | NewState | Recurrent):
             return np.sqrt(self._variance(node))
         return self._added(node, self._carried)
