@@ -60,10 +60,10 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
     rows = [row for row in rows if cell is None or cell in row.cells]
     if as_json:
         for row in rows:
-            print_json_line({**_record(row), "scored": is_scored(row)})
+            print_json_line({**_record(row), "scored": is_scored(row.id)})
     elif id:
         for row in rows:
-            click.echo(_page(row) + ("" if is_scored(row) else FINER))
+            click.echo(_page(row) + ("" if is_scored(row.id) else FINER))
     else:
         columns = ("mutant", "cells", "family", "what goes wrong")
         print_table(columns, [(m.id, " ".join(m.cells), m.family, m.sentence) for m in rows])

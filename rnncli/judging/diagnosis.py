@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.combining import parts_of
 from rnncli.judging.verdict import Verdict
+from rnncli.mutants.table import is_scored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +81,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
 
     The one that explains most of what is left is taken first; of those that explain as much the one
     that fewer passing cases refute, then one before two at once, then another reading before a bug,
-    then the one whose outputs are nearest.
+    then a bug before finer variants of others, then the one whose outputs are nearest.
     """
     causes: list[Cause] = []
     unexplained: list[str] = []
@@ -118,8 +119,8 @@ def _fields(cause: Cause) -> Mapping[str, Any]:
     return {name: getattr(cause, name) for name in cause.__slots__}
 
 
-def _merit(cause: Cause) -> tuple[int, int, int, int, float]:
-    """Order causes: more explained, fewer refuting passes, one before two, readings, nearer.
+def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
+    """Order causes: more explained, fewer refuting passes, one before two, readings, plain, nearer.
 
     A mutant may be what another reading is: then that is no bug, and is named as what it is.
     """
@@ -128,6 +129,7 @@ def _merit(cause: Cause) -> tuple[int, int, int, int, float]:
         len(cause.refuted),
         len(cause.parts),
         -cause.hypothesis.count("="),
+        sum(not is_scored(part) for part in cause.parts),
         cause.margin,
     )
 

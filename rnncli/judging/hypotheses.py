@@ -18,7 +18,7 @@ from rnncli.judging.localisation import steps_of
 from rnncli.judging.screening import Screen
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change, Mutant
-from rnncli.mutants.table import MUTANTS
+from rnncli.mutants.table import MUTANTS, is_scored
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def _of_two(
     wrong = Wrong(vector, got, rule)
     if not wrong.is_comparable:
         return {}
-    tried = wrong.tried((mutant,) for mutant in _seen(vector, wrong.recurrence, mutants))
+    broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
+    tried = wrong.tried((mutant,) for mutant in _seen(vector, wrong.recurrence, broad))
     near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
     several = _likely(wrong, steps, list(pairs([each[0] for each in near])))
     return _margins(wrong.fitting(several)) or dict(_coarse(wrong, near))

@@ -39,12 +39,12 @@ MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 
 def scored_of(cell: str) -> tuple[Mutant, ...]:
     """Return the mutants of a cell, such as "LSTM", that suites are scored by."""
-    return tuple(row for row in mutants_of(cell) if is_scored(row))
+    return tuple(row for row in mutants_of(cell) if is_scored(row.id))
 
 
-def is_scored(mutant: Mutant) -> bool:
+def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it
     """Whether suites are scored by a mutant; not by finer variants, which only name."""
-    return mutant.id not in _FINER
+    return id not in _FINER
 
 
 def mutants_of(cell: str) -> tuple[Mutant, ...]:

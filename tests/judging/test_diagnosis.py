@@ -201,3 +201,12 @@ def test_cells_are_diagnosed_apart():
     )
 
     assert [(cause.cell, cause.refuted) for cause in found.causes] == [("GRU", ())]
+
+
+def test_of_bugs_that_explain_as_much_the_finer_variant_comes_last():
+    """Relu for ThresholdedRelu is what an alpha of 0 makes of it: the plain bug is named."""
+    found = diagnose([fact("a", Verdict.DIFFERS, ["activation-g-is-relu", "alpha-default-zero"])])
+    (cause,) = found.causes
+
+    assert cause.hypothesis == "alpha-default-zero"
+    assert cause.indistinguishable == ("activation-g-is-relu",)
