@@ -32,7 +32,7 @@ def tensors(dtype: str, *dimensions: int) -> list[Any]:
 
 @inlined
 def attach(plan: Any, packed: int, X: Any, h0: Any, c0: Any, Y: Any, Y_h: Any, Y_c: Any) -> None:
-    """Write into a Plan what is another's at each call.
+    """Write into a KernelPlan what is another's at each call.
 
     Args:
         plan: it.
@@ -57,9 +57,9 @@ def attach(plan: Any, packed: int, X: Any, h0: Any, c0: Any, Y: Any, Y_h: Any, Y
 
 @cache
 def weights_locator(dtype: str) -> Callable[..., None]:
-    """Return what writes into Plans where the weights lie that are to be packed.
+    """Return what writes into KernelPlans where the weights lie that are to be packed.
 
-    It takes the address of the first Plan, W, R [D, G, H, K], Wb, Rb [D, G, H] and P [D, 3, H].
+    It takes the address of the first of them, W, R [D, G, H, K], Wb, Rb [D, G, H] and P [D, 3, H].
     """
     stamp = sources()
 

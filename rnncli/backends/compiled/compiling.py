@@ -112,7 +112,7 @@ def pointer(_: Any, code: Any, address: Any) -> tuple[Any, Any]:
 
 @instruction
 def plan_at(_: Any, address: Any) -> tuple[Any, Any]:
-    """Return the Plan that lies at an address."""
+    """Return the KernelPlan that lies at an address."""
     kind = from_dtype(RECORD)
 
     def emit(context: Any, builder: Any, _: Any, args: Any) -> Any:

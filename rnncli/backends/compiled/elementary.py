@@ -1,6 +1,6 @@
 """exp, tanh, sigmoid and their kin on vectors, within 2 units in the last place everywhere.
 
-They are the operations of `rnncli.recurrence.arithmetic` for `Lanes`. All start from
+They are the operations of `rnncli.recurrence.arithmetic` for `VectorLanes`. All start from
 e^x = 2^n * (1 + expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and
 W. Waite, Software Manual for the Elementary Functions, 1980). The polynomials are minimax for the
 relative error, found by Remez's algorithm. Activations need e^x for x <= 0 alone: nothing
@@ -13,14 +13,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.lanes import Bits, Lanes, by_power, fma, has_scaling
+from rnncli.backends.compiled.lanes import Bits, VectorLanes, by_power, fma, has_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FloatFormat:
     """What depends on the precision.
 
     Attributes:
@@ -51,7 +51,7 @@ class Format:
 
 
 FORMATS = {
-    "float32": Format(
+    "float32": FloatFormat(
         stored=23,
         bias=127,
         ln2=(float.fromhex("0x1.62e43p-1"), float.fromhex("-0x1.05c61p-29")),
@@ -66,7 +66,7 @@ FORMATS = {
             *(0.10714452790795544, 0.12148307884155296),
         ),
     ),
-    "float64": Format(
+    "float64": FloatFormat(
         stored=52,
         bias=1023,
         ln2=(float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56")),
@@ -88,7 +88,7 @@ FORMATS = {
 }
 
 
-def tanh(x: Lanes) -> Lanes:
+def tanh(x: VectorLanes) -> VectorLanes:
     """d/(1 - d) for |x|, d = (1 - e^(-2|x|))/2, with the sign of x.
 
     It is d + d tanh |x|, and so the quotient's error counts at most half.
@@ -98,7 +98,7 @@ def tanh(x: Lanes) -> Lanes:
     return with_sign_of(x, fma(d, d / total, d))
 
 
-def sigmoid(x: Lanes) -> Lanes:
+def sigmoid(x: VectorLanes) -> VectorLanes:
     """1 - q, and e - e q for x < 0, with e = e^-|x| and q = e/(1 + e).
 
     The negative tail keeps its relative accuracy, and q's error counts by e alone.
@@ -108,39 +108,39 @@ def sigmoid(x: Lanes) -> Lanes:
     return fma(-whole, e / (1.0 + e), whole)
 
 
-def softplus(x: Lanes) -> Lanes:
+def softplus(x: VectorLanes) -> VectorLanes:
     """max(x, 0) + log(1 + e^-|x|), which does not overflow."""
     return maximum(x, 0.0) + log1p(exp(-absolute(x)))
 
 
-def exp(x: Lanes) -> Lanes:
+def exp(x: VectorLanes) -> VectorLanes:
     """e^x for x <= 0, down into the subnormal numbers."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, form.vanishing), form)
     return scaled(polynomial(r, (1.0, 1.0, *form.expm1)), shifted, form)
 
 
-def expm1(x: Lanes) -> Lanes:
+def expm1(x: VectorLanes) -> VectorLanes:
     """e^x - 1 for x <= 0, as accurate near 0 as elsewhere."""
     half, rest = half_e_to(x, FORMATS[x.dtype].all_gone)
     return 2.0 * fma(half, rest, half - 0.5)
 
 
-def half_e_to(x: Lanes, lowest: float) -> tuple[Lanes, Lanes]:
+def half_e_to(x: VectorLanes, lowest: float) -> tuple[VectorLanes, VectorLanes]:
     """Return a power of two and a number near 0: e^max(x, lowest) / 2 = half * (1 + rest)."""
     form = FORMATS[x.dtype]
     shifted, r = reduced(maximum(x, lowest), form)
     return (shifted.bits() << form.stored).as_floats(), expm1_near_zero(r, form)
 
 
-def log1p(e: Lanes) -> Lanes:
+def log1p(e: VectorLanes) -> VectorLanes:
     """log(1 + e) = 2 atanh(e/(2 + e)) for 0 <= e <= 1."""
     twice = quotient(e, 0.5 * e)
     z = 0.25 * (twice * twice)
     return fma(twice, z * polynomial(z, FORMATS[e.dtype].atanh), twice)
 
 
-def quotient(numerator: Lanes, e: Lanes) -> Lanes:
+def quotient(numerator: VectorLanes, e: VectorLanes) -> VectorLanes:
     """Return numerator/(1 + e) for -1/2 <= e <= 1, almost as if rounded once.
 
     1 + e is rounded; what that lost and the remainder of the division correct the quotient.
@@ -153,7 +153,7 @@ def quotient(numerator: Lanes, e: Lanes) -> Lanes:
     return fma(remainder, reciprocal, first)
 
 
-def reduced(x: Lanes, form: Format) -> tuple[Lanes, Lanes]:
+def reduced(x: VectorLanes, form: FloatFormat) -> tuple[VectorLanes, VectorLanes]:
     """Return n + rounder and r with x = n ln 2 + r."""
     shifted = fma(x, 1 / math.log(2), form.rounder)
     n = shifted - form.rounder
@@ -161,7 +161,7 @@ def reduced(x: Lanes, form: Format) -> tuple[Lanes, Lanes]:
     return shifted, fma(n, -low, fma(n, -high, x))
 
 
-def scaled(x: Lanes, shifted: Lanes, form: Format) -> Lanes:
+def scaled(x: VectorLanes, shifted: VectorLanes, form: FloatFormat) -> VectorLanes:
     """X * 2^n, rounded once, for 1/2 <= x <= 2 and n + rounder with n <= 0."""
     if has_scaling(x):
         return by_power(x, shifted - form.rounder)
@@ -170,17 +170,17 @@ def scaled(x: Lanes, shifted: Lanes, form: Format) -> Lanes:
     return (x * power(half, form)) * power(n - half, form)
 
 
-def power(n: Bits, form: Format) -> Lanes:
+def power(n: Bits, form: FloatFormat) -> VectorLanes:
     """2^n for n whose power is a normal number."""
     return ((n + form.bias) << form.stored).as_floats()
 
 
-def expm1_near_zero(r: Lanes, form: Format) -> Lanes:
+def expm1_near_zero(r: VectorLanes, form: FloatFormat) -> VectorLanes:
     """e^r - 1 for |r| <= ln(2)/2."""
     return fma(r * r, polynomial(r, form.expm1), r)
 
 
-def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+def polynomial(x: VectorLanes, coefficients: Sequence[float]) -> VectorLanes:
     """Evaluate by Horner's rule; coefficients lowest first."""
     *lower, highest = coefficients
     value = x.like(highest)
@@ -189,43 +189,43 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
     return value
 
 
-def maximum(x: Lanes, bound: Lanes | float) -> Lanes:
+def maximum(x: VectorLanes, bound: VectorLanes | float) -> VectorLanes:
     """The larger of x and a bound; NaN where x is NaN."""
-    limit = bound if isinstance(bound, Lanes) else x.like(bound)
+    limit = bound if isinstance(bound, VectorLanes) else x.like(bound)
     return x.compare("<", limit).choose(limit, x)
 
 
-def minimum(x: Lanes, bound: Lanes | float) -> Lanes:
+def minimum(x: VectorLanes, bound: VectorLanes | float) -> VectorLanes:
     """The smaller of x and a bound; NaN where x is NaN."""
-    limit = bound if isinstance(bound, Lanes) else x.like(bound)
+    limit = bound if isinstance(bound, VectorLanes) else x.like(bound)
     return x.compare(">", limit).choose(limit, x)
 
 
-def absolute(x: Lanes) -> Lanes:
+def absolute(x: VectorLanes) -> VectorLanes:
     """|x|."""
     return (x.bits() & ~sign_bit(x)).as_floats()
 
 
-def with_sign_of(x: Lanes, magnitude: Lanes) -> Lanes:
+def with_sign_of(x: VectorLanes, magnitude: VectorLanes) -> VectorLanes:
     """Return a magnitude with the sign of x."""
     return ((x.bits() & sign_bit(x)) | magnitude.bits()).as_floats()
 
 
-def sign_bit(x: Lanes) -> int:
+def sign_bit(x: VectorLanes) -> int:
     """The highest bit of a lane, as the signed integer it is."""
     return -(1 << (31 if x.dtype == "float32" else 63))
 
 
-def zero_below(x: Lanes, bound: Lanes | float, *, inclusive: bool) -> Lanes:
+def zero_below(x: VectorLanes, bound: VectorLanes | float, *, inclusive: bool) -> VectorLanes:
     """0 where x < bound (inclusive: x <= bound), else x; NaN stays NaN."""
     return x.compare("<=" if inclusive else "<", bound).choose(x.like(0.0), x)
 
 
-def nonnegative_else(x: Lanes, otherwise: Lanes) -> Lanes:
+def nonnegative_else(x: VectorLanes, otherwise: VectorLanes) -> VectorLanes:
     """X where x >= 0, else `otherwise`."""
     return x.compare(">=", 0.0).choose(x, otherwise)
 
 
-def blend(z: Lanes, h: Lanes, H: Lanes) -> Lanes:
+def blend(z: VectorLanes, h: VectorLanes, H: VectorLanes) -> VectorLanes:
     """(1 - z) (.) h + z (.) H."""
     return fma(z, H, (1.0 - z) * h)

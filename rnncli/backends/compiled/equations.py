@@ -1,4 +1,4 @@
-"""The cells' equations as vector code: `rnncli.recurrence.cells` run once over `Lanes`.
+"""The cells' equations as vector code: `rnncli.recurrence.cells` run once over `VectorLanes`.
 
 The one definition of each cell and of each activation is evaluated here with vectors for numbers,
 and what it does becomes the kernel: there is no second copy to keep in step.
@@ -17,7 +17,7 @@ from rnncli.backends.compiled.lanes import (
     ADDRESS,
     Builder,
     IRValue,
-    Lanes,
+    VectorLanes,
     cases,
     element_size,
     joined,
@@ -49,7 +49,7 @@ FUNCTIONS: tuple[Function, ...] = tuple(
 NUMBERS = ("f", "f", "g", "g", "h", "h", "bound", "bound of h")
 
 
-class Gates(list[Lanes]):
+class Gates(list[VectorLanes]):
     """Sums per gate. The products are already in them: adding what `R` returns changes nothing."""
 
     def __add__(self, other: object) -> Gates:  # type: ignore[override]
@@ -61,19 +61,19 @@ class Gates(list[Lanes]):
         return Gates(found) if isinstance(index, slice) else found
 
 
-class Peephole:
+class PeepholeRow:
     """A row of P, times a state; -0 where the recurrence has no peepholes, which adds nothing."""
 
-    def __init__(self, weights: Lanes, given: IRValue) -> None:
+    def __init__(self, weights: VectorLanes, given: IRValue) -> None:
         self.weights = weights
         self.given = given
 
-    def __mul__(self, C: Lanes) -> Lanes:
+    def __mul__(self, C: VectorLanes) -> VectorLanes:
         product, builder = self.weights * C, C.builder
-        return Lanes(builder, builder.select(self.given, product.value, C.like(-0.0).value))
+        return VectorLanes(builder, builder.select(self.given, product.value, C.like(-0.0).value))
 
 
-class Place:
+class EmittedUnits:
     """One or two Units while code is emitted: loads, stores, what the equations are written over.
 
     Args:
@@ -99,14 +99,14 @@ class Place:
         slots = {"H": now, "H_next": self.builder.sub(ADDRESS(1), now), "C": 2, "z": 3, "reset": 4}
         return [self._at(unit.state, unit.next_state, slots[name]) for unit in self.units]
 
-    def _joined(self, places: list[IRValue]) -> Lanes:
+    def _joined(self, places: list[IRValue]) -> VectorLanes:
         return joined([load(self.builder, place, self.single) for place in places])
 
-    def load(self, name: str) -> Lanes:
+    def load(self, name: str) -> VectorLanes:
         """Load a vector of a state."""
         return self._joined(self._states(name))
 
-    def store(self, name: str, values: Lanes) -> None:
+    def store(self, name: str, values: VectorLanes) -> None:
         """Store a vector of a state."""
         for part, place in zip(parts(values, len(self.units)), self._states(name), strict=True):
             store(part, place)
@@ -118,13 +118,13 @@ class Place:
             for g in range(count)
         )
 
-    def peepholes(self) -> list[Peephole]:
+    def peepholes(self) -> list[PeepholeRow]:
         """Load the peephole weights of i, o and f."""
         given = self.flag("peepholes")
         places = [[self._at(unit.P, unit.next_P, k) for unit in self.units] for k in range(3)]
-        return [Peephole(self._joined(each), given) for each in places]
+        return [PeepholeRow(self._joined(each), given) for each in places]
 
-    def number(self, index: int) -> Lanes:
+    def number(self, index: int) -> VectorLanes:
         """Load one of NUMBERS."""
         place = moved(self.builder, self.unit.numbers, index * element_size(self.kind))
         return load_number(self.builder, place, self.kind)
@@ -133,7 +133,7 @@ class Place:
         """Return whether an argument is not zero."""
         return self.builder.icmp_signed("!=", getattr(self.unit, name), ADDRESS(0))
 
-    def finish(self, H: Lanes) -> None:
+    def finish(self, H: VectorLanes) -> None:
         """Store Ht where the next step and Y want it."""
         self.store("H_next", H)
         for part, unit in zip(parts(H, len(self.units)), self.units, strict=True):
@@ -158,21 +158,21 @@ class Place:
 
         return apply
 
-    def _clipped_and_switched(self, letter: str, x: Lanes) -> Lanes:
+    def _clipped_and_switched(self, letter: str, x: VectorLanes) -> VectorLanes:
         first = NUMBERS.index(letter)
         bound = self.number(NUMBERS.index("bound of h" if letter == "h" else "bound"))
         x = elementary.minimum(elementary.maximum(x, -bound), bound)
         alpha, beta = self.number(first), self.number(first + 1)
         arguments = [getattr(self.unit, letter), x.value, alpha.value, beta.value]
         function = activation(self.builder.module, self.shape, self.kind)
-        return Lanes(self.builder, self.builder.call(function, arguments))
+        return VectorLanes(self.builder, self.builder.call(function, arguments))
 
 
 def activation(module: Any, shape: Shape, kind: Any) -> Any:
     """Return the function (code, x, alpha, beta) of a module for a kind of vector."""
 
     def body(builder: Builder, code: IRValue, *vectors: IRValue) -> None:
-        x, alpha, beta = (Lanes(builder, vector) for vector in vectors)
+        x, alpha, beta = (VectorLanes(builder, vector) for vector in vectors)
         for number in cases(builder, code, len(FUNCTIONS)):
             function: Any = FUNCTIONS[number]  # alpha and beta are vectors here
             builder.ret(function(elementary, x, alpha, beta).value)
@@ -182,13 +182,13 @@ def activation(module: Any, shape: Shape, kind: Any) -> Any:
     )
 
 
-def rnn(place: Place) -> None:
+def rnn(place: EmittedUnits) -> None:
     """Ht from the sums."""
     (H,) = rnn_step(place.parameters(), place.gates(1), (None,))
     place.finish(H)
 
 
-def gru_after(place: Place) -> None:
+def gru_after(place: EmittedUnits) -> None:
     """Ht from the sums; Rbh is in those of R."""
     h, z, r, Rh = place.gates(4)
     products = Gates([z, r, Rh])
@@ -197,7 +197,7 @@ def gru_after(place: Place) -> None:
     place.finish(H)
 
 
-def gru_reset(place: Place) -> None:
+def gru_reset(place: EmittedUnits) -> None:
     """First half of a step, up to the product: keep zt, and rt (.) Ht-1 to multiply."""
     f = place.parameters().f
     z, r = f(place.gates(2))
@@ -205,14 +205,14 @@ def gru_reset(place: Place) -> None:
     place.store("reset", r * place.load("H"))
 
 
-def gru_update(place: Place) -> None:
+def gru_update(place: EmittedUnits) -> None:
     """Second half: Ht from zt and the hidden gate's sums."""
     p = place.parameters()
     (h,) = place.gates(1)
     place.finish(p.blend(place.load("z"), p.g(h), place.load("H")))
 
 
-def lstm(place: Place) -> None:
+def lstm(place: EmittedUnits) -> None:
     """Ht and Ct from the sums."""
     if place.shape.plain:
         _lstm(place)
@@ -224,7 +224,7 @@ def lstm(place: Place) -> None:
             _lstm(place)
 
 
-def _lstm(place: Place, *, input_forget: bool = False) -> None:
+def _lstm(place: EmittedUnits, *, input_forget: bool = False) -> None:
     P = None if place.shape.plain else place.peepholes()
     p = place.parameters(P=P, input_forget=input_forget)
     H, C = lstm_step(p, place.gates(4), (None, place.load("C")))
@@ -233,7 +233,7 @@ def _lstm(place: Place, *, input_forget: bool = False) -> None:
 
 
 # What follows the product of each phase.
-EQUATIONS: Mapping[str, tuple[Callable[[Place], None], ...]] = {
+EQUATIONS: Mapping[str, tuple[Callable[[EmittedUnits], None], ...]] = {
     "RNN": (rnn,),
     "GRU": (gru_reset, gru_update),
     "GRU after": (gru_after,),
@@ -289,7 +289,7 @@ def advance(_: Any, code: Any, units: Any) -> tuple[Any, Any]:
 
     def emit(context: Any, builder: Builder, _: Any, args: Any) -> IRValue:
         each = [Unit(*unpack_tuple(builder, unit)) for unit in unpack_tuple(builder, args[1])]
-        place = Place(builder, shape, each)
+        place = EmittedUnits(builder, shape, each)
         if len(phases) == 1:
             phases[0](place)
             return context.get_dummy_value()

@@ -33,12 +33,12 @@ from rnncli.backends.compiled.tensors import (
     sequence_at,
     start,
 )
-from rnncli.backends.compiled.tiles import Product, multiply
+from rnncli.backends.compiled.tiles import TileProduct, multiply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.backends.compiled.shapes import Layout, Phase
+    from rnncli.backends.compiled.shapes import PanelLayout, Phase
 
 # Terms summed in one run before the sum is added to what is there: errors of long sums stay small,
 # and the slice of a panel that several tiles use stays in the first cache.
@@ -58,8 +58,8 @@ def panels_of(phases: tuple[Phase, ...], k: int, lanes: int, plan: Any, member: 
 
 
 @compiled
-def whole_product(code: str, layout: Layout, product: Product) -> None:
-    """Compute a Product of any number of rows and terms."""
+def whole_product(code: str, layout: PanelLayout, product: TileProduct) -> None:
+    """Compute a TileProduct of any number of rows and terms."""
     rows, terms, A, A_stride, panel, first, first_stride, out, out_stride = product
     done = 0
     while True:
@@ -71,7 +71,7 @@ def whole_product(code: str, layout: Layout, product: Product) -> None:
             left, right = A + row * A_stride + done * layout.number, panel + done * layout.term
             source, target = first + row * first_stride, out + row * out_stride
             sums = (source, first_stride, target, out_stride)
-            multiply(code, Product(height, run, left, A_stride, right, *sums))
+            multiply(code, TileProduct(height, run, left, A_stride, right, *sums))
             row += height
         first, first_stride = out, out_stride
         done += run
@@ -80,41 +80,51 @@ def whole_product(code: str, layout: Layout, product: Product) -> None:
 
 
 @inlined
-def project(code: str, layout: Layout, plan: Any, X: int, rows: int, panel: int) -> None:
+def project(code: str, layout: PanelLayout, plan: Any, X: int, rows: int, panel: int) -> None:
     """Set a panel's sums of a block to biases + X*(W^T)."""
     bias = plan.bias + panel * layout.row
     sums = plan.sums + panel * plan.steps * plan.N * layout.row
     if layout.term < layout.row:  # W has nothing for the last column: its sums start from the bias
-        nothing = Product(rows, 0, X, 0, 0, bias, 0, sums, layout.row)
+        nothing = TileProduct(rows, 0, X, 0, 0, bias, 0, sums, layout.row)
         last = layout.row - layout.term
         whole_product(code, layout, shifted(nothing, last))
     weights = plan.packed_W + panel * plan.I * layout.term
     line = plan.I * layout.number
-    product = Product(rows, plan.I, X, line, weights, bias, 0, sums, layout.row)
+    product = TileProduct(rows, plan.I, X, line, weights, bias, 0, sums, layout.row)
     whole_product(code, layout, product)
 
 
 @inlined
-def recur(code: str, layout: Layout, plan: Any, state: int, n: int, panel: int, sums: int) -> None:
+def recur(
+    code: str, layout: PanelLayout, plan: Any, state: int, n: int, panel: int, sums: int
+) -> None:
     """Add state*(R^T) to a panel's sums of one step."""
     weights = plan.packed_R + panel * plan.H * layout.term
     line, row = plan.units * layout.number, layout.row
     # R has nothing for the first column where W has nothing for the last.
-    product = Product(n, plan.H, state, line, weights, sums, row, sums, row)
+    product = TileProduct(n, plan.H, state, line, weights, sums, row, sums, row)
     whole_product(code, layout, shifted(product, row - layout.term))
 
 
 @compiled
-def shifted(product: Product, distance: int) -> Product:
+def shifted(product: TileProduct, distance: int) -> TileProduct:
     """Return a product whose sums start and end some bytes further."""
     rows, terms, A, A_stride, panel, first, first_stride, out, out_stride = product
     sums = (first + distance, first_stride, out + distance, out_stride)
-    return Product(rows, terms, A, A_stride, panel, *sums)
+    return TileProduct(rows, terms, A, A_stride, panel, *sums)
 
 
 @inlined
 def update(
-    code: str, layout: Layout, units: int, k: int, plan: Any, unit: int, sums: int, t: int, now: int
+    code: str,
+    layout: PanelLayout,
+    units: int,
+    k: int,
+    plan: Any,
+    unit: int,
+    sums: int,
+    t: int,
+    now: int,
 ) -> None:
     """Apply the k-th phase's equations to the live rows of a panel whose first unit is given.
 
@@ -136,7 +146,7 @@ def update(
 
 @compiled
 def unit_at(
-    layout: Layout,
+    layout: PanelLayout,
     units: int,
     k: int,
     plan: Any,
@@ -159,7 +169,7 @@ def unit_at(
 
 
 @inlined
-def pack(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
+def pack(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
     """Pack a member's panels, unless all are, and set the states."""
     if not plan.packed:
         for k in range(len(phases)):
@@ -175,7 +185,7 @@ def pack(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member
 @inlined
 def open_block(
     code: str,
-    layout: Layout,
+    layout: PanelLayout,
     phases: tuple[Phase, ...],
     plan: Any,
     begin: int,
@@ -201,7 +211,7 @@ def open_block(
 @inlined
 def step(
     code: str,
-    layout: Layout,
+    layout: PanelLayout,
     phases: tuple[Phase, ...],
     plan: Any,
     t: int,
@@ -227,7 +237,7 @@ def step(
 
 
 @inlined
-def walk(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
+def walk(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
     """Walk all steps of a plan; see the module."""
     if plan.done == 0:
         pack(code, layout, phases, plan, member)
@@ -250,8 +260,8 @@ def walk(code: str, layout: Layout, phases: tuple[Phase, ...], plan: Any, member
 def scan_kernel(code: str) -> Callable[..., None]:
     """Compile, or load from where Numba keeps it, the kernel of the shape with this code.
 
-    It takes the addresses of a Plan and of a record of packed weights; `done`, `total` and
-    `members` of the Plan; which member of the gang this is, each with a Plan to itself; and the
+    It takes the addresses of a KernelPlan and of a record of packed weights; `done`, `total` and
+    `members` of the plan; which member of the gang this is, each with a plan to itself; and the
     tensors that `attach` wants.
     """
     shape = Shape.of(code)

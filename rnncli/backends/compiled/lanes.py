@@ -1,7 +1,7 @@
 """Vectors of floating-point numbers in registers: Python operators that emit LLVM instructions.
 
-Everything elementwise is written as ordinary arithmetic on `Lanes`, so the same lines serve every
-width of vector and both precisions; LLVM maps them to the processor's registers.
+Everything elementwise is written as ordinary arithmetic on `VectorLanes`, so the same lines serve
+every width of vector and both precisions; LLVM maps them to the processor's registers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Mask:
         self.builder = builder
         self.value = value
 
-    def choose(self, yes: Lanes, no: Lanes) -> Lanes:
+    def choose(self, yes: VectorLanes, no: VectorLanes) -> VectorLanes:
         """Return `yes` where true, else `no`."""
-        return Lanes(self.builder, self.builder.select(self.value, yes.value, no.value))
+        return VectorLanes(self.builder, self.builder.select(self.value, yes.value, no.value))
 
 
-class Lanes:
+class VectorLanes:
     """A vector in a register, while code is emitted."""
 
     def __init__(self, builder: Builder, value: IRValue) -> None:
@@ -46,48 +46,50 @@ class Lanes:
         """The precision of a lane: float32 or float64."""
         return "float32" if self.value.type.element == FLOATS["float32"] else "float64"
 
-    def like(self, number: float) -> Lanes:
+    def like(self, number: float) -> VectorLanes:
         """Return a number in every lane."""
         kind = self.value.type
-        return Lanes(
+        return VectorLanes(
             self.builder, ir.Constant(kind, [ir.Constant(kind.element, number)] * len(kind))
         )
 
-    def _with(self, instruction: Callable[..., IRValue], *others: Lanes | float) -> Lanes:
+    def _with(
+        self, instruction: Callable[..., IRValue], *others: VectorLanes | float
+    ) -> VectorLanes:
         """Emit an instruction on self and others; numbers become vectors."""
-        values = [o.value if isinstance(o, Lanes) else self.like(o).value for o in others]
-        return Lanes(self.builder, instruction(self.value, *values))
+        values = [o.value if isinstance(o, VectorLanes) else self.like(o).value for o in others]
+        return VectorLanes(self.builder, instruction(self.value, *values))
 
-    def __add__(self, other: Lanes | float) -> Lanes:
+    def __add__(self, other: VectorLanes | float) -> VectorLanes:
         return self._with(self.builder.fadd, other)
 
-    def __sub__(self, other: Lanes | float) -> Lanes:
+    def __sub__(self, other: VectorLanes | float) -> VectorLanes:
         return self._with(self.builder.fsub, other)
 
-    def __mul__(self, other: Lanes | float) -> Lanes:
+    def __mul__(self, other: VectorLanes | float) -> VectorLanes:
         return self._with(self.builder.fmul, other)
 
-    def __truediv__(self, other: Lanes | float) -> Lanes:
+    def __truediv__(self, other: VectorLanes | float) -> VectorLanes:
         return self._with(self.builder.fdiv, other)
 
-    def __radd__(self, other: float) -> Lanes:
+    def __radd__(self, other: float) -> VectorLanes:
         return self.like(other) + self
 
-    def __rsub__(self, other: float) -> Lanes:
+    def __rsub__(self, other: float) -> VectorLanes:
         return self.like(other) - self
 
-    def __rtruediv__(self, other: float) -> Lanes:
+    def __rtruediv__(self, other: float) -> VectorLanes:
         return self.like(other) / self
 
-    def __rmul__(self, other: float) -> Lanes:
+    def __rmul__(self, other: float) -> VectorLanes:
         return self.like(other) * self
 
-    def __neg__(self) -> Lanes:
+    def __neg__(self) -> VectorLanes:
         return self._with(self.builder.fneg)
 
-    def compare(self, relation: str, other: Lanes | float) -> Mask:
+    def compare(self, relation: str, other: VectorLanes | float) -> Mask:
         """Compare with `<`, `<=`, `>`, `>=`; false where either is NaN."""
-        right = other if isinstance(other, Lanes) else self.like(other)
+        right = other if isinstance(other, VectorLanes) else self.like(other)
         return Mask(self.builder, self.builder.fcmp_ordered(relation, self.value, right.value))
 
     def bits(self) -> Bits:
@@ -132,42 +134,42 @@ class Bits:
     def __rshift__(self, places: int) -> Bits:
         return self._with(self.builder.ashr, places)
 
-    def as_floats(self) -> Lanes:
+    def as_floats(self) -> VectorLanes:
         """Return the floats of the same bits."""
-        return Lanes(self.builder, self.builder.bitcast(self.value, self.floats))
+        return VectorLanes(self.builder, self.builder.bitcast(self.value, self.floats))
 
 
-def fma(x: Lanes, y: Lanes | float, z: Lanes | float) -> Lanes:
+def fma(x: VectorLanes, y: VectorLanes | float, z: VectorLanes | float) -> VectorLanes:
     """Return x*y + z, rounded once."""
     kind = x.value.type
-    terms = [term if isinstance(term, Lanes) else x.like(term) for term in (x, y, z)]
+    terms = [term if isinstance(term, VectorLanes) else x.like(term) for term in (x, y, z)]
     function = declared(x.builder, f"llvm.fma.{suffix(kind)}", kind, (kind, kind, kind))
-    return Lanes(x.builder, x.builder.call(function, [term.value for term in terms]))
+    return VectorLanes(x.builder, x.builder.call(function, [term.value for term in terms]))
 
 
-def joined(pieces: Sequence[Lanes]) -> Lanes:
+def joined(pieces: Sequence[VectorLanes]) -> VectorLanes:
     """Return one vector, or two as one that LLVM takes apart where no register is as wide."""
     if len(pieces) == 1:
         return pieces[0]
     first, second = pieces
-    return Lanes(first.builder, shuffled(first, second, range(2 * len(first.value.type))))
+    return VectorLanes(first.builder, shuffled(first, second, range(2 * len(first.value.type))))
 
 
-def parts(values: Lanes, count: int) -> list[Lanes]:
+def parts(values: VectorLanes, count: int) -> list[VectorLanes]:
     """Return what was joined."""
     width = len(values.value.type) // count
     orders = [range(first, first + width) for first in range(0, count * width, width)]
-    return [Lanes(values.builder, shuffled(values, values, order)) for order in orders]
+    return [VectorLanes(values.builder, shuffled(values, values, order)) for order in orders]
 
 
-def shuffled(a: Lanes, b: Lanes, order: Sequence[int]) -> IRValue:
+def shuffled(a: VectorLanes, b: VectorLanes, order: Sequence[int]) -> IRValue:
     """Return some lanes of two vectors; those of the second count on after the first's."""
     integer = ir.IntType(32)
     mask = ir.Constant(ir.VectorType(integer, len(order)), [integer(k) for k in order])
     return a.builder.shuffle_vector(a.value, b.value, mask)
 
 
-def has_scaling(x: Lanes) -> bool:
+def has_scaling(x: VectorLanes) -> bool:
     """Return whether `by_power` can be asked of such a vector."""
     widths = (2 * max(processor.WIDTHS), *processor.WIDTHS)
     return processor.has_scaling() and bits_of(x.value.type) in widths
@@ -178,7 +180,7 @@ def bits_of(kind: Any) -> int:
     return 8 * element_size(kind) * len(kind)
 
 
-def by_power(x: Lanes, n: Lanes) -> Lanes:
+def by_power(x: VectorLanes, n: VectorLanes) -> VectorLanes:
     """Return x * 2^n, rounded once, for a whole number n: AVX-512's scalef."""
     kind, bits = x.value.type, bits_of(x.value.type)
     if bits > max(processor.WIDTHS):
@@ -189,7 +191,7 @@ def by_power(x: Lanes, n: Lanes) -> Lanes:
     if bits == max(processor.WIDTHS):
         arguments.append(ir.IntType(32)(4))  # round as the current mode says
     function = declared(x.builder, name, kind, [value.type for value in arguments])
-    return Lanes(x.builder, x.builder.call(function, arguments))
+    return VectorLanes(x.builder, x.builder.call(function, arguments))
 
 
 def declared(builder: Builder, name: str, result: Any, arguments: Sequence[Any]) -> IRValue:
@@ -214,21 +216,21 @@ def pointer(builder: Builder, address: IRValue, kind: Any) -> IRValue:
     return builder.inttoptr(address, kind.as_pointer())
 
 
-def load(builder: Builder, address: IRValue, kind: Any) -> Lanes:
+def load(builder: Builder, address: IRValue, kind: Any) -> VectorLanes:
     """Load a vector that may lie at any multiple of its element's size."""
     value = builder.load(pointer(builder, address, kind))
     value.align = element_size(kind)
-    return Lanes(builder, value)
+    return VectorLanes(builder, value)
 
 
-def store(values: Lanes, address: IRValue) -> None:
+def store(values: VectorLanes, address: IRValue) -> None:
     """Store a vector, at any multiple of its element's size."""
     kind = values.value.type
     stored = values.builder.store(values.value, pointer(values.builder, address, kind))
     stored.align = element_size(kind)
 
 
-def store_first(values: Lanes, address: IRValue, count: IRValue) -> None:
+def store_first(values: VectorLanes, address: IRValue, count: IRValue) -> None:
     """Store the first `count` lanes, all of them when there are more."""
     builder, kind = values.builder, values.value.type
     lanes = len(kind)
@@ -259,10 +261,10 @@ def spread(builder: Builder, number: IRValue, lanes: int) -> IRValue:
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
 
 
-def load_number(builder: Builder, address: IRValue, kind: Any) -> Lanes:
+def load_number(builder: Builder, address: IRValue, kind: Any) -> VectorLanes:
     """Load one number into every lane."""
     number = builder.load(pointer(builder, address, kind.element))
-    return Lanes(builder, spread(builder, number, len(kind)))
+    return VectorLanes(builder, spread(builder, number, len(kind)))
 
 
 def element_size(kind: Any) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Plan(NamedTuple):
+class KernelPlan(NamedTuple):
     """One direction of a recurrence, or some of its time steps.
 
     Addresses and strides are in bytes, absent tensors have address 0. Tensors are contiguous and in
@@ -100,4 +100,4 @@ class Plan(NamedTuple):
     d: int
 
 
-RECORD = np.dtype([(name, np.int64) for name in Plan._fields])
+RECORD = np.dtype([(name, np.int64) for name in KernelPlan._fields])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINE = 64
 
 
-class Size(NamedTuple):
+class RoomSize(NamedTuple):
     """What the memory depends on besides the kernels' shape.
 
     Attributes:
@@ -74,11 +74,11 @@ class Packed(Memory):
         size: what the memory depends on besides: D, I and H.
 
     Attributes:
-        records: of each direction, what a Plan has from `bias` to `packed` [D, 5].
+        records: of each direction, what a KernelPlan has from `bias` to `packed` [D, 5].
         addresses: of the records.
     """
 
-    def __init__(self, shape: Shape, size: Size) -> None:
+    def __init__(self, shape: Shape, size: RoomSize) -> None:
         panels, units = panels_and_units(shape, size.H)
         weights = panels * shape.width * shape.lanes
         row = COLUMNS * shape.lanes
@@ -104,13 +104,13 @@ class Rooms(Memory):
             [D, 8].
 
     Attributes:
-        plans: the Plans, whose fields from `numbers` to `meeting` say what lies where [D].
+        plans: the KernelPlans, whose fields from `numbers` to `meeting` say what lies where [D].
         addresses: of the plans.
         meetings: where the members of each direction's gang wait for each other [D, 8].
         packed: room for weights that may be others at the next call, once there were some.
     """
 
-    def __init__(self, shape: Shape, size: Size, plans: Array, numbers: Array) -> None:
+    def __init__(self, shape: Shape, size: RoomSize, plans: Array, numbers: Array) -> None:
         panels, units = panels_and_units(shape, size.H)
         sums = panels * size.rows * COLUMNS * shape.lanes
         gathered = size.rows * size.I if size.ragged else 0

@@ -14,7 +14,7 @@ from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.rooms import Packed, Rooms, Size
+from rnncli.backends.compiled.rooms import Packed, Rooms, RoomSize
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
@@ -54,7 +54,7 @@ class Routine:
         is_native: whether the tensors have it, too.
         layout: what packed weights that it can use are kept under.
         scans: the kernel of each direction.
-        locate: what writes into Plans where weights lie.
+        locate: what writes into KernelPlans where weights lie.
         states: their shape.
         multiplications: of one step.
         recurrent: those of them in a direction's H*(R^T).
@@ -77,7 +77,7 @@ class Routine:
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
         steps = min(1 << (T - 1).bit_length(), self._block_rows(r) // (N or 1)) or 1
-        self.size = Size(D, N, I, H, steps * N, r.lengths is not None)
+        self.size = RoomSize(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
         self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
         self.plans, self.numbers = self._plans(r, steps), self._numbers(r, dtype)
@@ -99,7 +99,7 @@ class Routine:
         return max(BLOCK_ROWS, weights * self.dtype.itemsize // r.W.itemsize // WEIGHTS_PER_ROW)
 
     def _plans(self, r: Recurrence, steps: int) -> Array:
-        """Return what the Plans of all calls have in common [D]."""
+        """Return what the KernelPlans of all calls have in common [D]."""
         size = self.size
         plans = np.zeros(size.D, RECORD)
         same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps}

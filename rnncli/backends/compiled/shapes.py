@@ -47,7 +47,7 @@ PHASES = {
 }
 
 
-class Layout(NamedTuple):
+class PanelLayout(NamedTuple):
     """What of a shape the kernels calculate with.
 
     Attributes:
@@ -127,8 +127,8 @@ class Shape:
         return max(1, (self.registers - self.width - 1) // self.width)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PanelLayout:
         """What the kernels calculate with."""
         vector = self.lanes * self.size
         sizes = (self.lanes, self.size, vector, COLUMNS * vector, self.width * vector)
-        return Layout(*sizes, self.tallest)
+        return PanelLayout(*sizes, self.tallest)

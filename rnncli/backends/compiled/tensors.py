@@ -12,11 +12,13 @@ from rnncli.backends.compiled.shapes import COLUMNS, NONE
 from rnncli.backends.compiled.tiles import Square, transpose
 
 if TYPE_CHECKING:
-    from rnncli.backends.compiled.shapes import Layout, Phase
+    from rnncli.backends.compiled.shapes import PanelLayout, Phase
 
 
 @inlined
-def pack_panel(code: str, layout: Layout, phase: Phase, plan: Any, unit: int, panel: int) -> None:
+def pack_panel(
+    code: str, layout: PanelLayout, phase: Phase, plan: Any, unit: int, panel: int
+) -> None:
     """Pack weights and biases of the units of a panel, the first of which is given."""
     W_column = plan.packed_W + panel * plan.I * layout.term
     R_column = plan.packed_R + panel * plan.H * layout.term
@@ -36,7 +38,7 @@ def pack_panel(code: str, layout: Layout, phase: Phase, plan: Any, unit: int, pa
 
 @compiled
 def pack_column(
-    code: str, layout: Layout, H: int, K: int, weights: int, unit: int, target: int
+    code: str, layout: PanelLayout, H: int, K: int, weights: int, unit: int, target: int
 ) -> None:
     """Pack a gate's weights [H, K] of a vector of units into a column of a panel; zero past H."""
     lanes, number, term = layout.lanes, layout.number, layout.term

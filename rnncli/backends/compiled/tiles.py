@@ -18,7 +18,7 @@ from rnncli.backends.compiled.lanes import (
     ADDRESS,
     Builder,
     IRValue,
-    Lanes,
+    VectorLanes,
     cases,
     declared,
     element_size,
@@ -43,7 +43,7 @@ IN_FLIGHT = 8
 AHEAD = 1 << 14
 
 
-class Product(NamedTuple):
+class TileProduct(NamedTuple):
     """Some rows of A times a panel; addresses and strides in bytes.
 
     Attributes:
@@ -71,7 +71,7 @@ class Product(NamedTuple):
 
 @instruction
 def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
-    """Compute a Product, in a kernel of the shape with this (literal) code."""
+    """Compute a TileProduct, in a kernel of the shape with this (literal) code."""
     shape = Shape.of(code.literal_value)
 
     def body(builder: Builder, rows: IRValue, *places: IRValue) -> None:
@@ -118,7 +118,7 @@ class Tile:
         size = element_size(self.kind)
         rows = [self._at(A, m, A_stride) for m in range(self.height)]
         unrolled = self.builder.and_(terms, ADDRESS(-self.ways))
-        zero = Lanes(self.builder, ir.Constant(self.kind, None))
+        zero = VectorLanes(self.builder, ir.Constant(self.kind, None))
         sums = [zero] * (self.height * self.width * self.ways)
         sums = self._loop(ADDRESS(0), unrolled, self.ways, rows, panel, sums)
         single = self.height * self.width
@@ -146,8 +146,8 @@ class Tile:
         ways: int,
         rows: list[IRValue],
         panel: IRValue,
-        sums: list[Lanes],
-    ) -> list[Lanes]:
+        sums: list[VectorLanes],
+    ) -> list[VectorLanes]:
         """Emit `for k in range(first, last, ways)` over the sums, and return them."""
         builder = self.builder
         before = builder.block
@@ -163,17 +163,19 @@ class Tile:
             phi.add_incoming(value.value, before)
         builder.cbranch(builder.icmp_signed("<", k, last), body, after)
         builder.position_at_end(body)
-        updated = list(self._terms(k, ways, rows, panel, [Lanes(builder, phi) for phi in phis]))
+        updated = list(
+            self._terms(k, ways, rows, panel, [VectorLanes(builder, phi) for phi in phis])
+        )
         k.add_incoming(builder.add(k, ADDRESS(ways)), builder.block)
         for phi, value in zip(phis, updated, strict=True):
             phi.add_incoming(value.value, builder.block)
         builder.branch(head)
         builder.position_at_end(after)
-        return [Lanes(builder, phi) for phi in phis]
+        return [VectorLanes(builder, phi) for phi in phis]
 
     def _terms(
-        self, k: IRValue, ways: int, rows: list[IRValue], panel: IRValue, sums: list[Lanes]
-    ) -> Iterator[Lanes]:
+        self, k: IRValue, ways: int, rows: list[IRValue], panel: IRValue, sums: list[VectorLanes]
+    ) -> Iterator[VectorLanes]:
         """Add one term to each sum, or one of each of several ways."""
         builder, size = self.builder, element_size(self.kind)
         across = self.width * len(self.kind) * size
@@ -203,11 +205,11 @@ def prefetch(builder: Builder, address: IRValue) -> None:
     builder.call(function, (pointer(builder, address, ir.IntType(8)), reading, second, data))
 
 
-def multiply_add(x: Lanes, y: Lanes, z: Lanes) -> Lanes:
+def multiply_add(x: VectorLanes, y: VectorLanes, z: VectorLanes) -> VectorLanes:
     """x*y + z, rounded once where the processor can."""
     kind = x.value.type
     function = declared(x.builder, f"llvm.fmuladd.{suffix(kind)}", kind, (kind, kind, kind))
-    return Lanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
+    return VectorLanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
 
 
 class Square(NamedTuple):
@@ -250,7 +252,7 @@ def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
     return types.void(code, square), emit
 
 
-def transposed(rows: list[Lanes]) -> list[Lanes]:
+def transposed(rows: list[VectorLanes]) -> list[VectorLanes]:
     """Transpose a square in registers: as often as the width is halved, interleave both halves."""
     half = len(rows) // 2
     stages = half.bit_length()
@@ -263,10 +265,10 @@ def transposed(rows: list[Lanes]) -> list[Lanes]:
     return rows
 
 
-def interleaved(a: Lanes, b: Lanes, first: int) -> Lanes:
+def interleaved(a: VectorLanes, b: VectorLanes, first: int) -> VectorLanes:
     """Return a[first], b[first], a[first + 1], b[first + 1] ..., half of each."""
     lanes = len(a.value.type)
     order = [k + side * lanes for k in range(first, first + lanes // 2) for side in (0, 1)]
     integers = ir.VectorType(ir.IntType(32), lanes)
     mask = ir.Constant(integers, [ir.Constant(ir.IntType(32), k) for k in order])
-    return Lanes(a.builder, a.builder.shuffle_vector(a.value, b.value, mask))
+    return VectorLanes(a.builder, a.builder.shuffle_vector(a.value, b.value, mask))

@@ -66,7 +66,7 @@ def test_a_library_says_nothing(monkeypatch, capsys, tmp_path):
     ids=["locate", "scan"],
 )
 def test_kept_code_is_of_these_very_sources(make, monkeypatch):
-    """Code of others wrote to where the fields of a Plan had been."""
+    """Code of others wrote to where the fields of a KernelPlan had been."""
     kept = []
     monkeypatch.setattr(compiling, "compile_kept", lambda function, *_: kept.append(function))
     make()

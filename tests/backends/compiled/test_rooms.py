@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rnncli.backends.compiled.plan import RECORD, Plan
-from rnncli.backends.compiled.rooms import LINE, Packed, Rooms, Size, rows_of
+from rnncli.backends.compiled.plan import RECORD, KernelPlan
+from rnncli.backends.compiled.rooms import LINE, Packed, Rooms, RoomSize, rows_of
 from rnncli.backends.compiled.shapes import Shape
 
 SHAPE = Shape("GRU", True, "float32", 512, 32)
-SIZE = Size(D=2, N=3, I=5, H=70, rows=12, ragged=True)
-NOTHING = Size(D=1, N=0, I=0, H=1, rows=0, ragged=False)
+SIZE = RoomSize(D=2, N=3, I=5, H=70, rows=12, ragged=True)
+NOTHING = RoomSize(D=1, N=0, I=0, H=1, rows=0, ragged=False)
 
 
 def rooms_of(size):
@@ -43,11 +43,11 @@ def test_rooms_lie_apart_within_their_memory():
 
 
 def test_plans_are_records_at_their_addresses():
-    """Of fields in the order of Plan, eight bytes each."""
+    """Of fields in the order of KernelPlan, eight bytes each."""
     found = rooms_of(SIZE)
 
-    assert RECORD.names == Plan._fields
-    assert RECORD.itemsize == 8 * len(Plan._fields)
+    assert RECORD.names == KernelPlan._fields
+    assert RECORD.itemsize == 8 * len(KernelPlan._fields)
     assert found.addresses == rows_of(found.plans)
     assert found.plans["meeting"].tolist() == rows_of(found.meetings)
     assert found.plans["numbers"].tolist() == rows_of(found.numbers)
