@@ -33,7 +33,8 @@ class Bug:
         kernel: `units` or `tiles`.
         cells: the operators it can show in, separated by spaces.
         kind: `structural` (of the kernel's blocks, buffers, paths) or `semantic` (of the formulas).
-        sized: whether it shows only at some sizes.
+        sized: whether it needs certain sizes: beyond a vector, block, tile or chunk, equal to each
+            other, 1, or tiny.
         what: what goes wrong, in one sentence.
         report: the public report it is modelled on, as `owner/name#number`, or "".
         shown_by: the special input that shows it, or "" where random ones do.

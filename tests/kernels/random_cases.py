@@ -49,6 +49,8 @@ SPECIAL = {
     "beyond-255": Special((300, 2, 2, 3)),
     "beyond-32767": Special((40, 20, 50, 3)),
     "beyond-65535": Special((3, 110, 2, 211)),
+    "beyond-65536-rows": Special((300, 221, 1, 1)),
+    "beyond-128-units": Special((2, 2, 2, 131)),
     "same-sizes": Special((4, 9, 3, 5)),
     "nan-through-relu": Special((2, 2, 3, 9), "Relu", np.nan),
     "nan-through-hard-sigmoid": Special((2, 2, 3, 9), "HardSigmoid", np.nan),

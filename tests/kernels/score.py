@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.bug import HELD_OUT, TUNING
-from kernels.switch_table import BUGS, kernel_with
+from kernels.switch_table import BUGS, KERNELS, kernel_with
 
 from rnncli.judging.judgement import judge
 from rnncli.judging.verdict import Verdict
@@ -118,9 +118,19 @@ def _percentages(bugs, caught, columns):
     return [f"{100 * counts[title] / len(bugs):.1f} %" for title in columns]
 
 
-def missed(caught):
-    """Return the ids of the tuning half that nothing catches."""
-    return [b.id for b in BUGS.values() if b.half == TUNING and not caught[b.id]]
+def missed(caught, suites):
+    """Return the ids of the tuning half that none of some suites catches."""
+    return [b.id for b in BUGS.values() if b.half == TUNING and not suites & caught[b.id]]
+
+
+def false_alarms(folders):
+    """Return (kernel, suite) where a suite fails a right kernel: its percentage says nothing."""
+    return [
+        (name, folder.name)
+        for name, kernel in KERNELS.items()
+        for folder in folders
+        if catches(folder, kernel())
+    ]
 
 
 def main(arguments=None):
@@ -128,17 +138,20 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="Folder of packs, each named as its suite.")
     parser.add_argument("--jobs", type=int, default=1, help="Number of processes.")
-    parser.add_argument(
-        "--missed", action="store_true", help="List missed bugs of the tuning half."
-    )
+    parser.add_argument("--missed", metavar="COLUMN", help="List what it misses, tuning half.")
     options = parser.parse_args(arguments)
     folders = sorted(path for path in options.folder.iterdir() if is_pack(path))
     if not folders:
         parser.error(f"{options.folder}: holds no pack")
+    columns = columns_of({folder.name for folder in folders})
+    if options.missed not in {None, *columns}:
+        parser.error(f"no column {options.missed}; there are {', '.join(columns)}")
+    if alarms := false_alarms(folders):
+        parser.error("; ".join(f"suite {suite} fails the right {name}" for name, suite in alarms))
     caught = score(folders, options.jobs)
-    for line in table(caught, columns_of({folder.name for folder in folders})):
+    for line in table(caught, columns):
         sys.stdout.write("\t".join(line) + "\n")
-    for bug_id in missed(caught) if options.missed else ():
+    for bug_id in missed(caught, columns[options.missed]) if options.missed else ():
         sys.stdout.write(f"missed\t{bug_id}\t{BUGS[bug_id].what}\n")
 
 

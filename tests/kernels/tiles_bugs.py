@@ -41,12 +41,7 @@ SIZED_STRUCTURAL = [
     # The product.
     ("terms-left-over-skipped", ALL, "sums leave out the terms after the last four"),
     ("one-term-left-over-counts", ALL, "of the terms after the last four only one counts"),
-    (
-        "single-row-skips-terms-left-over",
-        ALL,
-        "a tile of one row leaves out the last terms",
-        "deeplearning4j/deeplearning4j#1469",
-    ),
+    ("single-row-skips-terms-left-over", ALL, "a tile of one row leaves out the last terms"),
     ("fourth-partial-sum-lost-beyond-32", ALL, "beyond 32 terms the fourth partial sum is lost"),
     ("sums-restart-after-64", ALL, "sums forget their first 64 terms", "", "long-sums"),
     ("column-remainder-left-old", ALL, "columns after the last block of 16 keep old sums"),
@@ -64,6 +59,13 @@ SIZED_STRUCTURAL = [
     ("steps-equal-batch-taken-for-layout-1", ALL, "X is taken for batch-first if T = N"),
     ("layout-of-square-x-ignored", ALL, "layout 1 is not applied to X if T = N"),
     ("update-gate-of-next-unit", GRU, "beyond eight units z is that of the next unit"),
+    (
+        "units-beyond-128-are-zero",
+        ALL,
+        "one block of 128 units is computed",
+        "flagos-ai/FlagGems#5014",
+        "beyond-128-units",
+    ),
     # Tiny nodes.
     ("small-ignores-lengths", ALL, "the path for tiny nodes ignores lengths"),
     ("small-backward-has-forward-weights", ALL, "tiny nodes have one direction's weights"),
@@ -185,15 +187,27 @@ SEMANTIC_ROWS = [
     ("input-bias-inside-reset", GRU, "linear_before_reset resets Wbh, too"),
     ("hidden-bias-twice", GRU, "Rbh is added inside and outside the reset"),
     ("blend-adds-z-to-candidate", GRU, "the candidate is not weighted by 1 - z"),
-    (
-        "longest-length-for-all",
-        ALL,
-        "all sequences have the longest one's length",
-        "apache/mxnet#19323",
-    ),
+    ("longest-length-for-all", ALL, "all sequences have the longest one's length"),
     ("lengths-below-two-are-full", ALL, "lengths of 0 and 1 are taken for the full length"),
     ("last-valid-step-masked-if-ragged", ALL, "shorter sequences lack their last step"),
-    ("reverse-mask-counts-from-the-end", ALL, "reverse begins in the padding"),
+    (
+        "reverse-mask-counts-from-the-end",
+        ALL,
+        "reverse begins in the padding",
+        "apache/mxnet#19323",
+    ),
+    (
+        "reverse-flips-inputs",
+        ALL,
+        "reverse walks backwards over the inputs of a step, forwards over the steps",
+        "kraiskil/onnx2c#95",
+    ),
+    (
+        "zero-length-h-from-row-before",
+        ALL,
+        "Y_h of a sequence of length 0 is read at index -1",
+        "microsoft/onnxruntime#28052",
+    ),
     ("reverse-last-h-at-the-end", ALL, "Y_h of reverse is Y at the sequence's end"),
     ("padding-repeats-state", ALL, "Y repeats the last H in the padding"),
     (

@@ -191,6 +191,8 @@ class _Tile:
         self._load(t, h, active)
         cell = {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.node.cell]
         value = cell(h, active)
+        if self.bug("units-beyond-128-are-zero"):
+            value[:, 128:] = 0
         if self.bug("mask-by-multiplying"):
             mask = active.astype(h.dtype)
             new[...] = value * mask + h * (1 - mask)
@@ -218,6 +220,8 @@ class _Tile:
         ):
             x = x.copy()
             x[-1, 0] = 0
+        if self.bug("reverse-flips-inputs") and self.node.runs_backward(self.d):
+            x = self.node.X[self.node.steps - 1 - t, self.rows, ::-1]
         self.xh[:, :inputs] = x
         self.xh[:, inputs:] = h
 
@@ -230,6 +234,8 @@ class _Tile:
                 Y_h[self.d, self.first + k] = Y[max(length - 1, 0), self.d, self.first + k]
         empty = np.flatnonzero(self.lengths == 0) + self.first
         Y_h[self.d, empty] = 0
+        if self.bug("zero-length-h-from-row-before"):
+            Y_h[self.d, empty] = Y_h[self.d, empty - 1]
         if not self.bug("zero-length-keeps-initial-c"):
             Y_c[self.d, empty] = 0
 

@@ -105,6 +105,13 @@ SIZED_STRUCTURAL = [
     # Widths of integers.
     ("lengths-in-uint8", ALL, "lengths are kept modulo 256", "", "beyond-255"),
     ("lengths-in-int8", ALL, "lengths beyond 127 turn negative", "", "beyond-127"),
+    (
+        "bias-lost-beyond-65536-rows",
+        ALL,
+        "steps beyond 65,536 rows of all steps have no bias",
+        "ROCm/rocm-libraries#10551",
+        "beyond-65536-rows",
+    ),
     ("y-offset-in-uint16", ALL, "outputs beyond an offset of 65,535 are lost", "", "beyond-65535"),
 ]
 
@@ -244,6 +251,7 @@ SEMANTIC_ROWS = [
         "onnx/onnx-tensorflow#408",
     ),
     ("initial-c-needs-initial-h", LSTM, "initial_c without initial_h is ignored"),
+    ("lengths-ignored-by-gru", GRU, "sequence_lens of a GRU is ignored", "onnx/onnx-mlir#2479"),
     ("equal-lengths-are-full", ALL, "lengths that are all equal are taken for the full length"),
     (
         "zero-length-as-one",

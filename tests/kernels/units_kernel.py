@@ -247,6 +247,8 @@ class _Direction:
         out[...] = self.weights.bias
         if self.bug("bias-of-first-step-only") and s >= CHUNK:
             out[...] = 0
+        if self.bug("bias-lost-beyond-65536-rows") and s * self.batch > 65536:
+            out[...] = 0
         if self.inputs == 1 and self.units > 1:
             self._project_single(x, out, live)
             return

@@ -87,7 +87,7 @@ def read_layer(operator, attributes, inputs, functions, bug):
         given["R"],
         given.get("B"),
         given.get("P"),
-        _lengths(inputs.get("sequence_lens"), X, bug),
+        _lengths(cell, inputs.get("sequence_lens"), X, bug),
         h,
         c,
         reverse,
@@ -107,11 +107,13 @@ def _state(state, name, batch_first, bug):
     return state.transpose(1, 0, 2)
 
 
-def _lengths(lengths, X, bug):
+def _lengths(cell, lengths, X, bug):
     steps, batch = X.shape[:2]
     if lengths is None or (bug("one-sequence-has-full-length") and batch == 1):
         return np.full(batch, steps)
     if bug("equal-lengths-are-full") and len(set(lengths.tolist())) == 1:
+        return np.full(batch, steps)
+    if bug("lengths-ignored-by-gru") and cell == "GRU":
         return np.full(batch, steps)
     if bug("lengths-in-uint8"):
         lengths = lengths.astype(np.uint8)
