@@ -1,4 +1,4 @@
-"""Element types, correct rounding from float64, and distances in units in the last place."""
+"""NumPy's numbers: element types, elementwise functions, rounding, distances in last places."""
 
 from __future__ import annotations
 
@@ -162,6 +162,44 @@ def dtype_numbered(onnx_number: int) -> DType:
     if row is None:
         raise InvalidRequest(f"unknown tensor element type number {onnx_number}")
     return row
+
+
+class NumPyArithmetic:
+    """The operations of `recurrence.arithmetic` over arrays, in the arrays' own precision."""
+
+    tanh = staticmethod(np.tanh)
+    expm1 = staticmethod(np.expm1)
+    maximum = staticmethod(np.maximum)
+    minimum = staticmethod(np.minimum)
+    absolute = staticmethod(np.abs)
+
+    @staticmethod
+    def sigmoid(x: Any, /) -> Any:
+        """Both branches of 1/(1 + e^-x) at once; the negative tail keeps its relative accuracy."""
+        e = np.abs(x)
+        np.negative(e, out=e)
+        np.exp(e, out=e)  # never overflows, unlike e^-x
+        return np.where(x < 0, e, 1) / (1 + e)
+
+    @staticmethod
+    def softplus(x: Any, /) -> Any:
+        """max(x, 0) + log1p(e^-|x|): log(1 + e^x) overflows above 88.7 in float32."""
+        return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+    @staticmethod
+    def zero_below(x: Any, bound: float, *, inclusive: bool) -> Any:
+        """Compare so that NaN stays NaN."""
+        return np.where(x <= bound if inclusive else x < bound, 0, x)
+
+    @staticmethod
+    def nonnegative_else(x: Any, otherwise: Any, /) -> Any:
+        """Where x is NaN, `otherwise` was computed from it and is NaN too."""
+        return np.where(x >= 0, x, otherwise)
+
+    @staticmethod
+    def blend(z: Any, h: Any, H: Any, /) -> Any:
+        """As the specification writes it, infinities included."""
+        return (1 - z) * h + z * H
 
 
 def round_to(values: Array, dtype: DType) -> Array:

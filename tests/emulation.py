@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rnncli.backends.reference import evaluate
-from rnncli.numerics import DTYPES, round_to
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import DTYPES, NumPyArithmetic, round_to
 
 
 def term_by_term(values, matrix):

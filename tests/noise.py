@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import Parameters
 
 ROUNDED = {np.add, np.subtract, np.multiply, np.divide}

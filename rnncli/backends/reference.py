@@ -15,8 +15,7 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64, working_dtype
 from rnncli.deadline import check
-from rnncli.numerics import round_to
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import alike, assemble, lanes_of, of_directions, part_of, places_of
 from rnncli.recurrence.recurrence import Result

@@ -15,8 +15,7 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
 from rnncli.judging.error_model.trajectory import Trajectory
-from rnncli.numerics import round_to
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic, round_to
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array, DType

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.mutant import Change
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

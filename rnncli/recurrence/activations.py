@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

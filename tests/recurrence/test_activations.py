@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 MATH = NumPyArithmetic()
 

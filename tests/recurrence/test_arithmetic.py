@@ -8,7 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from rnncli.recurrence.arithmetic import Arithmetic, NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic
+from rnncli.recurrence.arithmetic import Arithmetic
 
 MATH = NumPyArithmetic()
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from rnncli.recurrence.arithmetic import NumPyArithmetic
+from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS, Parameters
 
 ONE = np.ones((1, 1))

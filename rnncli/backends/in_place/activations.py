@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
-from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.activations import Kink
-from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
-from rnncli.numerics import ulp_distance
+from rnncli.numerics import NumPyArithmetic, ulp_distance
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 MATH = NumPyArithmetic()
 ODD = {"alpha": 0.3, "beta": -0.7}

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from rnncli.judging.error_model.response import Response
-from rnncli.numerics import DTYPES
+from rnncli.numerics import DTYPES, NumPyArithmetic
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.arithmetic import NumPyArithmetic
 
 ROUNDING = PROFILES["standard"].rounding(DTYPES["float32"])
 PARAMETERS = [-1.5, -0.3, 0.0, 0.1, 0.5, 1.0, 2.0]
