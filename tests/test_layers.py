@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,18 @@ def test_private_names_of_others_are_not_used(module):
 
     assert {name for name in foreign_names(module) if re.search(r"\._(?!_)", name)} == set()
     assert re.findall(r"\.(_\w+)\b.*noqa: SLF001", text) == PRIVATE.get(module, [])
+
+
+def test_no_two_classes_have_one_name():
+    """One name, one meaning."""
+    named = Counter(
+        node.name
+        for module in MODULES
+        for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+
+    assert [name for name, count in named.items() if count > 1] == []
 
 
 def test_no_module_is_named_like_a_dependency():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rnncli.cases.frame import size_names
 from rnncli.cases.mappings import unknown
 from rnncli.cases.settings import SECTIONS, Path, Setting, Settings, is_known
-from rnncli.cases.yaml_reader import Key, Node, shown
+from rnncli.cases.yaml_reader import Key, YamlNode, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -35,10 +35,10 @@ class Level:
     """
 
     label: str
-    node: Node
+    node: YamlNode
     settings: Settings
 
-    def is_called(self, name: Node) -> bool:
+    def is_called(self, name: YamlNode) -> bool:
         """Whether `exclude` or `include` mean this level by a name: its label or its value."""
         if isinstance(name.value, str) and name.value.lower() == self.label:
             return True
@@ -106,7 +106,7 @@ def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
 
 
 def read_axes(
-    entries: Mapping[Key, Node], known: Collection[Path], findings: Findings
+    entries: Mapping[Key, YamlNode], known: Collection[Path], findings: Findings
 ) -> tuple[Axis, ...]:
     """Read the axes of `matrix` or `zip`; what is wrong with one leaves it out.
 
@@ -129,7 +129,7 @@ def read_axes(
 
 
 def _levels(
-    key: Key, node: Node, own: Path, known: Collection[Path], findings: Findings
+    key: Key, node: YamlNode, own: Path, known: Collection[Path], findings: Findings
 ) -> Iterator[Level]:
     if isinstance(node.value, dict):
         named = [(str(label), label.place, value) for label, value in node.value.items()]
@@ -153,7 +153,7 @@ def _levels(
         yield Level(label, value, settings)
 
 
-def _named(key: Key, item: Node) -> tuple[str, Place, Node]:
+def _named(key: Key, item: YamlNode) -> tuple[str, Place, YamlNode]:
     """Return the label, its place and the value of an item of a list."""
     if isinstance(item.value, dict) and len(item.value) == 1:
         ((label, value),) = item.value.items()
@@ -161,7 +161,7 @@ def _named(key: Key, item: Node) -> tuple[str, Place, Node]:
     return _derived_label(key, item), item.place, item
 
 
-def _derived_label(key: Key, item: Node) -> str:
+def _derived_label(key: Key, item: YamlNode) -> str:
     """Make the label of a bare value; a list or a longer mapping has none that would do."""
     value = item.value
     if value is None:
@@ -177,7 +177,7 @@ def _no_label(key: Key, label: str) -> str:
 
 
 def _settings(
-    key: Key, node: Node, path: Path, findings: Findings
+    key: Key, node: YamlNode, path: Path, findings: Findings
 ) -> Iterator[tuple[Path, Setting]]:
     """Yield what a value of an axis sets: several things where the axis is a whole section."""
     if path[0] not in SECTIONS or len(path) > 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.cases.mappings import read_mapping, unknown
-from rnncli.cases.yaml_reader import Node, shown
+from rnncli.cases.yaml_reader import YamlNode, shown
 from rnncli.numerics import Array, dtype_named, round_to
 from rnncli.operators.operator import SYMBOLS
 
@@ -106,7 +106,7 @@ class Breakage:
 
 
 def read_breakage(
-    node: Node, operator: Operator, present: Collection[str], findings: Findings
+    node: YamlNode, operator: Operator, present: Collection[str], findings: Findings
 ) -> Breakage | None:
     """Read what stands under `breaks`, or return None when something is wrong with it.
 
@@ -137,7 +137,7 @@ def read_breakage(
     return Breakage(operator, str(kind), {name: value.plain for name, _, value in members})
 
 
-def _members(kind: str, values: Node, findings: Findings) -> list[tuple[str, Place, Node]]:
+def _members(kind: str, values: YamlNode, findings: Findings) -> list[tuple[str, Place, YamlNode]]:
     """Return each name, where it stands and its value; `drop` is a list of names."""
     if kind == "drop" and isinstance(values.value, tuple):
         return [(str(node.value), node.place, node) for node in values.value]

@@ -14,7 +14,7 @@ from rnncli.operators import Node as OperatorNode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.cases.yaml_reader import Node
+    from rnncli.cases.yaml_reader import YamlNode
     from rnncli.errors import Place
     from rnncli.numerics import Array, DType
     from rnncli.operators import Operator
@@ -83,7 +83,7 @@ class Case:
     outputs: tuple[str, ...]
     readings: Mapping[str, str]
     seed: int
-    root: Node
+    root: YamlNode
 
     @cached_property
     def node(self) -> OperatorNode:

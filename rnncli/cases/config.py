@@ -11,7 +11,7 @@ from rnncli.cases.case import Case, Filling, GivenValues, describe
 from rnncli.cases.config_keys import ConfigKeys
 from rnncli.cases.fills import Blank
 from rnncli.cases.frame import Frame, frame_of
-from rnncli.cases.yaml_reader import Node, parse_yaml, read_yaml
+from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_yaml
 from rnncli.errors import ConfigError, Place
 from rnncli.numerics import DType, dtype_named
 
@@ -69,7 +69,7 @@ def findings(path: str | Path) -> list[tuple[Place, str]]:
 
 
 def read_case(
-    root: Node, name: str, folder: Path, *, seed: int | None = None, key: str = ""
+    root: YamlNode, name: str, folder: Path, *, seed: int | None = None, key: str = ""
 ) -> Case:
     """Read a case from YAML that was read before.
 

@@ -14,7 +14,7 @@ from rnncli.cases.findings import Findings
 from rnncli.cases.frame import Frame, memory, size_names
 from rnncli.cases.input_reader import read_input
 from rnncli.cases.mappings import read_mapping
-from rnncli.cases.yaml_reader import Node, shown
+from rnncli.cases.yaml_reader import YamlNode, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import OPERATORS, operator_named, problems
@@ -50,9 +50,9 @@ LARGEST_INTEGER = (1 << 63) - 1
 class ConfigKeys:
     """The keys of one config; what is wrong with them is gathered, and a default stands in."""
 
-    root: Node
+    root: YamlNode
     findings: Findings = field(default_factory=Findings)
-    entries: Mapping[str, Node] = field(init=False)
+    entries: Mapping[str, YamlNode] = field(init=False)
 
     def __post_init__(self) -> None:
         self.entries = self._mapping(self.root, "key", KEYS)
@@ -81,7 +81,7 @@ class ConfigKeys:
         found = {name: self._size(name, entries[name]) for name in names if name in entries}
         return {name: size for name, size in found.items() if size is not None}
 
-    def _size(self, name: str, node: Node) -> int | None:
+    def _size(self, name: str, node: YamlNode) -> int | None:
         value, least = node.value, 1 if name == "hidden_size" else 0
         if isinstance(value, bool) or not isinstance(value, int):
             self._find(node, f"'{name}' must be an integer, got {shown(node)}")
@@ -126,7 +126,7 @@ class ConfigKeys:
             written["hidden_size"] = hidden
         return written
 
-    def _too_large(self, node: Node) -> bool:
+    def _too_large(self, node: YamlNode) -> bool:
         """Refuse integers that no attribute can hold, before anybody converts them."""
         leaves = node.value if isinstance(node.value, tuple) else (node,)
         large = [leaf for leaf in leaves if _is_integer(leaf) and not _fits_64_bits(leaf)]
@@ -226,16 +226,18 @@ class ConfigKeys:
         at_value = len(subject) == 1 or name in known[section]
         return self.root.place_of(subject) if at_value else self.root.key_place(section, name)
 
-    def _entry(self, name: str) -> Node:
+    def _entry(self, name: str) -> YamlNode:
         """Return the value of a key, a null where it is not given."""
-        return self.entries.get(name) or Node(None, self.root.place)
+        return self.entries.get(name) or YamlNode(None, self.root.place)
 
     def _section(
         self, name: str, what: str, known: Iterable[str] | None = None
-    ) -> Mapping[str, Node]:
+    ) -> Mapping[str, YamlNode]:
         return self._mapping(self._entry(name), what, known)
 
-    def _mapping(self, node: Node, what: str, known: Iterable[str] | None) -> Mapping[str, Node]:
+    def _mapping(
+        self, node: YamlNode, what: str, known: Iterable[str] | None
+    ) -> Mapping[str, YamlNode]:
         """Return a mapping's entries; unknown keys are findings. A null is an empty mapping."""
         if node.value is None and node is not self.root:
             return {}
@@ -243,11 +245,11 @@ class ConfigKeys:
         entries = read_mapping(node, whole, what, known, self.findings)
         return {str(key): value for key, value in entries.items()}
 
-    def _find(self, node: Node, sentence: str) -> None:
+    def _find(self, node: YamlNode, sentence: str) -> None:
         self.findings.add(node.place, sentence)
 
 
-def read_seed(node: Node, findings: Findings) -> int:
+def read_seed(node: YamlNode, findings: Findings) -> int:
     """Return a seed, 0 for a null."""
     if node.value is None:
         return 0
@@ -263,9 +265,9 @@ def _default(row: Input) -> Filling:
     return Filling(name, {p.name: p.default for p in FILLS[name].parameters})
 
 
-def _is_integer(node: Node) -> bool:
+def _is_integer(node: YamlNode) -> bool:
     return isinstance(node.value, int) and not isinstance(node.value, bool)
 
 
-def _fits_64_bits(node: Node) -> bool:
+def _fits_64_bits(node: YamlNode) -> bool:
     return isinstance(node.value, int) and abs(node.value) <= LARGEST_INTEGER

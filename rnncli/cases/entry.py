@@ -12,7 +12,7 @@ from rnncli.cases.constraints import has_not
 from rnncli.cases.selection import is_called
 from rnncli.cases.settings import Setting, assemble
 from rnncli.cases.suite_keys import DEFAULT_WEIGHTS
-from rnncli.cases.yaml_reader import Node
+from rnncli.cases.yaml_reader import YamlNode
 from rnncli.errors import InvalidOperator
 from rnncli.operators import problems
 
@@ -93,7 +93,7 @@ class Entry:
             if has_not(self.operator, path):  # what is absent need not be known
                 del settings[path]
         op = settings["op",]
-        named = Node(self.operator.name, op.node.place)
+        named = YamlNode(self.operator.name, op.node.place)
         for name in ("opset", "weights", "breaks"):
             settings.pop((name,), None)
         settings["op",] = Setting(op.key, named)

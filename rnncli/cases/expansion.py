@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rnncli.cases.constraints import TooManyError, rulings
 from rnncli.cases.covering import Constraint, Table, count_tuples, covering_array
 from rnncli.cases.mappings import read_mapping, unknown
-from rnncli.cases.yaml_reader import Node, shown
+from rnncli.cases.yaml_reader import YamlNode, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,8 +103,8 @@ class Expansion:
 
     template: Template
     strategy: Strategy
-    exclude: Sequence[Node]
-    include: Sequence[Node]
+    exclude: Sequence[YamlNode]
+    include: Sequence[YamlNode]
     findings: Findings
 
     def rows(self) -> list[Row]:
@@ -178,7 +178,7 @@ class Expansion:
                 why = next(r.refused[row] for r, row in scopes if row in r.refused)
                 self.findings.add(node.place, f"cannot be included: {why}")
 
-    def _named(self, node: Node, key: str) -> dict[int, list[int]] | None:
+    def _named(self, node: YamlNode, key: str) -> dict[int, list[int]] | None:
         """Return the levels that an item of `exclude` or `include` means, by factor."""
         before = len(self.findings)
         axes = {
@@ -200,7 +200,7 @@ class Expansion:
             return None
         return meant
 
-    def _levels(self, axis: Axis, node: Node, *, several: bool) -> list[int]:
+    def _levels(self, axis: Axis, node: YamlNode, *, several: bool) -> list[int]:
         """Return the levels that a label, or any of a list of labels, stands for."""
         names = node.value if several and isinstance(node.value, tuple) else (node,)
         meant = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.fills import FILLS, KINDS, Blank, Fill, Parameter, fill_problems
-from rnncli.cases.yaml_reader import Node, shown
+from rnncli.cases.yaml_reader import YamlNode, shown
 from rnncli.errors import RnncliError, did_you_mean
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import open_regular
@@ -29,7 +29,7 @@ FILE_KEYS = {
 
 
 def read_input(
-    node: Node, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
+    node: YamlNode, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
 ) -> Filling | GivenValues | None:
     """Return where an input's values come from, or None when something is wrong.
 
@@ -57,7 +57,7 @@ def fills_for(*, lengths: bool) -> dict[str, Fill]:
 
 
 def _filling(
-    node: Node, tensor: Input, blank: Blank | None, findings: Findings
+    node: YamlNode, tensor: Input, blank: Blank | None, findings: Findings
 ) -> Filling | GivenValues | None:
     known = fills_for(lengths=tensor.role == "lengths")
     keys = list(node.value) if isinstance(node.value, dict) else [node.value]
@@ -74,7 +74,7 @@ def _filling(
     return Filling(name, values)
 
 
-def _first_key(node: Node) -> Place:
+def _first_key(node: YamlNode) -> Place:
     keys = node.value if isinstance(node.value, dict) else ()
     return next((key.place for key in keys), node.place)
 
@@ -86,7 +86,7 @@ def _unknown(tensor: Input, word: str, known: Mapping[str, Fill]) -> str:
     return f"unknown fill '{word:.40}' for {tensor.name}{hint}"
 
 
-def _parameters(node: Node, name: str, row: Fill, findings: Findings) -> dict[str, Any] | None:
+def _parameters(node: YamlNode, name: str, row: Fill, findings: Findings) -> dict[str, Any] | None:
     """Return every parameter of a fill: ``[low, high]`` in order, others as keys beside it."""
     before = len(findings)
     given = dict(_given_parameters(node, name, row, findings))
@@ -106,8 +106,8 @@ def _parameters(node: Node, name: str, row: Fill, findings: Findings) -> dict[st
 
 
 def _given_parameters(
-    node: Node, name: str, row: Fill, findings: Findings
-) -> Iterator[tuple[Parameter, Node]]:
+    node: YamlNode, name: str, row: Fill, findings: Findings
+) -> Iterator[tuple[Parameter, YamlNode]]:
     if not isinstance(node.value, dict):
         return
     by_name = {parameter.name: parameter for parameter in row.parameters}
@@ -129,8 +129,8 @@ def _given_parameters(
 
 
 def _in_order(
-    node: Node, name: str, row: Fill, findings: Findings
-) -> Iterator[tuple[Parameter, Node]]:
+    node: YamlNode, name: str, row: Fill, findings: Findings
+) -> Iterator[tuple[Parameter, YamlNode]]:
     """Pair the values written under a fill's own name with its parameters."""
     if node.value is None:  # {uniform: } is uniform
         return
@@ -145,7 +145,7 @@ def _in_order(
 
 
 def _literal(
-    node: Node, tensor: Input, blank: Blank | None, findings: Findings
+    node: YamlNode, tensor: Input, blank: Blank | None, findings: Findings
 ) -> GivenValues | None:
     if not isinstance(node.value, tuple):
         hint = f"; write {{constant: {shown(node)}}} for one value everywhere"
@@ -166,7 +166,7 @@ def _literal(
     return GivenValues(values.reshape(blank.shape), node.plain)
 
 
-def _rounded(node: Node, tensor: Input, blank: Blank, findings: Findings) -> Array:
+def _rounded(node: YamlNode, tensor: Input, blank: Blank, findings: Findings) -> Array:
     exact = np.array(node.plain, np.float64)
     values = round_to(exact, blank.dtype)
     lost = np.isinf(values.astype(np.float64)) & ~np.isinf(exact)
@@ -176,7 +176,9 @@ def _rounded(node: Node, tensor: Input, blank: Blank, findings: Findings) -> Arr
     return values
 
 
-def _check_literal(node: Node, tensor: Input, blank: Blank, depth: int, findings: Findings) -> None:
+def _check_literal(
+    node: YamlNode, tensor: Input, blank: Blank, depth: int, findings: Findings
+) -> None:
     """Check nested lists against the shape, and each number against the dtype."""
     if depth == len(blank.shape):
         _check_number(node, tensor, blank, findings)
@@ -189,7 +191,7 @@ def _check_literal(node: Node, tensor: Input, blank: Blank, depth: int, findings
             _check_literal(child, tensor, blank, depth + 1, findings)
 
 
-def _check_number(node: Node, tensor: Input, blank: Blank, findings: Findings) -> None:
+def _check_number(node: YamlNode, tensor: Input, blank: Blank, findings: Findings) -> None:
     if blank.dtype.is_float:
         right = KINDS["any number"].test(node.value)
     else:
@@ -205,7 +207,7 @@ def _check_number(node: Node, tensor: Input, blank: Blank, findings: Findings) -
 
 
 def _file(
-    node: Node, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
+    node: YamlNode, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
 ) -> GivenValues | None:
     assert isinstance(node.value, dict)
     before = len(findings)

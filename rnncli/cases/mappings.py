@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rnncli.cases.yaml_reader import Node, shown
+from rnncli.cases.yaml_reader import YamlNode, shown
 from rnncli.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_mapping(
-    node: Node, whole: str, what: str, known: Iterable[str] | None, findings: Findings
-) -> dict[Key, Node]:
+    node: YamlNode, whole: str, what: str, known: Iterable[str] | None, findings: Findings
+) -> dict[Key, YamlNode]:
     """Return a mapping's entries; what is not one has none.
 
     Args:

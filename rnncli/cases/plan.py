@@ -11,7 +11,7 @@ from rnncli.cases.mappings import read_mapping, unknown
 from rnncli.cases.settings import SECTIONS, flatten, is_known
 from rnncli.cases.suite_keys import CASE_KEYS, EXPANSION_KEYS, GOLDENS, WEIGHTS, Keys, read_flags
 from rnncli.cases.template import Template, versions_of
-from rnncli.cases.yaml_reader import Key, Node, shown
+from rnncli.cases.yaml_reader import Key, YamlNode, shown
 from rnncli.operators import OPERATORS
 from rnncli.profiles import PROFILES
 
@@ -45,7 +45,7 @@ class CasePlan:
     profile: str
 
 
-def merged(below: Mapping[Key, Node], above: Mapping[Key, Node]) -> dict[Key, Node]:
+def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
     """Lay one case over another: sections name by name, other keys whole; a null section is empty.
 
     Args:
@@ -57,7 +57,7 @@ def merged(below: Mapping[Key, Node], above: Mapping[Key, Node]) -> dict[Key, No
         under = entries.pop(key, None)  # the key of the upper one has the place that counts
         if key in SECTIONS and under is not None and isinstance(under.value, dict):
             if isinstance(node.value, dict):
-                node = Node({**under.value, **node.value}, node.place)  # noqa: PLW2901
+                node = YamlNode({**under.value, **node.value}, node.place)  # noqa: PLW2901
             elif node.value is None:
                 node = under  # noqa: PLW2901
         entries[key] = node
@@ -66,8 +66,8 @@ def merged(below: Mapping[Key, Node], above: Mapping[Key, Node]) -> dict[Key, No
 
 def read_plan(
     name: Key,
-    node: Node,
-    defaults: Mapping[Key, Node],
+    node: YamlNode,
+    defaults: Mapping[Key, YamlNode],
     suite: tuple[str, str],
     findings: Findings,
 ) -> CasePlan:
@@ -112,7 +112,7 @@ def _candidates(keys: Keys) -> list[Operator]:
     return rows or list(OPERATORS.values())
 
 
-def _words(node: Node) -> Iterator[str]:
+def _words(node: YamlNode) -> Iterator[str]:
     """Yield the texts in a value."""
     if isinstance(node.value, str):
         yield node.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rnncli.cases.mappings import unknown
-from rnncli.cases.yaml_reader import Key, Node
+from rnncli.cases.yaml_reader import Key, YamlNode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -30,13 +30,13 @@ class Setting(NamedTuple):
     """The key and the value that stand at a path."""
 
     key: Key
-    node: Node
+    node: YamlNode
 
 
 Settings: TypeAlias = "dict[Path, Setting]"
 
 
-def flatten(entries: Mapping[Key, Node]) -> Settings:
+def flatten(entries: Mapping[Key, YamlNode]) -> Settings:
     """Return the settings of a mapping; what is not a mapping where one is due stays whole."""
     settings: Settings = {}
     for key, node in entries.items():
@@ -47,23 +47,23 @@ def flatten(entries: Mapping[Key, Node]) -> Settings:
     return settings
 
 
-def assemble(settings: Mapping[Path, Setting], place: Place) -> Node:
+def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
     """Return the mapping that has these settings.
 
     Args:
         settings: by path.
         place: of the mapping, and of its sections.
     """
-    entries: dict[Key, Node] = {}
-    sections: dict[str, dict[Key, Node]] = {}
+    entries: dict[Key, YamlNode] = {}
+    sections: dict[str, dict[Key, YamlNode]] = {}
     for path, (key, node) in settings.items():
         if len(path) == 1:
             entries[key] = node
         else:
             sections.setdefault(path[0], {})[key] = node
     for name, members in sections.items():
-        entries[Key(name, place)] = Node(members, place)
-    return Node(entries, place)
+        entries[Key(name, place)] = YamlNode(members, place)
+    return YamlNode(entries, place)
 
 
 def is_known(path: Path, key: Key, known: Collection[Path], findings: Findings) -> bool:

@@ -23,7 +23,7 @@ from rnncli.cases.suite_keys import (
     SUITE_KEYS,
     Keys,
 )
-from rnncli.cases.yaml_reader import Node, parse_yaml, read_source, shown
+from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_source, shown
 from rnncli.errors import (
     ConfigError,
     InvalidRequest,
@@ -163,7 +163,7 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
     return suite
 
 
-def _files(node: Node) -> Iterator[str]:
+def _files(node: YamlNode) -> Iterator[str]:
     """Yield every file that a suite names, wherever it does."""
     children = node.value
     if isinstance(children, dict):
@@ -176,7 +176,7 @@ def _files(node: Node) -> Iterator[str]:
             yield from _files(child)
 
 
-def is_suite(root: Node) -> bool:
+def is_suite(root: YamlNode) -> bool:
     """Whether YAML that was read is a suite rather than a config."""
     return isinstance(root.value, dict) and ("suite" in root.value or "cases" in root.value)
 

@@ -9,7 +9,7 @@ from rnncli.cases.breakage import KINDS
 from rnncli.cases.config_keys import KEYS as CONFIG_KEYS
 from rnncli.cases.expansion import STRATEGIES
 from rnncli.cases.mappings import read_mapping, unknown
-from rnncli.cases.yaml_reader import Key, Node, shown
+from rnncli.cases.yaml_reader import Key, YamlNode, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -73,13 +73,15 @@ class Keys:
         findings: what is wrong.
     """
 
-    node: Node
-    entries: Mapping[Key, Node]
+    node: YamlNode
+    entries: Mapping[Key, YamlNode]
     findings: Findings
 
-    def entry(self, name: str) -> Node:
+    def entry(self, name: str) -> YamlNode:
         """Return the value of a key, a null where it is not given."""
-        return next((n for k, n in self.entries.items() if k == name), Node(None, self.node.place))
+        return next(
+            (n for k, n in self.entries.items() if k == name), YamlNode(None, self.node.place)
+        )
 
     def text(self, name: str, *, required: bool = False) -> str:
         """Return a sentence or a name, or ""."""
@@ -106,14 +108,16 @@ class Keys:
             self.find(node, f"'{name}' must be true or false, got {shown(node)}")
         return bool(node.value)
 
-    def mapping(self, name: str, what: str, known: Iterable[str] | None = None) -> dict[Key, Node]:
+    def mapping(
+        self, name: str, what: str, known: Iterable[str] | None = None
+    ) -> dict[Key, YamlNode]:
         """Return the entries of a mapping; a null is an empty one."""
         node = self.entry(name)
         if node.value is None:
             return {}
         return read_mapping(node, f"'{name}'", what, known, self.findings)
 
-    def items(self, name: str) -> tuple[Node, ...]:
+    def items(self, name: str) -> tuple[YamlNode, ...]:
         """Return the items of a list; a null is an empty one."""
         node = self.entry(name)
         if isinstance(node.value, tuple):
@@ -122,12 +126,12 @@ class Keys:
             self.find(node, f"'{name}' must be a list, got {shown(node)}")
         return ()
 
-    def find(self, node: Node, sentence: str) -> None:
+    def find(self, node: YamlNode, sentence: str) -> None:
         """Note what is wrong."""
         self.findings.add(node.place, sentence)
 
 
-def read_flags(node: Node, findings: Findings) -> tuple[Key, ...]:
+def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
     """Return a list of flags, each with its place; a null is an empty one."""
     if not isinstance(node.value, tuple | None):
         findings.add(node.place, f"flags must be a list of names, got {shown(node)}")

@@ -48,7 +48,7 @@ class Key(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """A value and where it stands; an alias gives the very node its anchor names.
 
     Attributes:
@@ -57,7 +57,7 @@ class Node:
         size: how many nodes it holds, itself included, every alias expanded.
     """
 
-    value: Scalar | tuple[Node, ...] | dict[Key, Node]
+    value: Scalar | tuple[YamlNode, ...] | dict[Key, YamlNode]
     place: Place
     size: int = 1
 
@@ -70,7 +70,7 @@ class Node:
             return [node.plain for node in self.value]
         return self.value
 
-    def child(self, step: str | int) -> Node | None:
+    def child(self, step: str | int) -> YamlNode | None:
         """Return the value under a key or at an index, or None when there is none."""
         if isinstance(self.value, dict):
             return next((node for key, node in self.value.items() if key == step), None)
@@ -79,7 +79,7 @@ class Node:
 
     def place_of(self, path: tuple[str | int, ...]) -> Place:
         """Return where the value at that path stands, or the nearest value that encloses it."""
-        node: Node | None = self
+        node: YamlNode | None = self
         nearest = self
         for step in path:
             node = nearest.child(step)
@@ -95,7 +95,7 @@ class Node:
         return next((key.place for key in keys if key == name), node.place)
 
 
-def read_yaml(path: str | Path) -> Node:
+def read_yaml(path: str | Path) -> YamlNode:
     """Read a YAML file.
 
     Raises:
@@ -115,7 +115,7 @@ def read_source(path: str | Path) -> bytes:
         return file.read(LARGEST_FILE + 1)
 
 
-def parse_yaml(source: bytes | str, name: str) -> Node:
+def parse_yaml(source: bytes | str, name: str) -> YamlNode:
     """Read YAML text; an empty one is a null.
 
     Args:
@@ -176,11 +176,11 @@ class _Composer:
         self._name = name
         self._events = _events(text, name)
         self._findings = Findings()
-        self._anchors: dict[str, Node | None] = {}  # None: the anchor's node is still open
+        self._anchors: dict[str, YamlNode | None] = {}  # None: the anchor's node is still open
         self._count = 0
 
-    def document(self) -> Node:
-        root = Node(None, Place(self._name, 1, 1))
+    def document(self) -> YamlNode:
+        root = YamlNode(None, Place(self._name, 1, 1))
         try:
             root = self._only_document(root)
         except ConfigError as error:  # the text broke off: what was found before counts as well
@@ -188,7 +188,7 @@ class _Composer:
         self._findings.raise_any()
         return root
 
-    def _only_document(self, empty: Node) -> Node:
+    def _only_document(self, empty: YamlNode) -> YamlNode:
         start = self._next_content()
         if start is None:
             return empty
@@ -209,7 +209,7 @@ class _Composer:
         if start.tags:
             self._find(start, "tags are refused; remove %TAG")
 
-    def _compose(self, event: yaml.NodeEvent, depth: int) -> Node:
+    def _compose(self, event: yaml.NodeEvent, depth: int) -> YamlNode:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         self._count_nodes(event, 1)
@@ -223,15 +223,15 @@ class _Composer:
         node = self._anchors[event.anchor] = self._content(event, depth)
         return node
 
-    def _content(self, event: yaml.NodeEvent, depth: int) -> Node:
+    def _content(self, event: yaml.NodeEvent, depth: int) -> YamlNode:
         if isinstance(event, yaml.ScalarEvent):
-            return Node(self._scalar(event), self._place(event))
+            return YamlNode(self._scalar(event), self._place(event))
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(event, depth)
         return self._mapping(event, depth)
 
-    def _alias(self, event: yaml.AliasEvent) -> Node:
-        unknown = Node(None, self._place(event))
+    def _alias(self, event: yaml.AliasEvent) -> YamlNode:
+        unknown = YamlNode(None, self._place(event))
         if event.anchor not in self._anchors:
             self._find(event, f"no anchor '&{_shortened(event.anchor)}' stands before this alias")
             return unknown
@@ -242,14 +242,14 @@ class _Composer:
         self._count_nodes(event, node.size)
         return node
 
-    def _sequence(self, start: yaml.NodeEvent, depth: int) -> Node:
+    def _sequence(self, start: yaml.NodeEvent, depth: int) -> YamlNode:
         children = tuple(
             self._compose(event, depth + 1) for event in self._until(yaml.SequenceEndEvent)
         )
-        return Node(children, self._place(start), 1 + sum(child.size for child in children))
+        return YamlNode(children, self._place(start), 1 + sum(child.size for child in children))
 
-    def _mapping(self, start: yaml.NodeEvent, depth: int) -> Node:
-        entries: dict[Key, Node] = {}
+    def _mapping(self, start: yaml.NodeEvent, depth: int) -> YamlNode:
+        entries: dict[Key, YamlNode] = {}
         for event in self._until(yaml.MappingEndEvent):
             key = self._key(event, depth)
             value = self._compose(next(self._events), depth + 1)
@@ -258,7 +258,7 @@ class _Composer:
                 self._find(event, f"'{_shortened(key)}' is already set on line {first.line}")
             entries.setdefault(key, value)
         size = 1 + len(entries) + sum(value.size for value in entries.values())
-        return Node(entries, self._place(start), size)
+        return YamlNode(entries, self._place(start), size)
 
     def _key(self, event: yaml.NodeEvent, depth: int) -> Key:
         """Take a key as its text: every key of these files is a name, even one spelt ``no``."""
@@ -375,7 +375,7 @@ def plain_scalar(text: str) -> Scalar:
     return text
 
 
-def shown(node: Node) -> str:
+def shown(node: YamlNode) -> str:
     """Write a value for a message."""
     if isinstance(node.value, tuple):
         return f"a list of {len(node.value)}"

@@ -35,7 +35,7 @@ KINDS: Mapping[str, type[Any]] = {"number": int, "word": str, "words": list}
 _TERM = re.compile(r"\s*(?P<field>[^\s<>=!]*)\s*(?P<sign>[<>]=?|!=|==?)\s*(?P<values>.*?)\s*")
 
 
-class Field(NamedTuple):
+class RequirementField(NamedTuple):
     """What can be required something of.
 
     Attributes:
@@ -57,39 +57,41 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
 
 _ROWS = OPERATORS.values()
 _SIZES = {
-    name: Field(f"{name} of the case", "number", section="sizes")
+    name: RequirementField(f"{name} of the case", "number", section="sizes")
     for name in ("seq_length", "batch_size", "input_size", "hidden_size")
 }
-FIELDS: Mapping[str, Field] = {
-    "operator": Field("operator and version", "word", tuple(OPERATORS), section=""),
-    "opset": Field("version of the operator set", "number"),
-    "domain": Field("of the node; empty for ONNX's own operators", "word", section=""),
-    "dtype": Field("element type", "word", _unique(d for row in _ROWS for d in row.dtypes)),
-    "direction": Field("of the node", "word", tuple(DIRECTIONS)),
-    "layout": Field("0, or 1 for batch first", "number"),
-    "weights": Field("where weights are", "word", ("inputs", "initializers")),
-    "attributes": Field(
+FIELDS: Mapping[str, RequirementField] = {
+    "operator": RequirementField("operator and version", "word", tuple(OPERATORS), section=""),
+    "opset": RequirementField("version of the operator set", "number"),
+    "domain": RequirementField("of the node; empty for ONNX's own operators", "word", section=""),
+    "dtype": RequirementField(
+        "element type", "word", _unique(d for row in _ROWS for d in row.dtypes)
+    ),
+    "direction": RequirementField("of the node", "word", tuple(DIRECTIONS)),
+    "layout": RequirementField("0, or 1 for batch first", "number"),
+    "weights": RequirementField("where weights are", "word", ("inputs", "initializers")),
+    "attributes": RequirementField(
         "those that are not at their default",
         "words",
         _unique(name for row in _ROWS for name in row.attributes),
     ),
-    "activations": Field("those that are used", "words", tuple(ACTIVATIONS)),
-    "inputs": Field(
+    "activations": RequirementField("those that are used", "words", tuple(ACTIVATIONS)),
+    "inputs": RequirementField(
         "optional ones that are present",
         "words",
         _unique(t.name for row in _ROWS for t in row.inputs if t.optional),
     ),
-    "outputs": Field(
+    "outputs": RequirementField(
         "those that are asked for",
         "words",
         _unique(t.name for row in _ROWS for t in row.outputs),
         section="",
     ),
-    "largest_size": Field("the largest of the four sizes", "number"),
+    "largest_size": RequirementField("the largest of the four sizes", "number"),
     **_SIZES,
-    "expect": Field("what must happen", "word", ("result", "rejection"), section=""),
-    "flags": Field("why the case exists", "words", section=""),
-    "tags": Field("reading:NAME, non-portable", "words", section=""),
+    "expect": RequirementField("what must happen", "word", ("result", "rejection"), section=""),
+    "flags": RequirementField("why the case exists", "words", section=""),
+    "tags": RequirementField("reading:NAME, non-portable", "words", section=""),
 }
 
 

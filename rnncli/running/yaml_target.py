@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.cases.entry import Entry
     from rnncli.cases.suite import Suite
-    from rnncli.cases.yaml_reader import Node
+    from rnncli.cases.yaml_reader import YamlNode
     from rnncli.errors import Place
 
 
@@ -41,7 +41,7 @@ def load_written(target: str, seed: int | None = None) -> Case:
     raise InvalidRequest(_unknown(target, Path(target)))
 
 
-def _read_config(root: Node, path: Path, seed: int | None) -> Case:
+def _read_config(root: YamlNode, path: Path, seed: int | None) -> Case:
     if is_suite(root):
         if path.is_file():
             load_suite(path)  # which says what is wrong with it, if anything is

@@ -9,7 +9,7 @@ import numpy as np
 from rnncli.backends.in_place.activations import in_place
 from rnncli.backends.in_place.cells import Parts
 from rnncli.backends.in_place.layouts import layout_for
-from rnncli.backends.in_place.plan import Given, Settings, Weights
+from rnncli.backends.in_place.plan import Given, KernelWeights, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,9 +72,9 @@ class ProjectedStage:
         self.calls = list(zip(*parts, operands, states, states[1:], strict=False))
         self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> Weights:
+    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
         """Lay out W and the part of R of each product."""
-        return Weights(
+        return KernelWeights(
             W=self.layout.matrix(named("W"), given.W),
             R=[
                 self.layout.matrix(named(f"R{k}"), given.R[gates])
@@ -85,7 +85,7 @@ class ProjectedStage:
             Rbh=given.Rbh,
         )
 
-    def load(self, weights: Weights) -> None:
+    def load(self, weights: KernelWeights) -> None:
         """Take references, but for what steps use as it lies."""
         self.W, self.bias = weights.W, weights.bias
         for product, matrix in zip(self.products, weights.R, strict=True):

@@ -48,7 +48,7 @@ def multiply(left: Array, right: Array, out: Array, depth: int) -> None:
         out += np.matmul(left[..., block], right[..., block, :], out=part)
 
 
-class Product:
+class StateProduct:
     """Multiplies a state by weights, which are set before time runs, into gates of its own.
 
     Args:
@@ -72,7 +72,7 @@ class Product:
         np.add(self.sums, x, self.sums)
 
 
-class DeepProduct(Product):
+class DeepProduct(StateProduct):
     """A product that is summed up in blocks of products.
 
     Args:
@@ -104,7 +104,7 @@ class DeepProduct(Product):
             np.add(self.out, self.part, self.out)
 
 
-class ProductOfRows(Product):
+class ProductOfRows(StateProduct):
     """Multiplies an operand [N, K] by slices of weights [n, K, w]."""
 
     __slots__ = ()
@@ -119,7 +119,7 @@ class ProductOfRows(Product):
         np.add(self.sums, x, self.sums)
 
 
-class ProductOfFew(Product):
+class ProductOfFew(StateProduct):
     """Multiplies weights [n, K] by an operand [K, N], by the call that costs least."""
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class Layout(Protocol):
         get memory of their own, unless they lie as they should.
         """
 
-    def product(self, gates: Array, sums: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> StateProduct:
         """Return what multiplies an operand by recurrent weights, into gates [G, *unit].
 
         Projected inputs are added to some of them, the sums.
@@ -233,11 +233,11 @@ class Columns:
         del name
         return as_they_lie(weights)
 
-    def product(self, gates: Array, sums: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> StateProduct:
         """Multiply each slice, where OpenBLAS would copy the whole."""
         out, depth = gates.reshape(-1, self._slice(len(gates) * self.H), self.N), self.depth
         if tuning.STATES_AS_INPUTS * depth >= self.H:
-            return Product(out, sums)
+            return StateProduct(out, sums)
         return DeepProduct(out, sums, tuning.STATES_AS_INPUTS * depth)
 
     def _slice(self, rows: int) -> int:
@@ -287,7 +287,7 @@ class FewColumns(Columns):
         """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
         return max(1, tuning.BLOCK_NUMBERS // (self.N * width))
 
-    def product(self, gates: Array, sums: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> StateProduct:
         """Multiply all at once."""
         return ProductOfFew(gates.reshape(-1, self.N), sums)
 
@@ -339,7 +339,7 @@ class Rows:
         found[...] = slices
         return found
 
-    def product(self, gates: Array, sums: Array) -> Product:
+    def product(self, gates: Array, sums: Array) -> StateProduct:
         """Multiply by each slice."""
         return ProductOfRows(gates.reshape(-1, self.N, self.width), sums)
 

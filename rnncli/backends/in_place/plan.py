@@ -66,10 +66,10 @@ class Stage(Protocol):
     steps: int
     nbytes: int
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> Weights:
+    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
         """Lay out weights in memory that has a name of each, or none: see `Layout.matrix`."""
 
-    def load(self, weights: Weights) -> None:
+    def load(self, weights: KernelWeights) -> None:
         """Take the weights of a direction."""
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
@@ -115,7 +115,7 @@ class Given(NamedTuple):
     Rbh: Array | None
 
 
-class Weights(NamedTuple):
+class KernelWeights(NamedTuple):
     """Those weights, laid out for a stage.
 
     Attributes:

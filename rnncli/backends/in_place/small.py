@@ -28,9 +28,9 @@ from rnncli.backends.in_place.cells import Parts
 from rnncli.backends.in_place.layouts import ProductOfFew, as_they_lie
 from rnncli.backends.in_place.plan import (
     Given,
+    KernelWeights,
     NotFiniteError,
     Settings,
-    Weights,
     given_by,
     in_silence,
     settings_of,
@@ -151,7 +151,7 @@ class StackedStage:
         states = self.history.swapaxes(1, 2)
         return list(zip(*map(repeat, parts), self.stacks, states, states[1:], strict=False))
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> Weights:
+    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
         """Stack the weights of all gates, negated where what is made is a divisor."""
         name = named("stack")
         shape, dtype = self.matrix.shape, self.matrix.dtype
@@ -166,9 +166,9 @@ class StackedStage:
             sign(0 if b is None else b, one)
             sign(given.R[row.gate].T if row.of_h else 0, h)
         others = [as_they_lie(given.R[part]) for part in self.kernel.products[1:]]
-        return Weights(matrix, others, None, given.P, None)
+        return KernelWeights(matrix, others, None, given.P, None)
 
-    def load(self, weights: Weights) -> None:
+    def load(self, weights: KernelWeights) -> None:
         """Copy the matrix: the product was looked up once."""
         self.matrix[...] = weights.W
         for product, matrix in zip(self.products, weights.R, strict=True):

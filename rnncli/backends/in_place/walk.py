@@ -19,9 +19,9 @@ from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.cells import kernel_of
 from rnncli.backends.in_place.general import ProjectedStage
 from rnncli.backends.in_place.plan import (
+    KernelWeights,
     NotFiniteError,
     Stage,
-    Weights,
     given_by,
     settings_of,
 )
@@ -156,7 +156,7 @@ class Walk:
         self.batch = LongestFirst.of(recurrence)
         self.is_reverse = recurrence.directions[d] is Direction.REVERSE
         self.states = [self._initial(state) for state in recurrence.initial]
-        self._laid_out: dict[Hashable, Weights] = {}
+        self._laid_out: dict[Hashable, KernelWeights] = {}
 
     def run(self, Y: Array | None) -> None:
         """Walk through time; write each H into Y [T, N, H], rounded."""
@@ -197,7 +197,7 @@ class Walk:
         stage.load(self._weights(stage))
         return stage
 
-    def _weights(self, stage: Stage) -> Weights:
+    def _weights(self, stage: Stage) -> KernelWeights:
         """Return this direction's weights as a stage wants them, once for all its pieces."""
         found = self._laid_out.get(stage.form)
         if found is None:
@@ -238,13 +238,13 @@ def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -
     return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
 
 
-def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Weights:
+def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> KernelWeights:
     """Return the weights of a direction laid out, once for all calls where they are constants."""
     constants = recurrence.constants
     if constants is None:
         return stage.lay_out(given_by(recurrence, d, dtype), str)
     key = stage.form, kernel_of(recurrence), d, dtype
-    found: Weights | None = constants.get(key)
+    found: KernelWeights | None = constants.get(key)
     if found is None:
         found = stage.lay_out(given_by(recurrence, d, dtype), lambda _: None)
         constants.keep(key, found)

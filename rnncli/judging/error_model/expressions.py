@@ -86,7 +86,7 @@ class NewState(Expression):
     """A state after the step, where another is computed from it."""
 
 
-class Input(Expression):
+class GateInput(Expression):
     """Xt*(W^T) with its biases, of the gate that is its label."""
 
 
@@ -189,7 +189,7 @@ def equations(
         linear_before_reset=after,
     )
     old, symbols = (tuple(kind((), k) for k in range(cell.states)) for kind in (State, NewState))
-    new = _apart(cell.step(p, _rows(Input((), gate) for gate in gates), old), symbols)
+    new = _apart(cell.step(p, _rows(GateInput((), gate) for gate in gates), old), symbols)
     nodes = list(dict.fromkeys(node for state in new for node in _within(state)))
     _check(cell, nodes)
     return Equations(
@@ -211,7 +211,7 @@ def is_of_H(node: Expression) -> bool:
 def is_sum(node: Expression) -> bool:
     """Tell whether a product with a matrix is a term of an expression, as of a gate's argument."""
     inner = isinstance(node, Sum | Product | Negative) and any(map(is_sum, node.operands))
-    return inner or isinstance(node, Input | Recurrent | Bias)
+    return inner or isinstance(node, GateInput | Recurrent | Bias)
 
 
 def _rows(rows: Iterable[Expression]) -> Array:

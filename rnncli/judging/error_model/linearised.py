@@ -15,7 +15,7 @@ from rnncli.judging.error_model.expressions import (
     Activated,
     Bias,
     Expression,
-    Input,
+    GateInput,
     Negative,
     NewState,
     Peephole,
@@ -202,7 +202,7 @@ class Linearised:
         """Return an expression as a sum of terms, [3, D, T, N, H]."""
         found: Array
         match node:
-            case Input():
+            case GateInput():
                 found = self._x[:, node.label]
             case Recurrent() if is_of_H(node):
                 found = self._by_H[:, node.label]
