@@ -16,7 +16,7 @@ from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, walk
 from rnncli.judging.error_model.cell_errors import CellErrors
 from rnncli.judging.error_model.recursion import variances_of_steps
-from rnncli.judging.error_model.variances import stored
+from rnncli.judging.error_model.roundings import stored
 from rnncli.numerics import round_to
 from rnncli.recurrence.lanes import lanes_of
 

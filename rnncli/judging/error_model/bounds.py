@@ -16,7 +16,7 @@ from rnncli.judging.error_model.expressions import (
     is_of_H,
 )
 from rnncli.judging.error_model.linearised import times, total
-from rnncli.judging.error_model.variances import through
+from rnncli.judging.error_model.roundings import through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

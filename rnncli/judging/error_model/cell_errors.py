@@ -10,7 +10,7 @@ from rnncli.judging.error_model.bounds import Bounds, OwnBounds
 from rnncli.judging.error_model.derivatives import by_old_states, by_states
 from rnncli.judging.error_model.expressions import NewState, Recurrent, is_of_H
 from rnncli.judging.error_model.linearised import Linearised
-from rnncli.judging.error_model.variances import systematic
+from rnncli.judging.error_model.roundings import systematic
 
 if TYPE_CHECKING:
     from rnncli.judging.error_model.derivatives import Derivatives, Factor

@@ -29,8 +29,7 @@ from rnncli.judging.error_model.expressions import (
     is_sum,
 )
 from rnncli.judging.error_model.response import MATH, Response
-from rnncli.judging.error_model.sums import product, scaled, single, spread
-from rnncli.judging.error_model.variances import stored, through
+from rnncli.judging.error_model.roundings import product, scaled, single, spread, stored, through
 from rnncli.recurrence.cells import placed
 
 if TYPE_CHECKING:

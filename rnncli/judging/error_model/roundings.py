@@ -1,7 +1,8 @@
-"""Sums of products, and how far rounding may take them.
+"""How far rounding may take sums of products and what is stored, and variances of such errors.
 
-Sums are held as one array [3, ...]: their values, the sums of their squared terms, and the moduli
-of the parts that an implementation may round on its own. To add sums is to add these arrays.
+Variances are in units of lambda squared: their roots are tolerances. Sums are held as one array
+[3, ...]: their values, the sums of their squared terms, and the moduli of the parts that an
+implementation may round on its own. To add sums is to add these arrays.
 """
 
 from __future__ import annotations
@@ -59,3 +60,23 @@ def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
     root += rounding.deviations * math.sqrt(0.5) * rounding.unit * sums[2]
     root += rounding.deviations * math.sqrt(terms) * rounding.floor
     return root
+
+
+def through(variances: Array, matrices: Array) -> Array:
+    """Return variances [D, T, N, H] times matrices of squares [G, D, H, H], [G, D, T, N, H]."""
+    D, T, N, H = variances.shape
+    found = variances.reshape(D, T * N, H) @ matrices.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(matrices), D, T, N, H)
+
+
+def stored(size: Array, rounding: Rounding) -> Array:
+    """Return the variance of values rounded to the dtype once for each of their parts."""
+    deviation = rounding.deviations / math.sqrt(3)
+    errors = (deviation * rounding.unit) * size + deviation * rounding.floor
+    return np.asarray(errors * errors)
+
+
+def systematic(bound: Array, rounding: Rounding) -> Array:
+    """Return what a systematic error counts as: a third of its bound is a deviation."""
+    third = bound * (rounding.deviations / 3)
+    return np.asarray(third * third)
