@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Hand:
+class Worker:
     """A thread that runs one task after the other.
 
     Attributes:
@@ -23,7 +23,7 @@ class Hand:
         self._failure: BaseException | None = None
         self._called, self._done = Lock(), Lock()
         self._called.acquire()
-        # A process ends even where some member of a gang still waits for others.
+        # A process ends even where some member of a team still waits for others.
         self._thread = Thread(target=self._serve, name="rnncli", daemon=True)
         self._thread.start()
 
@@ -57,11 +57,11 @@ class Hand:
                 self._done.release()
 
 
-class Crew:
+class ThreadPool:
     """Runs tasks that wait for each other, each in a thread of its own.
 
-    A gang whose members waited for a thread that others wait in would never end: the crew serves
-    one caller at a time, and has as many threads as its largest gang.
+    A team whose members waited for a thread that others wait in would never end: the pool serves
+    one caller at a time, and has as many threads as its largest team.
     """
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class Crew:
     def _forget(self) -> None:
         """Start without threads: a forked child has none of its parent's."""
         self.lock = Lock()
-        self.hands: list[Hand] = []
+        self.workers: list[Worker] = []
         self.here = UNKNOWN
 
     def reserve(self) -> bool:
-        """Reserve the crew, if nobody else has."""
+        """Reserve the pool, if nobody else has."""
         return self.lock.acquire(blocking=False)
 
     def release(self) -> None:
@@ -85,7 +85,7 @@ class Crew:
     def run(
         self, tasks: Sequence[Callable[[], None]], dissolve: Callable[[], None] | None = None
     ) -> None:
-        """Run tasks at the same time, the first in the caller's thread. The crew is reserved.
+        """Run tasks at the same time, the first in the caller's thread. The pool is reserved.
 
         Args:
             tasks: what to run.
@@ -93,38 +93,38 @@ class Crew:
                 of them may never begin.
         """
         first, *others = tasks
-        hands = self._hands(len(others))
+        workers = self._workers(len(others))
         try:
-            for hand, task in zip(hands, others, strict=True):
-                hand.begin(task)
+            for worker, task in zip(workers, others, strict=True):
+                worker.begin(task)
             first()
         except BaseException:
             if dissolve:
                 dissolve()
             raise
         finally:
-            _end(hands)
+            _end(workers)
 
-    def _hands(self, count: int) -> list[Hand]:
+    def _workers(self, count: int) -> list[Worker]:
         """Return some of the threads, none of which runs where the caller does.
 
         Systems like to wake a thread where its caller runs, the more so in virtual machines, whose
-        idle processors look taken away. Two members of a gang in turns on one processor are hot in
+        idle processors look taken away. Two members of a team in turns on one processor are hot in
         its caches, and nobody moves them: 18 ms instead of 8.
         """
         here = current()
-        if here != self.here or count > len(self.hands):
-            self.hands += [Hand() for _ in range(count - len(self.hands))]
+        if here != self.here or count > len(self.workers):
+            self.workers += [Worker() for _ in range(count - len(self.workers))]
             self.here = here
-            for hand in self.hands:
-                hand.keep_off(here)
-        return self.hands[:count]
+            for worker in self.workers:
+                worker.keep_off(here)
+        return self.workers[:count]
 
 
-def _end(hands: Sequence[Hand]) -> None:
+def _end(workers: Sequence[Worker]) -> None:
     """Wait for all, whatever is raised meanwhile; raise the first of it."""
     raised: list[BaseException] = []
-    waiting = list(hands)
+    waiting = list(workers)
     while waiting:
         try:
             waiting[-1].end()
@@ -155,4 +155,4 @@ def keep_off(thread: int, processor: int) -> None:
         os.sched_setaffinity(thread, others)
 
 
-POOL = Crew()
+POOL = ThreadPool()

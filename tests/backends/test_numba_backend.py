@@ -327,7 +327,7 @@ def test_no_more_threads_than_have_enough_to_do(T, D, H, wanted, monkeypatch):
     recurrence = recurrence_of("RNN", T=1, N=1, I=80, H=H, D=D)
     routine = ROUTINES.of(recurrence, Compute.NATIVE, is_kept=False)
 
-    found = driver.gang_size(T, routine)
+    found = driver.team_size(T, routine)
 
     assert found == wanted
     if found > 1:
@@ -335,7 +335,7 @@ def test_no_more_threads_than_have_enough_to_do(T, D, H, wanted, monkeypatch):
 
 
 def test_callers_in_threads_get_results_of_their_own(monkeypatch):
-    """Buffers and crew are shared by turns; nobody sees another's numbers."""
+    """Buffers and pool are shared by turns; nobody sees another's numbers."""
     monkeypatch.setenv("RNNCLI_THREADS", "2")
     monkeypatch.setattr(driver, "WORTHWHILE", 0)
     tasks = [recurrence_of("LSTM", T=30, N=2, H=70, seed=seed) for seed in range(4)]

@@ -10,20 +10,20 @@ import time
 import pytest
 
 from rnncli.backends import thread_pool
-from rnncli.backends.thread_pool import Crew
+from rnncli.backends.thread_pool import ThreadPool
 from rnncli.backends.threads import available
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_tasks_run_at_the_same_time(count):
     """Each waits for all others; the first is the caller's."""
-    crew, meeting, where = Crew(), threading.Barrier(count, timeout=10), []
+    pool, meeting, where = ThreadPool(), threading.Barrier(count, timeout=10), []
 
     def task():
         meeting.wait()
         where.append(threading.get_ident())
 
-    crew.run([task] * count)
+    pool.run([task] * count)
 
     assert len(set(where)) == count
     assert threading.get_ident() in where
@@ -31,20 +31,20 @@ def test_tasks_run_at_the_same_time(count):
 
 def test_a_crew_grows_and_is_used_again():
     """Two, then four, then two."""
-    crew = Crew()
+    pool = ThreadPool()
     for count in (2, 4, 2):
         meeting = threading.Barrier(count, timeout=10)
-        crew.run([meeting.wait] * count)
+        pool.run([meeting.wait] * count)
 
 
 def test_one_caller_at_a_time():
     """Who comes second computes alone instead."""
-    crew = Crew()
+    pool = ThreadPool()
 
-    assert crew.reserve()
-    assert not crew.reserve()
-    crew.release()
-    assert crew.reserve()
+    assert pool.reserve()
+    assert not pool.reserve()
+    pool.release()
+    assert pool.reserve()
 
 
 def test_a_failure_is_raised():
@@ -54,12 +54,12 @@ def test_a_failure_is_raised():
         raise ValueError("lost")
 
     with pytest.raises(ValueError, match="lost"):
-        Crew().run([lambda: None, fails])
+        ThreadPool().run([lambda: None, fails])
 
 
 def test_nobody_works_any_more_when_the_caller_is_interrupted():
     """Who waits for others is let go, who works comes to an end, and then it is raised."""
-    crew, dissolved, ended = Crew(), threading.Event(), []
+    pool, dissolved, ended = ThreadPool(), threading.Event(), []
 
     def interrupted():
         raise KeyboardInterrupt
@@ -69,16 +69,16 @@ def test_nobody_works_any_more_when_the_caller_is_interrupted():
         ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
-        crew.run([interrupted, other, other], dissolved.set)
+        pool.run([interrupted, other, other], dissolved.set)
 
     assert ended == [True, True]
-    crew.run([lambda: None, lambda: ended.append(False)])
+    pool.run([lambda: None, lambda: ended.append(False)])
     assert ended == [True, True, False]
 
 
 def test_interruptions_of_the_wait_wait():
     """A signal while others still work is raised once they have ended."""
-    crew, ended = Crew(), []
+    pool, ended = ThreadPool(), []
 
     def other():
         for _ in range(3):
@@ -87,7 +87,7 @@ def test_interruptions_of_the_wait_wait():
         ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
-        crew.run([lambda: None, other])
+        pool.run([lambda: None, other])
 
     assert ended == [True]
 
@@ -98,14 +98,14 @@ def test_interruptions_of_the_wait_wait():
 )
 def test_nobody_works_where_the_caller_does():
     """Wherever that is: the caller moves about, and may use all processors still."""
-    crew, allowed = Crew(), os.sched_getaffinity(0)
+    pool, allowed = ThreadPool(), os.sched_getaffinity(0)
     try:
         for processor in sorted(allowed) * 2:
             os.sched_setaffinity(0, {processor})
             os.sched_setaffinity(0, allowed)
             others = []
-            crew.run([lambda: None, lambda: others.append(os.sched_getaffinity(0))])  # noqa: B023
-            assert others == [allowed - {crew.here}]
+            pool.run([lambda: None, lambda: others.append(os.sched_getaffinity(0))])  # noqa: B023
+            assert others == [allowed - {pool.here}]
     finally:
         os.sched_setaffinity(0, allowed)
 
@@ -114,12 +114,12 @@ def test_nobody_works_where_the_caller_does():
 @pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 def test_a_forked_child_starts_its_own_threads():
     """The parent's are not there, and its reservation means nothing."""
-    crew = Crew()
-    crew.run([lambda: None] * 2)
-    crew.reserve()
+    pool = ThreadPool()
+    pool.run([lambda: None] * 2)
+    pool.reserve()
     child = os.fork()
     if child == 0:
-        crew.run([lambda: None] * 2)
-        os._exit(0 if crew.reserve() else 1)
+        pool.run([lambda: None] * 2)
+        os._exit(0 if pool.reserve() else 1)
 
     assert os.waitpid(child, 0)[1] == 0

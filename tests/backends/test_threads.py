@@ -20,7 +20,7 @@ def test_the_variable_is_the_number(monkeypatch, value, count):
 
 
 def test_no_more_than_processors(monkeypatch):
-    """Members of a gang that took turns on one would all be late."""
+    """Members of a team that took turns on one would all be late."""
     monkeypatch.setenv("RNNCLI_THREADS", "1000000000")
     monkeypatch.setattr("rnncli.backends.threads.available", lambda: 3)
 
@@ -66,7 +66,7 @@ def test_every_task_is_run_once(threads, monkeypatch):
 
 
 def test_failures_in_threads_are_not_lost(monkeypatch):
-    """What a task raises comes out, and the crew is free again."""
+    """What a task raises comes out, and the pool is free again."""
     monkeypatch.setenv("RNNCLI_THREADS", "2")
 
     def fail():

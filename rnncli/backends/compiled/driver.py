@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.backends.compiled.gang import DISSOLVED
-from rnncli.backends.compiled.rooms import Packed, rows_of
+from rnncli.backends.compiled.barrier import DISSOLVED
 from rnncli.backends.compiled.routines import ROUTINES
+from rnncli.backends.compiled.workspace import Packed, rows_of
 from rnncli.backends.thread_pool import POOL
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
@@ -41,17 +41,17 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
     A tiny one takes 1 us to compute: hence much here is written out.
     """
     call = Call(recurrence, compute)
-    gang = gang_size(call.T, call.routine)
+    team = team_size(call.T, call.routine)
     try:
-        call.walk(gang)
+        call.walk(team)
     finally:
-        if gang > 1:
+        if team > 1:
             POOL.release()
     return call.result()
 
 
-def gang_size(T: int, routine: Routine) -> int:
-    """Return with how many threads to compute; where there are several, the crew is reserved."""
+def team_size(T: int, routine: Routine) -> int:
+    """Return with how many threads to compute; where there are several, the pool is reserved."""
     if T * routine.multiplications <= WORTHWHILE:
         return 1
     members = max(1, routine.recurrent // PART_WORTHWHILE)
@@ -77,7 +77,7 @@ class Call:
         self.recurrence = r = recurrence
         self.constants = constants = r.constants
         self.routine = routine = ROUTINES.of(r, compute, is_kept=constants is not None)
-        self.rooms = routine.take()
+        self.workspace = routine.take()
         self.kept: Packed | None = None if constants is None else constants.get(routine.layout)
         self.packed = self.kept or self._unpacked()
         shape, dtype = routine.states, routine.dtype
@@ -99,11 +99,11 @@ class Call:
         return values if values.flags.aligned else values.copy()
 
     def _unpacked(self) -> Packed:
-        """Return room for packed weights, after saying where the weights lie."""
+        """Return memory for packed weights, after saying where the weights lie."""
         r = self.recurrence
         self.weights = [self._tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
-        self.routine.locate(self.rooms.addresses[0], *self.weights)
-        return self.rooms.packed or Packed(self.routine.shape, self.routine.size)
+        self.routine.locate(self.workspace.addresses[0], *self.weights)
+        return self.workspace.packed or Packed(self.routine.shape, self.routine.size)
 
     def _sort(self, lengths: Array) -> None:
         """Say where the order, lengths and live rows of a ragged batch lie."""
@@ -112,17 +112,17 @@ class Call:
         self.active = np.array(batch.active, np.int64)
         self.sorted = order, lengths[order], self.active
         for name, values in zip(("order", "lengths", "active"), self.sorted, strict=True):
-            self.rooms.plans[name] = values.ctypes.data
+            self.workspace.plans[name] = values.ctypes.data
 
-    def walk(self, gang: int) -> None:
+    def walk(self, team: int) -> None:
         """Walk all steps: at once, unless tensors must be converted."""
         if not self.routine.is_native:
-            self._walk_in_blocks(gang)
+            self._walk_in_blocks(team)
             return
         X = self._tensor(self.recurrence.X)
-        self._scan([X] * self.routine.size.D, self.Y, 0, gang)
+        self._scan([X] * self.routine.size.D, self.Y, 0, team)
 
-    def _walk_in_blocks(self, gang: int) -> None:
+    def _walk_in_blocks(self, team: int) -> None:
         """Walk a block of time after the other, which bounds the memory of what is converted."""
         r = self.recurrence
         T, N, I = r.X.shape  # noqa: E741
@@ -134,34 +134,34 @@ class Call:
             blocks = [slice(start, start + count) for start in starts]
             if r.lengths is not None:
                 first, number = self.active.ctypes.data, self.active.itemsize
-                self.rooms.plans["active"] = [first + start * number for start in starts]
+                self.workspace.plans["active"] = [first + start * number for start in starts]
             inputs = [self._tensor(r.X[block]) for block in blocks]
             Y = None
             if self.Y is not None:
                 Y = np.zeros((count, *self.Y_h.shape), self.routine.dtype)
-            self._scan(inputs, Y, done, gang)
+            self._scan(inputs, Y, done, team)
             if self.Y is not None and Y is not None:
                 for d, block in enumerate(blocks):
                     self.Y[block, d] = round_to(Y[:, d], r.dtype)
 
-    def _scan(self, inputs: Sequence[Array], Y: Array | None, done: int, gang: int) -> None:
-        """Walk the steps of each direction's inputs, each with its share of the gang."""
-        routine, plans, packed = self.routine, self.rooms.addresses, self.packed.addresses
+    def _scan(self, inputs: Sequence[Array], Y: Array | None, done: int, team: int) -> None:
+        """Walk the steps of each direction's inputs, each with its share of the team."""
+        routine, plans, packed = self.routine, self.workspace.addresses, self.packed.addresses
         T, h0, c0, Y_h, Y_c = self.T, self.h0, self.c0, self.Y_h, self.Y_c
         out = routine.no_Y if Y is None else Y
-        if gang > 1:
-            self._scan_together(inputs, (h0, c0, out, Y_h, Y_c), done, gang)
+        if team > 1:
+            self._scan_together(inputs, (h0, c0, out, Y_h, Y_c), done, team)
             return
         for d, scan in enumerate(routine.scans):
             scan(plans[d], packed[d], done, T, 1, 0, inputs[d], h0, c0, out, Y_h, Y_c)
 
     def _scan_together(
-        self, inputs: Sequence[Array], others: tuple[Array, ...], done: int, gang: int
+        self, inputs: Sequence[Array], others: tuple[Array, ...], done: int, team: int
     ) -> None:
-        """Let each member of the gang walk, by a plan of its own."""
-        scans, packed, meetings = self.routine.scans, self.packed.addresses, self.rooms.meetings
-        members = max(1, gang // len(scans))
-        plans = np.repeat(self.rooms.plans, members)
+        """Let each member of the team walk, by a plan of its own."""
+        scans, packed, meetings = self.routine.scans, self.packed.addresses, self.workspace.meetings
+        members = max(1, team // len(scans))
+        plans = np.repeat(self.workspace.plans, members)
         meetings.fill(0)
         tasks = []
         for k, plan in enumerate(rows_of(plans)):
@@ -178,7 +178,7 @@ class Call:
         if self.constants is not None and self.kept is None:
             self.packed.seal()
             self.constants.keep(self.routine.layout, self.packed)
-        self.routine.give(self.rooms)
+        self.routine.give(self.workspace)
         last: tuple[Array, ...] = (self.Y_h, self.Y_c)[: len(self.recurrence.initial)]
         if not self.routine.is_native:
             last = tuple([round_to(state, self.recurrence.dtype) for state in last])

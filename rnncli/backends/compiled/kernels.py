@@ -8,7 +8,7 @@
             the cell's equations, a vector of units at a time
     hand out the last states
 
-Several threads may walk together, a gang whose members own panels each: what becomes of a unit does
+Several threads may walk together, a team whose members own panels each: what becomes of a unit does
 not depend on how many there are. `code` is that of the kernel's shape, a literal: whatever follows
 from it is a constant to the compiler. Addresses are in bytes.
 """
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from numba import types
 
 from rnncli.backends.compiled.addresses import attach, tensors
+from rnncli.backends.compiled.barrier import wait
 from rnncli.backends.compiled.compiling import compiled, inlined, kernel, plan_at, sources
 from rnncli.backends.compiled.equations import Unit, advance
-from rnncli.backends.compiled.gang import wait
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.compiled.tensors import (
     finish,
@@ -261,7 +261,7 @@ def scan_kernel(code: str) -> Callable[..., None]:
     """Compile, or load from where Numba keeps it, the kernel of the shape with this code.
 
     It takes the addresses of a KernelPlan and of a record of packed weights; `done`, `total` and
-    `members` of the plan; which member of the gang this is, each with a plan to itself; and the
+    `members` of the plan; which member of the team this is, each with a plan to itself; and the
     tensors that `attach` wants.
     """
     shape = Shape.of(code)

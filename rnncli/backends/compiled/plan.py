@@ -33,7 +33,7 @@ class KernelPlan(NamedTuple):
         states: H before and after a step, by turns; C; zt; rt (.) Ht-1 [5, N, units].
         gathered: the live inputs of a ragged block [rows, I].
         units: H, rounded up to whole panels.
-        meeting: where the gang's members wait for each other, an int64 that is 0 at first.
+        meeting: where the team's members wait for each other, an int64 that is 0 at first.
         bias: what the sums of a panel start from [panels, columns, lanes].
         packed_W: input weights [panels, I, width, lanes].
         packed_R: recurrent weights [panels, H, width, lanes].

@@ -14,8 +14,8 @@ from rnncli.backends.compiled.equations import FUNCTIONS
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.processor import registers
-from rnncli.backends.compiled.rooms import Packed, Rooms, RoomSize
 from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.workspace import Packed, Workspace, WorkspaceSize
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
 
@@ -32,8 +32,8 @@ BLOCK_ROWS = 96
 # Bytes of weights for which a block has another row. W is read once a block, R at every step: where
 # both come from memory long blocks are 5 to 14 % faster.
 WEIGHTS_PER_ROW = 1 << 16
-# Routines that are remembered, and bytes of their rooms; fresh memory costs up to a microsecond a
-# page at its first touch.
+# Routines that are remembered, and bytes of their workspaces; fresh memory costs up to a
+# microsecond a page at its first touch.
 MOST_ROUTINES, MOST_BYTES = 256, 1 << 26
 
 CODES = {function: code for code, function in enumerate(FUNCTIONS)}
@@ -77,12 +77,12 @@ class Routine:
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
         steps = min(1 << (T - 1).bit_length(), self._block_rows(r) // (N or 1)) or 1
-        self.size = RoomSize(D, N, I, H, steps * N, r.lengths is not None)
+        self.size = WorkspaceSize(D, N, I, H, steps * N, r.lengths is not None)
         self.states = D, N, H
         self.multiplications, self.recurrent = N * (r.W.size + r.R.size), N * r.R[0].size
         self.plans, self.numbers = self._plans(r, steps), self._numbers(r, dtype)
         self.absent, self.no_Y = np.empty((0, 0, 0), dtype), np.empty((0, 0, 0, 0), dtype)
-        self.free: list[Rooms] = []
+        self.free: list[Workspace] = []
 
     @staticmethod
     def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
@@ -120,20 +120,20 @@ class Routine:
         numbers[:, 6:] = r.clip, r.bound("h")
         return numbers
 
-    def take(self) -> Rooms:
-        """Return rooms that no call is using; nobody knows what stands there."""
+    def take(self) -> Workspace:
+        """Return a workspace that no call is using; nobody knows what stands there."""
         try:
             return self.free.pop()
         except IndexError:
-            rooms = Rooms(self.shape, self.size, self.plans, self.numbers)
+            workspace = Workspace(self.shape, self.size, self.plans, self.numbers)
             if not self.is_kept:
-                rooms.packed = Packed(self.shape, self.size)
-            ROUTINES.count(rooms.nbytes)
-            return rooms
+                workspace.packed = Packed(self.shape, self.size)
+            ROUTINES.count(workspace.nbytes)
+            return workspace
 
-    def give(self, rooms: Rooms) -> None:
-        """Keep rooms for the next call."""
-        self.free.append(rooms)
+    def give(self, workspace: Workspace) -> None:
+        """Keep a workspace for the next call."""
+        self.free.append(workspace)
 
 
 def codes_of(recurrence: Recurrence) -> list[list[int]]:
@@ -142,7 +142,7 @@ def codes_of(recurrence: Recurrence) -> list[list[int]]:
 
 
 class Routines:
-    """Those in use; all are forgotten where they are too many, or their rooms too large."""
+    """Those in use; all are forgotten where they are too many, or their workspaces too large."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, Routine] = {}
@@ -170,7 +170,7 @@ class Routines:
         return routine
 
     def count(self, nbytes: int) -> None:
-        """Take note of memory that a routine has got for its rooms."""
+        """Take note of memory that a routine has got for its workspaces."""
         with self.lock:
             self.nbytes += nbytes
             if self.nbytes > MOST_BYTES:

@@ -25,38 +25,38 @@ Make: TypeAlias = "Callable[[Activation, Array], Function]"
 _MATH = NumPyArithmetic()
 
 
-def in_place(activation: Activation, room: Array, clip: float = math.inf) -> Function:
+def in_place(activation: Activation, buffer: Array, clip: float = math.inf) -> Function:
     """Return an activation of a clipped argument.
 
     Args:
         activation: which.
-        room: memory to compute with, of the shape that arguments have.
+        buffer: memory to compute with, of the shape that arguments have.
         clip: their bound; infinity for none.
     """
-    function = _IN_PLACE.get(activation.function, _by_formula)(activation, room)
-    return _of_clipped(function, room, clip)
+    function = _IN_PLACE.get(activation.function, _by_formula)(activation, buffer)
+    return _of_clipped(function, buffer, clip)
 
 
-def sigmoid_divisor(room: Array, clip: float = math.inf) -> Function:
+def sigmoid_divisor(buffer: Array, clip: float = math.inf) -> Function:
     """Return 1 + e^x of a clipped argument: what a sigmoid of -x divides by.
 
     Args:
-        room: of the shape and dtype that arguments have.
+        buffer: of the shape and dtype that arguments have.
         clip: their bound; infinity for none.
     """
-    exp, add, one = np.exp, np.add, _number(1, room)
+    exp, add, one = np.exp, np.add, _number(1, buffer)
 
     def divisor(x: Array, out: Array) -> None:
         exp(x, out)
         add(out, one, out)
 
-    return _of_clipped(divisor, room, clip)
+    return _of_clipped(divisor, buffer, clip)
 
 
-def _of_clipped(function: Function, room: Array, clip: float) -> Function:
+def _of_clipped(function: Function, buffer: Array, clip: float) -> Function:
     if math.isinf(clip):
         return function
-    bound = _between(-clip, clip, room)
+    bound = _between(-clip, clip, buffer)
 
     def clipped(x: Array, out: Array) -> None:
         bound(x, out)
@@ -65,9 +65,9 @@ def _of_clipped(function: Function, room: Array, clip: float) -> Function:
     return clipped
 
 
-def _between(low: float, high: float, room: Array) -> Callable[[Array, Array], None]:
+def _between(low: float, high: float, buffer: Array) -> Callable[[Array, Array], None]:
     """Return what bounds; NaN stays. Bounds are whole arrays: those are compared by vectors."""
-    lowest, highest = np.full_like(room, low), np.full_like(room, high)
+    lowest, highest = np.full_like(buffer, low), np.full_like(buffer, high)
 
     def bound(x: Array, out: Array) -> None:
         np.maximum(x, lowest, out=out)
@@ -76,37 +76,37 @@ def _between(low: float, high: float, room: Array) -> Callable[[Array, Array], N
     return bound
 
 
-def _number(value: float | None, room: Array) -> Array:
+def _number(value: float | None, buffer: Array) -> Array:
     """Return a number as an array of no dimensions, which costs ufuncs less than a float."""
-    return np.full((), value or 0.0, room.dtype)
+    return np.full((), value or 0.0, buffer.dtype)
 
 
-def _tanh(activation: Activation, room: Array) -> Function:
-    del activation, room
+def _tanh(activation: Activation, buffer: Array) -> Function:
+    del activation, buffer
     return np.tanh
 
 
-def _sigmoid(activation: Activation, room: Array) -> Function:
+def _sigmoid(activation: Activation, buffer: Array) -> Function:
     """e^x/(1 + e^x): the negative tail as e^x has it. NaN where e^x overflows."""
     del activation
-    exp, add, divide, one = np.exp, np.add, np.divide, _number(1, room)
+    exp, add, divide, one = np.exp, np.add, np.divide, _number(1, buffer)
 
     def sigmoid(x: Array, out: Array) -> None:
         exp(x, out)
-        add(out, one, room)
-        divide(out, room, out)
+        add(out, one, buffer)
+        divide(out, buffer, out)
 
     return sigmoid
 
 
-def _relu(activation: Activation, room: Array) -> Function:
+def _relu(activation: Activation, buffer: Array) -> Function:
     del activation
-    zero = np.zeros_like(room)
+    zero = np.zeros_like(buffer)
     return lambda x, out: np.maximum(x, zero, out=out)
 
 
-def _affine(activation: Activation, room: Array) -> Function:
-    alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
+def _affine(activation: Activation, buffer: Array) -> Function:
+    alpha, beta = _number(activation.alpha, buffer), _number(activation.beta, buffer)
 
     def affine(x: Array, out: Array) -> None:
         np.multiply(x, alpha, out)
@@ -115,8 +115,8 @@ def _affine(activation: Activation, room: Array) -> Function:
     return affine
 
 
-def _hard_sigmoid(activation: Activation, room: Array) -> Function:
-    affine, bound = _affine(activation, room), _between(0, 1, room)
+def _hard_sigmoid(activation: Activation, buffer: Array) -> Function:
+    affine, bound = _affine(activation, buffer), _between(0, 1, buffer)
 
     def hard_sigmoid(x: Array, out: Array) -> None:
         affine(x, out)
@@ -125,8 +125,8 @@ def _hard_sigmoid(activation: Activation, room: Array) -> Function:
     return hard_sigmoid
 
 
-def _scaled_tanh(activation: Activation, room: Array) -> Function:
-    alpha, beta = _number(activation.alpha, room), _number(activation.beta, room)
+def _scaled_tanh(activation: Activation, buffer: Array) -> Function:
+    alpha, beta = _number(activation.alpha, buffer), _number(activation.beta, buffer)
 
     def scaled_tanh(x: Array, out: Array) -> None:
         np.multiply(x, beta, out)
@@ -136,20 +136,20 @@ def _scaled_tanh(activation: Activation, room: Array) -> Function:
     return scaled_tanh
 
 
-def _softsign(activation: Activation, room: Array) -> Function:
+def _softsign(activation: Activation, buffer: Array) -> Function:
     del activation
-    one = _number(1, room)
+    one = _number(1, buffer)
 
     def softsign(x: Array, out: Array) -> None:
-        np.abs(x, room)
-        np.add(room, one, room)
-        np.divide(x, room, out)
+        np.abs(x, buffer)
+        np.add(buffer, one, buffer)
+        np.divide(x, buffer, out)
 
     return softsign
 
 
-def _by_formula(activation: Activation, room: Array) -> Function:
-    del room
+def _by_formula(activation: Activation, buffer: Array) -> Function:
+    del buffer
     return lambda x, out: np.copyto(out, activation(_MATH, x))
 
 

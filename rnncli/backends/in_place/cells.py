@@ -3,8 +3,8 @@
 A kernel's `make` takes the parts that all steps of one direction share and returns what walks
 through some of them, each of which is a tuple: `x`, projected inputs or whatever the product with R
 adds; for a GRU also the projected inputs of its hidden gate; the previous H, as products want it
-and in the order of the gates; room for the new H in that order. What else the steps need is looked
-up once, before time runs.
+and in the order of the gates; a buffer for the new H in that order. What else the steps need is
+looked up once, before time runs.
 
 A sigmoid's gate can be its divisor instead of a factor, 1 + e^-x, which saves a call and a rounding
 each: `scale` divides by the one or multiplies by the other.
@@ -48,7 +48,7 @@ class Parts:
         C: the LSTM's cell state [*unit], overwritten by each step.
         P: peephole weights [3, *unit], gates i, o, f; or None.
         Rbh: recurrent bias of the GRU's hidden gate [*unit], or None where there is none to add.
-        operand: room for r (.) H as products want it.
+        operand: a buffer for r (.) H as products want it.
         operand_unit: the same memory in the order of the gates.
         input_forget: the LSTM's forget gate is 1 - it.
     """

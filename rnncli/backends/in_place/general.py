@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.activations import Activation
 
 
-class ProjectedStage:
+class GeneralStage:
     """A stage whose inputs are projected, all steps of a block at once, before time runs.
 
     Args:
@@ -90,17 +90,17 @@ class ProjectedStage:
         self.W, self.bias = weights.W, weights.bias
         for product, matrix in zip(self.products, weights.R, strict=True):
             product.load(matrix)
-        for room, values in ((self.P, weights.P), (self.Rbh, weights.Rbh)):
-            if room is not None and values is not None:
-                room[...] = self.layout.units(values[..., None, :])
+        for buffer, values in ((self.P, weights.P), (self.Rbh, weights.Rbh)):
+            if buffer is not None and values is not None:
+                buffer[...] = self.layout.units(values[..., None, :])
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
         """Project the inputs, and walk."""
         count, units = len(X), self.layout.units
         X = X.astype(self.C.dtype, order="C", copy=False)
         self.layout.project(X, self.W, self.bias, self.projection)
-        for room, state in zip((units(self.history[0]), self.C), states, strict=False):
-            room[...] = 0 if state is None else units(state)
+        for buffer, state in zip((units(self.history[0]), self.C), states, strict=False):
+            buffer[...] = 0 if state is None else units(state)
         self.walk(self.calls if count == self.steps else self.calls[:count])
         units(self.last_C)[...] = self.C
         return self.history[1 : count + 1], (self.history[count], self.last_C)[: len(states)]

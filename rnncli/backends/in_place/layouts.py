@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.in_place import tuning
-from rnncli.backends.in_place.scratch import room
+from rnncli.backends.in_place.scratch import buffer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -44,7 +44,7 @@ def multiply(left: Array, right: Array, out: Array, depth: int) -> None:
     np.matmul(left[..., :depth], right[..., :depth, :], out=out)
     for start in range(depth, left.shape[-1], depth):
         block = slice(start, start + depth)
-        part = room("part", out.shape, out.dtype)
+        part = buffer("part", out.shape, out.dtype)
         out += np.matmul(left[..., block], right[..., block, :], out=part)
 
 
@@ -176,7 +176,7 @@ class Layout(Protocol):
         """Return a view of it as [S, G, *unit]."""
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
-        """Return natural room for a state after each of some steps."""
+        """Return a natural buffer for a state after each of some steps."""
 
     def operands(self, history: Array) -> Array:
         """Return a view of a history, as products want the state of each step."""
@@ -335,7 +335,7 @@ class Rows:
         slices = weights.reshape(G * H // self.width, self.width, K).transpose(0, 2, 1)
         if name is None:
             return slices.copy(order="C")
-        found = room(f"{name} {self.width}", slices.shape, weights.dtype)
+        found = buffer(f"{name} {self.width}", slices.shape, weights.dtype)
         found[...] = slices
         return found
 

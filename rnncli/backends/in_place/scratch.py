@@ -53,7 +53,7 @@ def _bound(things: dict[Hashable, Any]) -> None:
         total -= things.pop(next(iter(things))).nbytes
 
 
-def room(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def buffer(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return memory for an array, until this thread asks for more under the same name."""
     count = math.prod(shape)
     if count * dtype.itemsize < tuning.LEAST_ROOM:

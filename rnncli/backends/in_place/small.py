@@ -7,7 +7,7 @@ in this order; with the inputs first, which are larger, errors would be larger t
 Of constant weights and full sequences all but the numbers is prepared once: a call then takes what
 the steps take, and a few microseconds.
 
-Both directions can walk abreast, as one recurrence of twice the units, half as many steps: the
+Both directions can be fused into one recurrence of twice the units, half as many steps: the
 weights of each stand on the diagonal, with zeros beside them, and a step takes the inputs of both,
 X[t] and X[T - 1 - t].
 """
@@ -35,7 +35,7 @@ from rnncli.backends.in_place.plan import (
     in_silence,
     settings_of,
 )
-from rnncli.backends.in_place.scratch import room
+from rnncli.backends.in_place.scratch import buffer
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Constants, Direction, Result
@@ -77,7 +77,7 @@ def _weights(settings: Settings) -> int:
     return len(settings.kernel.stacked) * settings.H * (settings.I + 1 + settings.H)
 
 
-class StackedStage:
+class SmallStage:
     """A stage whose gates are [G, H, N].
 
     Args:
@@ -96,7 +96,7 @@ class StackedStage:
         N, I, H, dtype = settings.N, settings.I, settings.H, settings.dtype  # noqa: E741
         is_sigmoid = activations[0].function is SIGMOID
         self.divisors = self.kernel.divisors if is_sigmoid else 0
-        self.form: Hashable = (StackedStage, self.divisors)
+        self.form: Hashable = (SmallStage, self.divisors)
         G, K = len(self.kernel.stacked), H + 1 + I
         self.steps = max(1, min(settings.steps, tuning.STACKED_NUMBERS // max(1, K * N)))
         self.stacks = np.ones((self.steps + 1, K, N), dtype)
@@ -139,8 +139,8 @@ class StackedStage:
         rows = zip(activations, self.kernel.arguments, self.settings.clips, strict=False)
         functions = [in_place(activation, spare[part], clip) for activation, part, clip in rows]
         if self.divisors:
-            rooms = spare[self.kernel.arguments[0]]
-            functions[0] = sigmoid_divisor(rooms, self.settings.clips[0])
+            buffers = spare[self.kernel.arguments[0]]
+            functions[0] = sigmoid_divisor(buffers, self.settings.clips[0])
         return functions
 
     def _calls(self) -> list[tuple[Array, ...]]:
@@ -155,7 +155,7 @@ class StackedStage:
         """Stack the weights of all gates, negated where what is made is a divisor."""
         name = named("stack")
         shape, dtype = self.matrix.shape, self.matrix.dtype
-        matrix = np.empty(shape, dtype) if name is None else room(name, shape, dtype)
+        matrix = np.empty(shape, dtype) if name is None else buffer(name, shape, dtype)
         gates = matrix.reshape(len(matrix), -1, self.settings.H)
         for k, row in enumerate(self.kernel.stacked):
             sign = np.negative if k < self.divisors else np.positive
@@ -200,38 +200,37 @@ class StackedStage:
 PREPARED = "in place"
 
 
-def direct_for(recurrence: Recurrence, dtype: np.dtype[Any]) -> Direct | None:
+def prepared_call(recurrence: Recurrence, dtype: np.dtype[Any]) -> PreparedCall | None:
     """Return what was prepared for calls like this, reserved; None where there is no such way."""
     constants = recurrence.constants
     T, N, _ = recurrence.X.shape
     if constants is None or recurrence.lengths is not None or not T * N:
         return None
     features = features_of(recurrence, dtype)
-    known: tuple[Direct, ...] = constants.get(PREPARED) or ()
-    for direct in known:
-        if (
-            direct.steps >= T
-            and direct.features == features
-            and direct.lock.acquire(blocking=False)
-        ):
-            return direct
+    known: tuple[PreparedCall, ...] = constants.get(PREPARED) or ()
+    for call in known:
+        if call.steps >= T and call.features == features and call.lock.acquire(blocking=False):
+            return call
     return _prepared(recurrence, dtype, constants, known)
 
 
 def _prepared(
-    recurrence: Recurrence, dtype: np.dtype[Any], constants: Constants, known: tuple[Direct, ...]
-) -> Direct | None:
+    recurrence: Recurrence,
+    dtype: np.dtype[Any],
+    constants: Constants,
+    known: tuple[PreparedCall, ...],
+) -> PreparedCall | None:
     """Prepare for calls like this, and keep that for later ones, if they are small."""
     T, N, _ = recurrence.X.shape
     settings = settings_of(recurrence, 0, dtype, N)
     if not (is_small(settings) or is_short(settings, T)):
         return None
-    direct = Direct(recurrence, dtype)
-    if direct.steps < T:
+    call = PreparedCall(recurrence, dtype)
+    if call.steps < T:
         return None
-    direct.lock.acquire()
-    constants.keep(PREPARED, (direct, *known)[: tuning.MOST_FORMS])
-    return direct
+    call.lock.acquire()
+    constants.keep(PREPARED, (call, *known)[: tuning.MOST_FORMS])
+    return call
 
 
 def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]:
@@ -243,7 +242,7 @@ def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]
     )
 
 
-class Direct:
+class PreparedCall:
     """Evaluates recurrences of the same weights and features.
 
     Args:
@@ -263,7 +262,7 @@ class Direct:
         self._is_native = dtype == r.dtype.numpy
         self._directions = []
         for d, activations in enumerate(r.activations):
-            stage = StackedStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
+            stage = SmallStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
             stage.load(stage.lay_out(given_by(r, d, dtype), lambda _: None))
             self._directions.append((stage, r.directions[d] is Direction.REVERSE))
         self.steps = self._directions[0][0].steps
@@ -300,11 +299,11 @@ class Direct:
         return Result(Y, last)
 
 
-FUSED = "abreast"
+FUSED = "fused"
 
 
 def pays(recurrence: Recurrence) -> bool:
-    """Return whether both directions can walk abreast, and faster so."""
+    """Return whether both directions can be fused, and are faster so."""
     r = recurrence
     D, _, H, I = r.W.shape  # noqa: E741
     T, N, _ = r.X.shape
@@ -317,7 +316,7 @@ def pays(recurrence: Recurrence) -> bool:
     )
 
 
-def abreast(recurrence: Recurrence) -> Recurrence:
+def fuse_directions(recurrence: Recurrence) -> Recurrence:
     """Return the one recurrence that is both directions of another."""
     r = recurrence
     weights, constants = _fused_weights(r)
@@ -333,7 +332,7 @@ def abreast(recurrence: Recurrence) -> Recurrence:
     return both
 
 
-def apart(result: Result) -> Result:
+def split_directions(result: Result) -> Result:
     """Return the results of both directions."""
     _, N, units = result.last[0].shape
     H = units // 2
@@ -347,7 +346,7 @@ def apart(result: Result) -> Result:
 
 
 def _fused_weights(recurrence: Recurrence) -> tuple[dict[str, Any], Constants | None]:
-    """Put weights abreast, by name, once for all calls where they are constants."""
+    """Fuse weights, by name, once for all calls where they are constants."""
     r, constants = recurrence, recurrence.constants
     found: Any = None if constants is None else constants.get(FUSED)
     if found is None:

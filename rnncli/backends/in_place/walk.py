@@ -17,7 +17,7 @@ import numpy as np
 
 from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.cells import kernel_of
-from rnncli.backends.in_place.general import ProjectedStage
+from rnncli.backends.in_place.general import GeneralStage
 from rnncli.backends.in_place.plan import (
     KernelWeights,
     NotFiniteError,
@@ -27,13 +27,13 @@ from rnncli.backends.in_place.plan import (
 )
 from rnncli.backends.in_place.scratch import kept
 from rnncli.backends.in_place.small import (
-    StackedStage,
-    abreast,
-    apart,
-    direct_for,
+    SmallStage,
+    fuse_directions,
     is_small,
     is_soon_copied,
     pays,
+    prepared_call,
+    split_directions,
 )
 from rnncli.backends.threads import at_once, threads
 from rnncli.deadline import check
@@ -59,9 +59,9 @@ def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
         NotFiniteError: a number overflows, such as e^x, or a state ends as NaN or infinity.
     """
     if pays(recurrence):
-        return apart(evaluate_in_place(abreast(recurrence), dtype))
-    direct = direct_for(recurrence, dtype)
-    return _walked(recurrence, dtype) if direct is None else direct.run(recurrence)
+        return split_directions(evaluate_in_place(fuse_directions(recurrence), dtype))
+    prepared = prepared_call(recurrence, dtype)
+    return _walked(recurrence, dtype) if prepared is None else prepared.run(recurrence)
 
 
 def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
@@ -234,7 +234,7 @@ def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -
     is_stacked = is_small(settings) and (
         recurrence.constants is not None or is_soon_copied(settings)
     )
-    make = StackedStage if is_stacked else ProjectedStage
+    make = SmallStage if is_stacked else GeneralStage
     return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
 
 

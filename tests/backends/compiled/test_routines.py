@@ -94,7 +94,7 @@ def test_rooms_are_used_again():
 
 
 def test_only_so_much_is_remembered(monkeypatch):
-    """Too many routines, or too large rooms, and all are forgotten; those in use go on."""
+    """Too many routines, or too large workspaces, and all are forgotten; those in use go on."""
     monkeypatch.setattr(routines, "MOST_ROUTINES", 3)
     monkeypatch.setattr(routines, "ROUTINES", known := Routines())
     each = [replace(LSTM, X=LSTM.X[:, :n]) for n in range(4)]
@@ -108,8 +108,8 @@ def test_only_so_much_is_remembered(monkeypatch):
 
     monkeypatch.setattr(routines, "MOST_BYTES", routine.take().nbytes)
     assert known.known
-    rooms = routine.take()
+    workspace = routine.take()
     assert not known.known
     assert known.nbytes == 0
-    routine.give(rooms)
-    assert routine.take() is rooms
+    routine.give(workspace)
+    assert routine.take() is workspace

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rnncli.backends.in_place import scratch, tuning
-from rnncli.backends.in_place.scratch import kept, room
+from rnncli.backends.in_place.scratch import buffer, kept
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +21,9 @@ def _empty():
 
 def test_the_same_name_has_the_same_memory():
     """In any shape and dtype that fit; another name has its own."""
-    one = room("W", (400, 500), np.dtype(np.float32))
-    again = room("W", (500, 300), np.dtype(np.float32))
-    other = room("R", (400, 500), np.dtype(np.float32))
+    one = buffer("W", (400, 500), np.dtype(np.float32))
+    again = buffer("W", (500, 300), np.dtype(np.float32))
+    other = buffer("R", (400, 500), np.dtype(np.float32))
 
     assert one.shape == (400, 500)
     assert np.shares_memory(one, again)
@@ -33,7 +33,7 @@ def test_the_same_name_has_the_same_memory():
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (1,), (7, 11, 13), (70, 110, 13)])
 def test_room_has_the_shape_asked_for(shape):
     """Empty ones included."""
-    found = room("W", shape, np.dtype(np.float64))
+    found = buffer("W", shape, np.dtype(np.float64))
 
     assert found.shape == shape
     assert found.dtype == np.float64
@@ -81,8 +81,8 @@ def test_what_was_used_last_is_kept_longest(monkeypatch):
 
 def test_threads_do_not_share():
     """Two threads may evaluate at once."""
-    mine, theirs = room("W", (1 << 16,), np.dtype(np.float32)), []
-    other = Thread(target=lambda: theirs.append(room("W", (1 << 16,), np.dtype(np.float32))))
+    mine, theirs = buffer("W", (1 << 16,), np.dtype(np.float32)), []
+    other = Thread(target=lambda: theirs.append(buffer("W", (1 << 16,), np.dtype(np.float32))))
     other.start()
     other.join()
 

@@ -1,4 +1,4 @@
-"""Small recurrences: stacked weights, prepared calls and directions abreast change no number."""
+"""Small recurrences: stacked weights, prepared calls and directions fused change no number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recurrences import but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.plan import NotFiniteError, given_by, settings_of
-from rnncli.backends.in_place.small import FUSED, StackedStage, direct_for, is_small, pays
+from rnncli.backends.in_place.small import FUSED, SmallStage, is_small, pays, prepared_call
 from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_PRODUCT
 from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
 from rnncli.numerics import DTYPES
@@ -31,7 +31,7 @@ KINDS = [
 def staged(kind, flags, **given):
     """A recurrence, and a stage loaded with its weights."""
     recurrence = recurrence_of(kind, dtype="float64", **flags, **given)
-    stage = StackedStage(settings_of(recurrence, 0, F64, 3), recurrence.activations[0])
+    stage = SmallStage(settings_of(recurrence, 0, F64, 3), recurrence.activations[0])
     stage.load(stage.lay_out(given_by(recurrence, 0, F64), lambda _: None))
     return recurrence, stage
 
@@ -93,7 +93,7 @@ def test_weights_of_one_call_are_stacked_where_steps_repay_it(is_constant):
         r = recurrence_of("RNN", T=steps, N=1, H=40, I=30)
         stage = stage_for(of_constants(r) if is_constant else r, 0, F64, 1)
 
-        assert isinstance(stage, StackedStage) == wanted
+        assert isinstance(stage, SmallStage) == wanted
 
 
 F32 = np.dtype(np.float32)
@@ -101,10 +101,10 @@ F32 = np.dtype(np.float32)
 
 def prepared(recurrence, dtype=F32):
     """What is found for a recurrence, free again."""
-    direct = direct_for(recurrence, dtype)
-    if direct is not None:
-        direct.lock.release()
-    return direct
+    call = prepared_call(recurrence, dtype)
+    if call is not None:
+        call.lock.release()
+    return call
 
 
 def bits(result):
@@ -173,7 +173,7 @@ def test_ragged_long_and_large_calls_are_walked(given):
     """Nothing is prepared for them."""
     recurrence = of_constants(recurrence_of("RNN", **given))
 
-    assert direct_for(recurrence, F32) is None
+    assert prepared_call(recurrence, F32) is None
     assert recurrence.constants.get("in place") is None
 
 
@@ -181,20 +181,20 @@ def test_weights_that_may_change_are_not_prepared():
     """Nor is anything without steps or sequences."""
     recurrence = of_constants(recurrence_of("RNN"))
 
-    assert direct_for(replace(recurrence), F32) is None
-    assert direct_for(but(recurrence, X=recurrence.X[:0]), F32) is None
-    assert direct_for(but(recurrence, X=recurrence.X[:, :0]), F32) is None
+    assert prepared_call(replace(recurrence), F32) is None
+    assert prepared_call(but(recurrence, X=recurrence.X[:0]), F32) is None
+    assert prepared_call(but(recurrence, X=recurrence.X[:, :0]), F32) is None
 
 
 def test_what_is_in_use_is_not_taken():
     """A second call at the same time has its own."""
     recurrence = of_constants(recurrence_of("GRU"))
-    first = direct_for(recurrence, F32)
-    second = direct_for(recurrence, F32)
+    first = prepared_call(recurrence, F32)
+    second = prepared_call(recurrence, F32)
 
     assert first is not second
     first.lock.release()
-    assert direct_for(recurrence, F32) is first
+    assert prepared_call(recurrence, F32) is first
 
 
 def test_forms_are_bounded():
@@ -213,11 +213,11 @@ def test_it_is_free_again_after_numbers_that_are_too_large(poison):
     X = recurrence.X.copy()
     X[1, 0] = poison
     wanted = bits(evaluate_in_place(recurrence, F32))
-    direct = prepared(recurrence)
+    call = prepared(recurrence)
 
     with pytest.raises(NotFiniteError):
         evaluate_in_place(but(recurrence, X=X), F32)
-    assert prepared(recurrence) is direct
+    assert prepared(recurrence) is call
     assert bits(evaluate_in_place(recurrence, F32)) == wanted
 
 

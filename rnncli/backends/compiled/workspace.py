@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINE = 64
 
 
-class RoomSize(NamedTuple):
+class WorkspaceSize(NamedTuple):
     """What the memory depends on besides the kernels' shape.
 
     Attributes:
@@ -67,7 +67,7 @@ def panels_and_units(shape: Shape, H: int) -> tuple[int, int]:
 
 
 class Packed(Memory):
-    """Room for the weights and biases of all directions as kernels want them.
+    """Memory for the weights and biases of all directions as kernels want them.
 
     Args:
         shape: the kernels'.
@@ -78,7 +78,7 @@ class Packed(Memory):
         addresses: of the records.
     """
 
-    def __init__(self, shape: Shape, size: RoomSize) -> None:
+    def __init__(self, shape: Shape, size: WorkspaceSize) -> None:
         panels, units = panels_and_units(shape, size.H)
         weights = panels * shape.width * shape.lanes
         row = COLUMNS * shape.lanes
@@ -93,7 +93,7 @@ class Packed(Memory):
         self.records[:, -1] = True
 
 
-class Rooms(Memory):
+class Workspace(Memory):
     """The memory of one call.
 
     Args:
@@ -106,11 +106,11 @@ class Rooms(Memory):
     Attributes:
         plans: the KernelPlans, whose fields from `numbers` to `meeting` say what lies where [D].
         addresses: of the plans.
-        meetings: where the members of each direction's gang wait for each other [D, 8].
-        packed: room for weights that may be others at the next call, once there were some.
+        meetings: where the members of each direction's team wait for each other [D, 8].
+        packed: memory for weights that may be others at the next call, once there were some.
     """
 
-    def __init__(self, shape: Shape, size: RoomSize, plans: Array, numbers: Array) -> None:
+    def __init__(self, shape: Shape, size: WorkspaceSize, plans: Array, numbers: Array) -> None:
         panels, units = panels_and_units(shape, size.H)
         sums = panels * size.rows * COLUMNS * shape.lanes
         gathered = size.rows * size.I if size.ragged else 0

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from rnncli.backends.compiled.plan import RECORD, KernelPlan
-from rnncli.backends.compiled.rooms import LINE, Packed, Rooms, RoomSize, rows_of
 from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.workspace import LINE, Packed, Workspace, WorkspaceSize, rows_of
 
 SHAPE = Shape("GRU", True, "float32", 512, 32)
-SIZE = RoomSize(D=2, N=3, I=5, H=70, rows=12, ragged=True)
-NOTHING = RoomSize(D=1, N=0, I=0, H=1, rows=0, ragged=False)
+SIZE = WorkspaceSize(D=2, N=3, I=5, H=70, rows=12, ragged=True)
+NOTHING = WorkspaceSize(D=1, N=0, I=0, H=1, rows=0, ragged=False)
 
 
 def rooms_of(size):
-    """Rooms for plans that say nothing yet."""
-    return Rooms(SHAPE, size, np.zeros(size.D, RECORD), np.zeros((size.D, 8), np.float32))
+    """Workspace for plans that say nothing yet."""
+    return Workspace(SHAPE, size, np.zeros(size.D, RECORD), np.zeros((size.D, 8), np.float32))
 
 
 def lie_apart(memory, places):

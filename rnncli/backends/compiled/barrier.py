@@ -44,9 +44,9 @@ def arrived(_: Any, counter: Any) -> tuple[Any, Any]:
 
 @compiled
 def wait(counter: int, members: int) -> None:
-    """Return once every member of the gang has called this as often as the caller.
+    """Return once every member of the team has called this as often as the caller.
 
-    Or at once, for good, where the gang is DISSOLVED.
+    Or at once, for good, where the team is DISSOLVED.
 
     Args:
         counter: address of an int64 that all members share, 0 at the start.
