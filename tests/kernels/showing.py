@@ -1,12 +1,30 @@
-"""Whether a bug shows: its kernel and the right one are given the same calls, in the same order."""
+"""Whether a bug shows: its kernel and the right one are given the same calls, in the same order.
+
+What differs must be judged wrong, too, by the tolerances of the standard profile and under every
+reading: a sound variant is not a bug.
+"""
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
 from kernels.random_cases import random_case, special_calls
 from kernels.switch_table import KERNELS, kernel_with
+
+from rnncli.backends.backend import FLOAT64
+from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.generating.alternatives import other_readings
+from rnncli.judging.derivation import derive
+from rnncli.judging.judgement import judge_outputs
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.verdict import Verdict
+from rnncli.numerics import round_to
+from rnncli.operators import OPERATORS
+from rnncli.operators.node import Node
+from rnncli.profiles import PROFILES
+from rnncli.vectors.vector import Answers
 
 # Two sessions of one kernel compute the same, so that a bug shows by this part of it.
 SHOWN = 0.1
@@ -37,18 +55,44 @@ def is_shown(bug, count):
         return any(_special_differs(bug, cell) for cell in bug.cells.split())
     session = kernel_with(bug)
     return any(
-        differs(answer(session, call(cell, seed)), right_outputs(bug.kernel, cell, seed))
+        _is_wrong_answer(
+            call(cell, seed),
+            answer(session, call(cell, seed)),
+            right_outputs(bug.kernel, cell, seed),
+        )
         for seed in range(count)
         for cell in bug.cells.split()
     )
 
 
+def _is_wrong_answer(case, found, right):
+    return differs(found, right) and is_wrong(case, found)
+
+
 def _special_differs(bug, cell):
     wrong, right = kernel_with(bug), KERNELS[bug.kernel]()
     return any(
-        differs(answer(wrong, case), answer(right, case))
+        _is_wrong_answer(case, answer(wrong, case), answer(right, case))
         for case in special_calls(cell, bug.shown_by)
     )
+
+
+def is_wrong(case, outputs):
+    """Whether outputs are judged wrong under every reading of the operator."""
+    node = Node(OPERATORS[case.operator], case.attributes, case.outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        others = [some for _, some in other_readings(node, node.recurrence(case.inputs))]
+        return all(_disagrees(node.under(some), case, outputs) for some in ({}, *others))
+
+
+def _disagrees(node, case, outputs):
+    recurrence = node.recurrence(case.inputs)
+    golden = node.outputs_of(evaluate(recurrence, NumPyEngine(FLOAT64)))
+    wanted = {name: round_to(values, recurrence.dtype) for name, values in golden.items()}
+    tolerances = node.outputs_of(derive(recurrence, PROFILES["standard"]))
+    verdicts = judge_outputs(outputs, Answers(wanted, tolerances), PACK_RULE)
+    return any(each.verdict is Verdict.DIFFERS for each in verdicts)
 
 
 def differs(found, wanted, part=SHOWN):

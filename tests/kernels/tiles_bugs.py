@@ -227,7 +227,7 @@ SEMANTIC_ROWS = [
     ),
     ("y-c-alone-is-y-h", LSTM, "Y_c asked for alone is Y_h"),
     ("float64-inputs-through-float32", ALL, "X of float64 passes through float32"),
-    ("sums-in-float16", ALL, "float16 is summed in float16"),
+    ("sums-in-float16", ALL, "float16 is summed in float16, term by term"),
 ]
 
 BUGS = [

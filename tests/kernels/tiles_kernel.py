@@ -245,7 +245,7 @@ class _Tile:
         """Write a [rows, K] times b [K, columns] to out, in blocks of columns."""
         columns = b.shape[1]
         if a.dtype == np.float32 and self.node.dtype == np.float16 and self.bug("sums-in-float16"):
-            out[...] = (a.astype(np.float16) @ b.astype(np.float16)).astype(np.float32)
+            out[...] = _summed_in_float16(a.astype(np.float16), b.astype(np.float16))
             return
         full = columns // COLUMN_BLOCK * COLUMN_BLOCK
         for begin in range(0, columns, COLUMN_BLOCK):
@@ -399,3 +399,11 @@ class _Tile:
         if self.bug("coupled-without-peephole") and P is not None:
             return 1 - self._apply(0, self._product()[:, : self.node.units])
         return 1 - i
+
+
+def _summed_in_float16(a, b):
+    """Return a product whose sums are rounded to float16 after each term."""
+    total = np.zeros((len(a), b.shape[1]), np.float16)
+    for k in range(len(b)):
+        total += a[:, k : k + 1] * b[k : k + 1]
+    return total

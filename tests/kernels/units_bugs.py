@@ -188,12 +188,6 @@ SEMANTIC_ROWS = [
         "a function in another case is taken for the usual one",
         "microsoft/onnxruntime#77",
     ),
-    (
-        "alphas-by-position",
-        ALL,
-        "alpha k belongs to function k, whether it takes one or not",
-        "PINTO0309/onnx2tf#300",
-    ),
     ("alpha-queue-restarts-backward", ALL, "the second direction starts alpha and beta anew"),
     ("zero-alpha-is-absent", ALL, "alpha or beta 0 is taken for the default"),
     ("hard-sigmoid-default-beta-zero", ALL, "HardSigmoid's default beta is 0"),
@@ -279,7 +273,6 @@ SEMANTIC_ROWS = [
         "",
         "small-float16-weights",
     ),
-    ("bfloat16-truncated", ALL, "bfloat16 outputs are cut off, not rounded"),
 ]
 
 BUGS = [

@@ -63,13 +63,6 @@ class Functions:
     def _values(self, names, which, given, directions):
         """Hand the values out in order to the functions that take one."""
         queue = [single(value) for value in given or []]
-        if self.bug("alphas-by-position"):
-            queue += [None] * len(names)
-            values = queue[: len(names)]
-            return [
-                self._default(n, which) if v is None else v
-                for n, v in zip(names, values, strict=True)
-            ]
         found = []
         for k, name in enumerate(names):
             if self.bug("alpha-queue-restarts-backward") and k * directions == len(names):

@@ -64,9 +64,6 @@ class UnitsKernel:
     def _given(self, layer, name, values):
         if layer.batch_first:
             values = self._batch_first(name, values)
-        if layer.dtype.name == "bfloat16" and self.bug("bfloat16-truncated"):
-            bits = np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFF0000)
-            values = bits.view(np.float32)
         return values.astype(layer.dtype)
 
     def _batch_first(self, name, values):
