@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # A hypothesis has its own large and small numbers: so many units in the last place of each are
 # allowed at least, whatever the right outputs are allowed there.
 LEAST_ULPS = 16
+# What hypotheses take a recurrence for is remembered if it has so many numbers at most: there are
+# hundreds of them.
+REMEMBERED = 1 << 16
 # How far off an element is, at most, where hypotheses are ranked; a number for a NaN is that.
 FARTHEST = 1e4
 
@@ -131,9 +134,12 @@ class Wrong:
         None where one of several mutants counts on the other's part being right.
         """
         acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
-        if acting not in self._changed:
-            self._changed[acting] = self._change(acting)
-        return self._changed[acting]
+        if acting in self._changed:
+            return self._changed[acting]
+        changed = self._change(acting)
+        if self.recurrence.X.size + self.recurrence.W.size + self.recurrence.R.size <= REMEMBERED:
+            self._changed[acting] = changed
+        return changed
 
     def _change(self, hypothesis: Hypothesis) -> Recurrence | None:
         if not hypothesis:
@@ -155,16 +161,16 @@ class Wrong:
             hypotheses: those of which one is impossible are left out.
             steps: how many of a stack are to be computed.
         """
-        groups: dict[Hashable, list[tuple[Hypothesis, Recurrence]]] = {}
+        groups: dict[Hashable, list[Hypothesis]] = {}
         for each in hypotheses:
             if (changed := self.changed(each)) is not None:
-                group = groups.setdefault((engine_of(each), kind_of(changed)), [])
-                group.append((each, changed))
+                groups.setdefault((engine_of(each), kind_of(changed)), []).append(each)
         count = stack_size(self.recurrence, steps)
         for group in groups.values():
             for start in range(0, len(group), count):
-                some, recurrences = zip(*group[start : start + count], strict=True)
-                yield list(some), stacked(recurrences)
+                some = group[start : start + count]
+                recurrences = [r for each in some if (r := self.changed(each)) is not None]
+                yield some, stacked(recurrences)
 
     def _results(
         self, hypotheses: Iterable[Hypothesis]

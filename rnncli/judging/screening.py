@@ -61,11 +61,15 @@ class Screen:
 
     def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return those that may fit; of some only a whole run can tell."""
-        forcible = set(filter(self.is_forcible, hypotheses))
-        unlikely: set[Hypothesis] = set()
-        for some, stack in self._wrong.stacks(forcible, 1):
-            fits = self._fits(stack, engine_of(some[0])(FLOAT64))
-            unlikely |= {each for each, is_near in zip(some, fits, strict=True) if not is_near}
+        names: list[Hypothesis] = []
+        h: list[Array] = []
+        for some, stack in self._wrong.stacks(filter(self.is_forcible, hypotheses), 1):
+            names += some
+            h.append(self.predicted(stack, engine_of(some[0])(FLOAT64)))
+        if not names:
+            return list(hypotheses)
+        near = self._is_near(np.concatenate(h))
+        unlikely = {each for each, is_near in zip(names, near, strict=True) if not is_near}
         return [each for each in hypotheses if each not in unlikely]
 
     def is_forcible(self, hypothesis: Hypothesis) -> bool:
@@ -83,11 +87,11 @@ class Screen:
         """Return the h that recurrences of a stack give in the step, [S, D, N, H]."""
         stack = _without_steps(stack)
         parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
-        return as_stored(np.concatenate(parts, axis=1), stack.dtype)
+        return np.concatenate(parts, axis=1)
 
-    def _fits(self, stack: Recurrence, engine: Engine) -> Array:
-        """Return which recurrences of a stack [S] give what was got after the step."""
-        h = self.predicted(stack, engine)
+    def _is_near(self, h: Array) -> Array:
+        """Return which of some predictions [S, D, N, H] are what was got after the step, [S]."""
+        h = as_stored(h, self._wrong.recurrence.dtype)
         allowed = self._allowed(h)
         with np.errstate(all="ignore"):
             near = (np.abs(h - self._got) <= allowed) | (h == self._got) | np.isnan(h + self._got)

@@ -142,3 +142,13 @@ def test_an_evaluation_is_done_once():
 
     assert run(r) is run(replace(r)) is not run(replace(r, lengths=None))
     assert run(r) is not runs.of(MUTANTS["table-64"].change.engine)(r)
+
+
+def test_what_is_not_remembered_fits_as_well(monkeypatch):
+    """Of large cases hundreds of changed recurrences are not kept."""
+    vector = core()["lstm_14_both"]
+    singles = [(mutant,) for mutant in mutants_of("LSTM")[::9]]
+    kept = wrong(vector, "biases-dropped").tried(singles)
+    monkeypatch.setattr("rnncli.judging.fitting.REMEMBERED", 0)
+
+    assert wrong(vector, "biases-dropped").tried(singles) == kept
