@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from rnncli.cases.breakage import Breakage
     from rnncli.cases.case import Case
+    from rnncli.cases.case_plan import CasePlan
     from rnncli.cases.covering import Row
     from rnncli.cases.findings import Findings
-    from rnncli.cases.plan import CasePlan
     from rnncli.cases.template import Template
     from rnncli.errors import Place
     from rnncli.operators import Operator

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rnncli.cases.axes import LABEL, LABEL_WANTED
+from rnncli.cases.case_plan import read_plan
 from rnncli.cases.config_keys import read_seed
 from rnncli.cases.entry import LONGEST_ID, entry_of
 from rnncli.cases.expansion import MOST_CASES
 from rnncli.cases.findings import Findings
 from rnncli.cases.library import find_suite
 from rnncli.cases.mappings import read_mapping
-from rnncli.cases.plan import read_plan
 from rnncli.cases.selection import Selection
 from rnncli.cases.suite_keys import (
     CASE_KEYS,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from rnncli.cases.case_plan import CasePlan
     from rnncli.cases.entry import Entry
-    from rnncli.cases.plan import CasePlan
     from rnncli.errors import Place
 
 

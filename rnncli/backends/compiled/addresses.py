@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numba import types
 
 from rnncli.backends.compiled.compiling import inlined, kernel, plan_at, pointer, sources
-from rnncli.backends.compiled.plan import RECORD
+from rnncli.backends.compiled.kernel_plan import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import Any
 from numba import types
 
 from rnncli.backends.compiled.compiling import compiled, instruction
-from rnncli.backends.compiled.lanes import ADDRESS, Builder, IRValue, pointer
+from rnncli.backends.compiled.vector_lanes import ADDRESS, Builder, IRValue, pointer
 
 # Looks at the counter, a few ns each, before a waiting thread offers its processor to others.
 PATIENCE = 1000

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.lanes import Bits, VectorLanes, by_power, fma, has_scaling
+from rnncli.backends.compiled.vector_lanes import Bits, VectorLanes, by_power, fma, has_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,8 @@ from numba.core.cgutils import unpack_tuple
 
 from rnncli.backends.compiled import elementary
 from rnncli.backends.compiled.compiling import instruction
-from rnncli.backends.compiled.lanes import (
+from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.vector_lanes import (
     ADDRESS,
     Builder,
     IRValue,
@@ -30,7 +31,6 @@ from rnncli.backends.compiled.lanes import (
     store_first,
     vector_type,
 )
-from rnncli.backends.compiled.shapes import Shape
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import Parameters, gru_step, lstm_step, rnn_step
 

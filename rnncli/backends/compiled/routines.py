@@ -11,8 +11,8 @@ import numpy as np
 from rnncli.backends.backend import working_dtype
 from rnncli.backends.compiled.addresses import weights_locator
 from rnncli.backends.compiled.equations import FUNCTIONS
+from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.kernels import scan_kernel
-from rnncli.backends.compiled.plan import RECORD
 from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.compiled.workspace import Packed, Workspace, WorkspaceSize

@@ -14,7 +14,8 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 
 from rnncli.backends.compiled.compiling import instruction
-from rnncli.backends.compiled.lanes import (
+from rnncli.backends.compiled.shapes import Shape
+from rnncli.backends.compiled.vector_lanes import (
     ADDRESS,
     Builder,
     IRValue,
@@ -31,7 +32,6 @@ from rnncli.backends.compiled.lanes import (
     suffix,
     vector_type,
 )
-from rnncli.backends.compiled.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

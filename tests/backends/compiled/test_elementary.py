@@ -10,7 +10,7 @@ import pytest
 from numba import njit, types
 from numba.extending import intrinsic
 
-from rnncli.backends.compiled import elementary, lanes
+from rnncli.backends.compiled import elementary, vector_lanes
 
 SIZES = {"float32": 4, "float64": 8}
 # By function: the same in mpmath.
@@ -25,13 +25,13 @@ EXACT = {
 @cache
 def elementwise(name, dtype, width):
     """Compile a function of elementary for arrays whose size is a multiple of the width."""
-    kind = lanes.vector_type(dtype, width)
+    kind = vector_lanes.vector_type(dtype, width)
     function = getattr(elementary, name)
 
     @intrinsic
     def apply(_, source, target):
         def emit(context, builder, _, args):
-            lanes.store(function(lanes.load(builder, args[0], kind)), args[1])
+            vector_lanes.store(function(vector_lanes.load(builder, args[0], kind)), args[1])
             return context.get_dummy_value()
 
         return types.void(source, target), emit

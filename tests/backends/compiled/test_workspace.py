@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rnncli.backends.compiled.plan import RECORD, KernelPlan
+from rnncli.backends.compiled.kernel_plan import RECORD, KernelPlan
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.compiled.workspace import LINE, Packed, Workspace, WorkspaceSize, rows_of
 
