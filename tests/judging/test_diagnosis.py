@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from judged import mutated, outputs_of
+from judged import mutated, outputs_of, ran
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.combining import AND
@@ -16,7 +16,7 @@ from rnncli.judging.hypotheses import (
     evidence_of_several,
     sentence_of,
 )
-from rnncli.judging.judgement import judge_outputs
+from rnncli.judging.judgement import judge, judge_outputs
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change
@@ -210,3 +210,16 @@ def test_of_bugs_that_explain_as_much_the_finer_variant_comes_last():
 
     assert cause.hypothesis == "alpha-default-zero"
     assert cause.indistinguishable == ("activation-g-is-relu",)
+
+
+@pytest.mark.parametrize(("cell", "name"), SAMPLE[::5])
+def test_verify_and_diagnose_name_the_same(cell, name):
+    """Where a verdict names one bug alone, the diagnosis of all cases has no other for it."""
+    alone, gathered = {}, evidence(cell, [MUTANTS[name]])
+    for vector in vectors(cell)[::4]:
+        fits = list(judge(vector, ran(mutated(vector, [MUTANTS[name]]))).fits)
+        if len(fits) == 1:
+            alone[vector.id] = fits[0]
+    found = diagnose(gathered)
+
+    assert {case: found.cause_of(case).hypothesis for case in alone} == alone
