@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.cases.fills import FILLS, Blank, fill
-from rnncli.operators import Node as OperatorNode
+from rnncli.operators import Node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,9 +86,9 @@ class Case:
     root: YamlNode
 
     @cached_property
-    def node(self) -> OperatorNode:
+    def node(self) -> Node:
         """The operator with its attributes, outputs and readings, resolved."""
-        return OperatorNode(self.operator, self.attributes, self.outputs, self.readings)
+        return Node(self.operator, self.attributes, self.outputs, self.readings)
 
     @cached_property
     def inputs(self) -> dict[str, Array]:

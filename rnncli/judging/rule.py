@@ -93,7 +93,7 @@ class Rule:
         units = self.max_ulp(output)
         spacing = 2.0 ** (1 - dtype_of(wanted).precision)
         size = np.abs(wanted.astype(np.float64))
-        return np.asarray(np.where(np.isfinite(size), units * spacing * size, 0.0))
+        return np.asarray(units * spacing * np.where(np.isfinite(size), size, 0.0))
 
 
 PACK_RULE = Rule()

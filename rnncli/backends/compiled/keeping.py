@@ -18,8 +18,9 @@ from typing import Any
 
 from numba import njit
 
-from rnncli.errors import RnncliWarning
+from rnncli.errors import RnncliWarning, UnreadableFile
 from rnncli.files.atomic import put_file
+from rnncli.files.regular import read_bytes, sha256_of
 
 ROOT = 0
 
@@ -43,18 +44,18 @@ class KernelFiles:
 
     def digest(self) -> bytes:
         """Return what changes whenever a file does."""
-        parts = [(file.name, hashlib.sha256(file.read_bytes()).digest()) for file in self.files()]
+        parts = [(file.name, sha256_of(file)) for file in self.files()]
         return hashlib.sha256(repr(parts).encode()).digest()
 
     def seal(self) -> None:
         """Take what is kept now for whole; on a full disk, do not."""
-        with suppress(OSError):
+        with suppress(OSError, UnreadableFile):
             put_file(str(self.seal_file), self.digest())
 
     def discard_damaged(self) -> None:
         """Remove what is not as it was when it was sealed."""
-        with suppress(OSError):
-            if self.seal_file.read_bytes() == self.digest():
+        with suppress(UnreadableFile):
+            if read_bytes(self.seal_file) == self.digest():
                 return
         self.discard()
 
