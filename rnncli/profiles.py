@@ -150,6 +150,13 @@ _ROWS = (
         "sums in the tensors' own dtype, as float16 and bfloat16 hardware without wide sums",
         accumulator="dtype",
     ),
+    Profile(
+        "four-ulp",
+        "float32 accumulation; activations up to four units in the last place off, as in fast"
+        " libraries of functions",
+        kr=8.0,
+        ka=4.0,
+    ),
     Profile("tf32", "products of factors rounded to 11 bits, summed in float32", "tf32"),
     Profile(
         "flush-to-zero",

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from emulation import WIDE, Implementation, by_blas
 from judged import core, outputs_of, ran, vectors_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.cases.suite import load_suite
-from rnncli.errors import RnncliWarning
-from rnncli.generating.making import make_vectors
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.judgement import judge
 from rnncli.judging.kill_matrix import Bug, KillMatrix, Row
@@ -157,62 +151,6 @@ def test_nan_is_scored():
         "nan": "killed",
         "nudge": "survived",
     }
-
-
-class Fused(Implementation):
-    """Wb + Rb is rounded once and stored, before it is added."""
-
-    def run(self, recurrence):
-        """Evaluate with one bias, where the cell lets them be one."""
-        Wb, Rb = recurrence.Wb, recurrence.Rb
-        if Wb is None or Rb is None or recurrence.linear_before_reset:
-            return super().run(recurrence)
-        return super().run(replace(recurrence, Wb=(Wb + Rb).astype(Wb.dtype), Rb=None))
-
-
-def fused_multiply_add(values, matrix):
-    """Every product enters its sum unrounded: that of two float32 is exact in float64."""
-    total = np.zeros((len(values), matrix.shape[1]), values.dtype)
-    wide, weights = values.astype(np.float64), matrix.astype(np.float64)
-    for k in range(len(matrix)):
-        total = (total + wide[:, k, None] * weights[k]).astype(values.dtype)
-    return total
-
-
-VARIANTS = {
-    **WIDE,
-    "fused-bias": Fused(),
-    "fused-bias-blas": Fused(sums=by_blas),
-    "float64-accumulation": Implementation(accumulator="float64"),
-    "fma": Implementation(sums=fused_multiply_add),
-}
-
-
-@cache
-def scored(suite):
-    """The vectors of a suite that are scored.
-
-    Those of profile `relative` say themselves that a sigmoid through tanh is not enough.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)  # of an alpha that nobody takes
-        made = list(make_vectors(load_suite(suite).entries))
-    return [v for v in made if not unscored(v) and v.record["profile"] != "relative"]
-
-
-SOUND_IN = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino"]
-
-
-@pytest.mark.parametrize("suite", SOUND_IN)
-@pytest.mark.parametrize("name", VARIANTS)
-def test_no_sound_variant_is_killed(name, suite):
-    """Four orders of summation, one bias or two, float32 or float64 sums, fused multiply-add."""
-    variant = Local(name)
-    variant.run = VARIANTS[name].run
-
-    killed = [v.id for v in scored(suite) if fates(v, mutants=[variant])[name] == "killed"]
-
-    assert killed == []
 
 
 KILLED, MISSED = Outcome(Fate.KILLED, 9.0), Outcome(Fate.SURVIVED, 0.5)
