@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
-from rnncli.judging.combining import parts_of
-from rnncli.judging.diagnosis import Diagnosis, diagnose
-from rnncli.judging.hypotheses import evidence_of_several
+from rnncli.judging.investigation import investigate
 from rnncli.judging.requirements import Requirements
 from rnncli.judging.verdict import CaseVerdict, Verdict
 from rnncli.judging.verification import (
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rnncli.judging.diagnosis import Diagnosis
     from rnncli.judging.hypotheses import Evidence
     from rnncli.judging.rule import Rule
     from rnncli.vectors.pack import Pack
@@ -209,22 +208,18 @@ def _diagnosed(
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
     ]
-    named = frozenset(part for each in failures for name in each.fits for part in parts_of(name))
-    ruling = _run(plan, partial(rule_out, named), passing)
-    found = [*failures, *(each for some in ruling for each in some)]
     order = {case.record["id"]: k for k, case in enumerate(judged)}
-    found.sort(key=lambda evidence: order[evidence.id])
-    first = diagnose(found)
-    return diagnose([_again(pack, plan.terms.rule, each, first) for each in found])
 
+    def rule_out_all(names: frozenset[str]) -> Iterator[Evidence]:
+        for some in _run(plan, partial(rule_out, names), passing):
+            yield from some
 
-def _again(pack: Pack, rule: Rule, evidence: Evidence, first: Diagnosis) -> Evidence:
-    """Try on a case that nothing fits what other cases of its cell have named, all at once."""
-    if evidence.id not in first.unexplained or not evidence.got:
-        return evidence
-    named = [name for c in first.causes if c.cell == evidence.cell for name in c.parts]
-    vector = pack.read(pack.case(evidence.id))
-    return evidence_of_several(vector, evidence, dict.fromkeys(named), rule)
+    return investigate(
+        sorted(failures, key=lambda evidence: order[evidence.id]),
+        rule_out_all,
+        lambda case_id: pack.read(pack.case(case_id)),
+        plan.terms.rule,
+    )
 
 
 def _whole_pack(plan: VerificationPlan) -> Pack:
