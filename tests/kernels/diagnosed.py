@@ -198,12 +198,12 @@ def pairs(half, count=PAIRS):
     """Return random pairs of bugs of a half, each of one kernel and one cell at least."""
     rng = random.Random(f"pairs of {half}")  # noqa: S311 -- nothing is kept secret
     rows = [bug for bug in BUGS.values() if bug.half == half and not bug.shown_by]
-    found = []
+    found = {}
     while len(found) < count:
-        a, b = rng.sample(rows, 2)
+        a, b = sorted(rng.sample(rows, 2), key=lambda bug: bug.id)
         if a.kernel == b.kernel and set(a.cells.split()) & set(b.cells.split()):
-            found.append((a.id, b.id))
-    return found
+            found[a.id, b.id] = None
+    return list(found)
 
 
 def singles(half):
