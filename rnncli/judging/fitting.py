@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,13 +21,16 @@ from rnncli.profiles import PROFILES
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
+    from rnncli.backends.reference import Engine
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
+
+Computed = TypeVar("Computed")
 
 # A hypothesis has its own large and small numbers: so many units in the last place of each are
 # allowed at least, whatever the right outputs are allowed there.
@@ -172,6 +175,29 @@ class Wrong:
                 recurrences = [r for each in some if (r := self.changed(each)) is not None]
                 yield some, stacked(recurrences)
 
+    def computed(
+        self,
+        hypotheses: Iterable[Hypothesis],
+        steps: int,
+        run: Callable[[Recurrence, Engine], Computed],
+    ) -> Iterator[tuple[list[Hypothesis], Computed]]:
+        """Yield what the stacks of hypotheses give, without those that cannot be at work at once.
+
+        Args:
+            hypotheses: that change nothing but a recurrence and its arithmetic.
+            steps: how many of a stack are computed.
+            run: computes a stack.
+        """
+        for some, stack in self.stacks(hypotheses, steps):
+            try:
+                yield some, run(stack, engine_of(some[0])(FLOAT64))
+            except Exception:
+                if any(len(each) == 1 for each in some):
+                    raise
+                if len(some) > 1:  # one of them breaks all of its stack
+                    for each in some:
+                        yield from self.computed([each], steps, run)
+
     def _results(
         self, hypotheses: Iterable[Hypothesis]
     ) -> Iterator[tuple[list[Hypothesis], Result]]:
@@ -182,8 +208,7 @@ class Wrong:
                 plain.append(each)
             elif (result := self._result(each)) is not None:
                 yield [each], result
-        for some, stack in self.stacks(plain, len(self.recurrence.X)):
-            yield some, evaluate(stack, engine_of(some[0])(FLOAT64))
+        yield from self.computed(plain, len(self.recurrence.X), evaluate)
 
     def _result(self, hypothesis: Hypothesis) -> Result | None:
         """Return the result of a hypothesis that changes results, as a stack of one."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.backends.backend import FLOAT64
-from rnncli.judging.combining import RIGHT, engine_of
+from rnncli.judging.combining import RIGHT
 from rnncli.judging.fitting import LEAST_ULPS
 from rnncli.judging.forced import ENGINE, as_stored, forced
 from rnncli.recurrence.lanes import alike, lanes_of, of_directions
@@ -63,13 +62,15 @@ class Screen:
         """Return those that may fit; of some only a whole run can tell."""
         names: list[Hypothesis] = []
         h: list[Array] = []
-        for some, stack in self._wrong.stacks(filter(self.is_forcible, hypotheses), 1):
+        forcible = list(filter(self.is_forcible, hypotheses))
+        for some, found in self._wrong.computed(forcible, 1, self.predicted):
             names += some
-            h.append(self.predicted(stack, engine_of(some[0])(FLOAT64)))
-        if not names:
+            h.append(found)
+        if not forcible:
             return list(hypotheses)
-        near = self._is_near(np.concatenate(h))
-        unlikely = {each for each, is_near in zip(names, near, strict=True) if not is_near}
+        near: Sequence[bool] = self._is_near(np.concatenate(h)).tolist() if h else ()
+        likely = {each for each, is_near in zip(names, near, strict=True) if is_near}
+        unlikely = set(forcible) - likely
         return [each for each in hypotheses if each not in unlikely]
 
     def is_forcible(self, hypothesis: Hypothesis) -> bool:

@@ -286,3 +286,14 @@ def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
     got["Y"][0, 0, 0, 0] += 1e-4
 
     assert names_of(vector, got) == []
+
+
+def test_bugs_that_cannot_be_at_work_at_once_are_left_out():
+    """Without f there is no value of a gate for the reset to be taken from."""
+    vector = core()["gru_14_after"]
+    got = computed(vector, but(Wb=None, Rb=None))
+    pair = (MUTANTS["activation-f-missing"], MUTANTS["reset-ignored"])
+    wrong, possible = Wrong(vector, got, PACK_RULE), (MUTANTS["biases-dropped"], pair[0])
+
+    assert Screen(wrong, steps_of(vector, got)).likely([pair]) == []
+    assert [fit.hypothesis for fit in wrong.tried([pair, possible])] == [possible]
