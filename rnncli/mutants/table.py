@@ -17,6 +17,7 @@ from rnncli.mutants import (
     lost_numbers,
     narrow_formats,
     padding,
+    reported,
     states,
     vectors,
     weights,
@@ -32,8 +33,9 @@ _LEAVES = (
     *(vectors, clipping, functions, gates),
     *(narrow_formats, approximations, lost_numbers),
 )
-_ROWS = tuple(row for leaf in (*_LEAVES, finer) for row in leaf.ROWS)
-_FINER = frozenset(row.id for row in finer.ROWS)
+_UNSCORED = (finer, reported)
+_ROWS = tuple(row for leaf in (*_LEAVES, *_UNSCORED) for row in leaf.ROWS)
+_FINER = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 
 
@@ -43,7 +45,7 @@ def scored_of(cell: str) -> tuple[Mutant, ...]:
 
 
 def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it
-    """Whether suites are scored by a mutant; not by finer variants, which only name."""
+    """Whether suites are scored by a mutant; not by finer and reported ones, which only name."""
     return id not in _FINER
 
 

@@ -1,0 +1,194 @@
+"""Bugs that were reported to runtimes and converters, and that no other row is.
+
+As finer variants do, they name what is wrong; no suite is scored by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.mutants.mutant import Change
+from rnncli.mutants.parts import ALL, each_direction, family, results, row, stepped
+from rnncli.mutants.reasons import (
+    NO_REVERSE,
+    NO_STEP,
+    NO_Y,
+    ONE_DIRECTION,
+    ONE_SEQUENCE,
+    ONE_STEP,
+    lengths_of,
+    unreached,
+    where,
+)
+from rnncli.mutants.replaced import RIGHT, computing
+from rnncli.recurrence.recurrence import Direction, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.parts import Last, Outputs, Right
+    from rnncli.mutants.replaced import Function
+    from rnncli.numerics import Array
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.recurrence import Recurrence
+
+ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
+
+
+def _each_step_from_the_start(run: Run, recurrence: Recurrence) -> Result:
+    """Compute each step as a sequence of its own that starts from the initial states."""
+    T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
+    if not T:
+        return run(recurrence)
+    starts = tuple(None if s is None else np.tile(s, (1, T, 1)) for s in recurrence.initial)
+    X = recurrence.X.reshape(1, T * N, I)
+    single = run(replace(recurrence, X=X, initial=starts, lengths=None))
+    states = [_by_step(state, T, N) for state in single.last]
+    lengths = lengths_of(recurrence)
+    ends = [np.where(_forward(d), lengths - 1, 0) for d in recurrence.directions]
+    found = tuple(_at_step(state, np.maximum(ends, 0)) for state in states)
+    right = run(recurrence).last
+    last = tuple(np.where((lengths > 0)[:, None], *pair) for pair in zip(found, right, strict=True))
+    live = (np.arange(T)[:, None] < lengths)[:, None, :, None]
+    Y = np.where(live, states[0], states[0].dtype.type(0))
+    return Result(Y if recurrence.wants_Y else None, last)
+
+
+def _by_step(state: Array, T: int, N: int) -> Array:
+    """Return [D, T*N, H] as [T, D, N, H]."""
+    D, _, H = state.shape
+    return state.reshape(D, T, N, H).swapaxes(0, 1)
+
+
+def _at_step(states: Array, steps: Array) -> Array:
+    """Return states [T, D, N, H] at a step of each direction and sequence [D, N]."""
+    return np.asarray(np.take_along_axis(states, steps[None, :, :, None], axis=0)[0])
+
+
+def _forward(direction: Direction) -> bool:
+    return direction is Direction.FORWARD
+
+
+def _sequences_continue(run: Run, recurrence: Recurrence) -> Result:
+    """Run one sequence after the other, each from where the one before has ended."""
+    lengths, initial = lengths_of(recurrence), tuple(_first(s) for s in recurrence.initial)
+    found: list[Result] = []
+    for n in range(recurrence.X.shape[1]):
+        X = recurrence.X[:, n : n + 1]
+        found.append(run(replace(recurrence, X=X, lengths=lengths[n : n + 1], initial=initial)))
+        initial = found[-1].last
+    if not found:
+        return run(recurrence)
+    Y = [each.Y for each in found if each.Y is not None]
+    states = zip(*(each.last for each in found), strict=True)
+    return Result(
+        np.concatenate(Y, axis=2) if Y else None,
+        tuple(np.concatenate(each, axis=1) for each in states),
+    )
+
+
+def _first(state: Array | None) -> Array | None:
+    return None if state is None else state[:, :1]
+
+
+def _after_units(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Write [T, N, H, D] to the buffer of [T, D, N, H]."""
+    del recurrence
+    return Y.transpose(0, 2, 3, 1).reshape(Y.shape), last
+
+
+def _inputs_flipped(recurrence: Recurrence) -> Recurrence:
+    """Walk forward over the steps, and backwards over the inputs of each."""
+    if Direction.REVERSE not in recurrence.directions:
+        return recurrence
+    return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))
+
+
+def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Compute one unit after the other, each from the units of H that are new already."""
+    H, *others = states
+    H, new = H.copy(), [state.copy() for state in others]
+    for unit in range(H.shape[-1]):
+        for target, state in zip((H, *new), right(p, x, (H, *others)), strict=True):
+            target[..., unit] = state[..., unit]
+    return (H, *new)
+
+
+def _nan_above(bound: float, function: Function) -> Function:
+    return lambda x: np.where(x > bound, x.dtype.type(np.nan), function(x))
+
+
+def _states() -> Iterator[Mutant]:
+    yield row(
+        "states-never-advance",
+        ALL,
+        "Every step is computed from the initial states.",
+        "The first step is right, and the others are not.",
+        Change(result=_each_step_from_the_start),
+        ONE_STEP,
+    )
+    yield row(
+        "sequences-continue",
+        ALL,
+        "Each sequence of the batch starts from the last states of the one before.",
+        "The first sequence is right, and the others are not.",
+        Change(result=_sequences_continue),
+        ONE_SEQUENCE,
+    )
+    yield row(
+        "state-updated-in-place",
+        ALL,
+        "Units are computed one after the other, from the H that holds the new ones.",
+        "The first unit of the first step is right.",
+        stepped(_in_place),
+        NO_STEP,
+        ONE_UNIT,
+    )
+
+
+def _directions() -> Iterator[Mutant]:
+    yield row(
+        "y-directions-after-units",
+        ALL,
+        "Y is written as [T, N, H, D] instead of [T, D, N, H].",
+        "Values of Y are right and in the wrong places.",
+        results(_after_units),
+        ONE_DIRECTION,
+        NO_Y,
+    )
+    yield row(
+        "reverse-flips-inputs",
+        ALL,
+        "Reverse walks forward over the steps, and backwards over the inputs of each.",
+        "Reverse is wrong.",
+        each_direction(_inputs_flipped),
+        NO_REVERSE,
+    )
+
+
+def _losses() -> Iterator[Mutant]:
+    for name, function, formula, bound in (
+        ("sigmoid", RIGHT.sigmoid, "e^x / (1 + e^x)", 88.7),
+        ("tanh", RIGHT.tanh, "(e^2x - 1) / (e^2x + 1)", 44.3),
+    ):
+        change = computing(**{name: _nan_above(bound, function)})
+        yield row(
+            f"{name}-overflows",
+            ALL,
+            f"{name.capitalize()} is NaN above {bound}, where {formula} overflows in float32.",
+            "Large arguments give NaN.",
+            change,
+            unreached(change, f"no argument of {name.capitalize()} is above {bound}"),
+        )
+
+
+ROWS = (
+    *family("states", _states()),
+    *family("directions", _directions()),
+    *family("numbers lost", _losses()),
+)

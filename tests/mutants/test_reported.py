@@ -1,0 +1,91 @@
+"""Claims about what mutants of public reports compute, each against arithmetic written here."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends.backend import Compute
+from rnncli.mutants.reasons import RIGHT
+from rnncli.mutants.table import MUTANTS, is_scored
+
+RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}
+
+
+def run(name, recurrence):
+    """What a mutant gives."""
+    return MUTANTS[name].run(recurrence)
+
+
+def right(recurrence):
+    """What is right, by the walk that mutants take."""
+    return RIGHT.run(recurrence, Compute.FLOAT64)
+
+
+def test_no_suite_is_scored_by_them():
+    """They name what is wrong, as finer variants do."""
+    assert not is_scored("sequences-continue")
+    assert is_scored("reverse-y-in-order-of-computation")
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_states_never_advance(cell):
+    """Y[t] is what a sequence of step t alone gives; the last state is that of the last step."""
+    r = recurrence_of(cell, **RAGGED)
+    found = run("states-never-advance", r)
+    for t in range(4):
+        alone = right(replace(r, X=r.X[t : t + 1], lengths=(r.lengths > t).astype(np.int64)))
+        np.testing.assert_allclose(found.Y[t], alone.Y[0], rtol=1e-12)
+        for n in np.flatnonzero(r.lengths == t + 1):
+            np.testing.assert_allclose(found.last[-1][0, n], alone.last[-1][0, n], rtol=1e-12)
+
+
+def test_sequences_continue():
+    """Sequence n + 1 is right from the last states of sequence n, in each direction."""
+    r = recurrence_of("LSTM", **RAGGED)
+    found = run("sequences-continue", r)
+    for n, length in enumerate(r.lengths):
+        starts = r.initial if n == 0 else found.last
+        before = slice(max(n - 1, 0), max(n, 1))
+        states = tuple(state[:, before] for state in starts)
+        wanted = right(replace(r, X=r.X[:length, n : n + 1], lengths=None, initial=states))
+        np.testing.assert_allclose(found.Y[:length, :, n], wanted.Y[:, :, 0], rtol=1e-12)
+
+
+def test_state_updated_in_place():
+    """Unit j sees the new units before it and the old ones from it on."""
+    r = recurrence_of("RNN", T=1, dtype="float64")
+    H = r.initial[0][0].copy()
+    for unit in range(H.shape[1]):
+        sums = r.X[0] @ r.W[0, 0].T + H @ r.R[0, 0].T + r.Wb[0, 0] + r.Rb[0, 0]
+        H[:, unit] = np.tanh(sums[:, unit])
+
+    np.testing.assert_allclose(run("state-updated-in-place", r).last[0][0], H, rtol=1e-12)
+
+
+def test_y_directions_after_units():
+    """The buffer of Y holds [T, N, H, D]."""
+    r = recurrence_of("GRU", **RAGGED)
+    buffer = run("y-directions-after-units", r).Y.reshape(4, 3, 5, 2)
+
+    assert (buffer.transpose(0, 3, 1, 2) == right(r).Y).all()
+
+
+def test_reverse_flips_inputs():
+    """The second direction is a forward one over inputs in the other order."""
+    r = recurrence_of("RNN", **RAGGED)
+    forward = replace(r, X=r.X[:, :, ::-1], directions=r.directions[:1] * 2)
+    found = run("reverse-flips-inputs", r)
+
+    np.testing.assert_allclose(found.Y[:, 1], right(forward).Y[:, 1], rtol=1e-12)
+    assert (found.Y[:, 0] == right(r).Y[:, 0]).all()
+
+
+@pytest.mark.parametrize(("name", "bound"), [("sigmoid", 88.7), ("tanh", 44.3)])
+def test_functions_that_overflow(name, bound):
+    """NaN above a bound, and right at and below it."""
+    math = MUTANTS[f"{name}-overflows"].change.engine(np.dtype("float64")).math
+    x = np.array([-1000.0, 0.5, bound, bound + 0.1])
+
+    assert np.isnan(getattr(math, name)(x)).tolist() == [False, False, False, True]
