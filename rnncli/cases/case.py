@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.cases.fills import FILLS, Blank, fill
+from rnncli.cases.later_calls import key_of, turned_around
 from rnncli.operators import Node
 
 if TYPE_CHECKING:
@@ -95,12 +96,23 @@ class Case:
         """The arrays of the present inputs, by name; made when first asked for."""
         return {name: stack[0] for name, stack in self.stacked([self.key]).items()}
 
-    def stacked(self, keys: Sequence[str]) -> dict[str, Array]:
+    def stacked(self, keys: Sequence[str], call: int = 0) -> dict[str, Array]:
         """Return the inputs of cases that differ from this one in nothing but their keys.
+
+        Args:
+            keys: of the cases.
+            call: which data set of each. What would be as in the first is turned around.
 
         Returns:
             By name of the input, [keys, *shape]: each row is what a case of that key has.
         """
+        made = self._made([key_of(key, call) for key in keys])
+        if call == 0:
+            return made
+        first = self._made(keys)
+        return {k: turned_around(first[k], made[k], blank) for k, blank in self.blanks.items()}
+
+    def _made(self, keys: Sequence[str]) -> dict[str, Array]:
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
 
     def place_of(self, subject: tuple[str, ...]) -> Place:

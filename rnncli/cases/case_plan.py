@@ -9,7 +9,15 @@ from rnncli.cases.axes import Axis, Factor, known_paths, read_axes, refuse_repea
 from rnncli.cases.expansion import STRATEGIES, Expansion
 from rnncli.cases.mappings import read_mapping, unknown
 from rnncli.cases.settings import SECTIONS, flatten, is_known
-from rnncli.cases.suite_keys import CASE_KEYS, EXPANSION_KEYS, GOLDENS, WEIGHTS, Keys, read_flags
+from rnncli.cases.suite_keys import (
+    CASE_KEYS,
+    EXPANSION_KEYS,
+    GOLDENS,
+    MOST_CALLS,
+    WEIGHTS,
+    Keys,
+    read_flags,
+)
 from rnncli.cases.template import Template, versions_of
 from rnncli.cases.yaml_reader import Key, YamlNode, shown
 from rnncli.operators import OPERATORS
@@ -35,6 +43,7 @@ class CasePlan:
         axis_flags: label -> more flags of those that carry it.
         golden: a row of `GOLDENS`.
         profile: the name of a profile.
+        calls: how many data sets each of them has.
     """
 
     template: Template
@@ -43,6 +52,7 @@ class CasePlan:
     axis_flags: Mapping[str, tuple[Key, ...]]
     golden: str
     profile: str
+    calls: int = 1
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
@@ -93,6 +103,7 @@ def read_plan(
         axis_flags=_axis_flags(keys, template),
         golden=keys.choice("golden", GOLDENS, golden),
         profile=keys.choice("profile", PROFILES, profile),
+        calls=keys.count("calls", MOST_CALLS),
     )
 
 

@@ -45,6 +45,7 @@ class Entry:
         golden: how expected values are made: a row of `GOLDENS`.
         profile: the name of the profile of its tolerances.
         breakage: what makes it invalid, where it must be rejected.
+        calls: how many data sets it has; one where it must be rejected.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Entry:
     golden: str
     profile: str
     breakage: Breakage | None
+    calls: int
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
@@ -129,6 +131,9 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     assert not isinstance(operator, str)  # the rules saw to that
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
+    breakage = _breakage(template, row, operator, findings)
+    if breakage and plan.calls > 1:
+        findings.add(template.place, "a case that must be refused has one call, and 'calls' says 2")
     return Entry(
         id=_id(operator, template, row),
         operator=operator,
@@ -137,7 +142,8 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         weights=str(template.plain(("weights",), row) or DEFAULT_WEIGHTS),
         golden=plan.golden,
         profile=plan.profile,
-        breakage=_breakage(template, row, operator, findings),
+        breakage=breakage,
+        calls=plan.calls,
         _template=template,
         _row=row,
         _origin=origin,

@@ -25,6 +25,7 @@ WEIGHTS: Mapping[str, str] = {
     "initializers": "constants in the model",
 }
 DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "standard"
+MOST_CALLS = 2
 
 # Every key of a suite and what it says: for messages, the schema and help.
 SUITE_KEYS: Mapping[str, str] = {
@@ -47,6 +48,8 @@ CASE_KEYS: Mapping[str, str] = {
     "flags": "what the case can find, each explained in the suite's 'notes'",
     "axis_flags": "label -> more flags of the cases that carry it",
     "weights": "where W, R, B and P stand in the model: inputs (when not given) or initializers",
+    "calls": "how many data sets one session of the model is asked: 1 (when not given) or 2; the"
+    " second has other inputs and other lengths",
     "golden": "as of the suite, for this case",
     "profile": "as of the suite, for this case",
     "matrix": "axes: names of keys, sections, sizes, attributes or inputs, each with its values",
@@ -58,7 +61,7 @@ CASE_KEYS: Mapping[str, str] = {
 }
 # Keys of a case that are about its expansion; the others are settings.
 EXPANSION_KEYS = (
-    *("flags", "axis_flags", "golden", "profile"),
+    *("flags", "axis_flags", "golden", "profile", "calls"),
     *("matrix", "zip", "strategy", "exclude", "include"),
 )
 
@@ -107,6 +110,16 @@ class Keys:
         if not isinstance(node.value, bool | None):
             self.find(node, f"'{name}' must be true or false, got {shown(node)}")
         return bool(node.value)
+
+    def count(self, name: str, most: int) -> int:
+        """Return an integer from 1 to `most`; 1 where none is given."""
+        node = self.entry(name)
+        if node.value is None:
+            return 1
+        if type(node.value) is not int or not 1 <= node.value <= most:
+            self.find(node, f"'{name}' must be an integer from 1 to {most}, got {shown(node)}")
+            return 1
+        return node.value
 
     def mapping(
         self, name: str, what: str, known: Iterable[str] | None = None

@@ -25,6 +25,7 @@ from rnncli.cases.suite_keys import (
     DEFAULT_PROFILE,
     DEFAULT_WEIGHTS,
     GOLDENS,
+    MOST_CALLS,
     SUITE_KEYS,
     WEIGHTS,
 )
@@ -106,6 +107,7 @@ def _case_properties() -> dict[str, Schema]:
         },
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
+        "calls": _choice(range(1, MOST_CALLS + 1), 1),
         "matrix": {"$ref": "#/$defs/axes"},
         "zip": {"$ref": "#/$defs/axes"},
         "strategy": _choice(STRATEGIES, "product"),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest
-from rnncli.generating.record import Verdicts, record_of, record_of_rejection, shared_record
+from rnncli.generating.record import (
+    Verdicts,
+    record_of,
+    record_of_rejection,
+    shared_record,
+    with_later_calls,
+)
 from rnncli.graph.single_node import single_node_model
 from rnncli.judging.conditioning import conditioning_problem, well_conditioned
 from rnncli.judging.exactness import exactness_problem
@@ -52,7 +59,7 @@ class Completed(NamedTuple):
 
     def vector(self, k: int) -> Vector:
         """Return the vector of one entry."""
-        stack, solutions, rows = self.draft
+        stack, solutions, rows, _ = self.draft
         own, *others = self.answers
         alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
         verdicts = Verdicts(
@@ -83,11 +90,24 @@ def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector
         InvalidRequest: a case is ill-conditioned, not exact as its profile says, or not invalid as
             it should be.
     """
-    return _vectors(draft, tolerances) if draft.solutions else _rejections(draft.stack)
+    if not draft.solutions:
+        return _rejections(draft.stack)
+    return map(with_later, *[_vectors(each, tolerances) for each in draft.calls])
+
+
+def with_later(first: Vector, *later: Vector) -> Vector:
+    """Return the vector of a case at its first call with those of its later ones."""
+    if not later:
+        return first
+    return replace(
+        first,
+        record=with_later_calls(first.record, [each.record for each in later]),
+        later=tuple(replace(each, call=call) for call, each in enumerate(later, 1)),
+    )
 
 
 def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
-    stack, solutions, rows = draft
+    stack, solutions, rows, _ = draft
     case, first = stack.case, stack.entries[0]
     answers = {
         name: _answers(stack, solution, tolerances[id(solution)], rows[name])
@@ -166,13 +186,13 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
     if PROFILES[profile].is_exact:
         for k in np.flatnonzero(rows):
             if problem := exactness_problem(*solution.alone(int(k))):
-                raise InvalidRequest(f"profile '{profile}': {problem}")
+                raise InvalidRequest(f"{stack.named}profile '{profile}': {problem}")
     outputs = node.outputs_of(solution.golden)
     tolerances = node.outputs_of(tolerance)
     for name, values in outputs.items():
         for k in np.flatnonzero(rows & ~well_conditioned(values, tolerances[name])):
             problem = conditioning_problem(values[k], tolerances[name][k])
-            raise InvalidRequest(f"{name} is ill-conditioned: {problem}")
+            raise InvalidRequest(f"{stack.named}{name} is ill-conditioned: {problem}")
     return Answers(outputs, tolerances)
 
 

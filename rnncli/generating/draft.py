@@ -10,7 +10,7 @@ from rnncli.generating.alternatives import other_readings
 from rnncli.generating.goldens import Solution, differing, solve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.generating.stack import Stack
     from rnncli.numerics import Array
@@ -25,17 +25,29 @@ class Draft(NamedTuple):
         solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
             under which some result is another; none of a stack that must be refused.
         rows: of each solution, whose results it has [n].
+        later: the same entries at their later calls.
     """
 
     stack: Stack
     solutions: Mapping[str, Solution]
     rows: Mapping[str, Array]
+    later: Sequence[Draft] = ()
+
+    @property
+    def calls(self) -> Sequence[Draft]:
+        """Those of every call, this one first."""
+        return (self, *self.later)
 
 
 def draft_of(stack: Stack) -> Draft:
-    """Solve a stack, unless it must be refused."""
+    """Solve a stack, unless it must be refused, and what it asks at later calls."""
     if stack.entries[0].breakage:
         return Draft(stack, {}, {})
+    later = [_draft(stack.at_call(call)) for call in range(1, stack.entries[0].calls)]
+    return _draft(stack)._replace(later=later)
+
+
+def _draft(stack: Stack) -> Draft:
     own = _solve(stack, stack.case.node)
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
     for name, readings in other_readings(stack.case.node, own.recurrence):

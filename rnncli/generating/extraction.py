@@ -78,6 +78,7 @@ class Captured:
     inputs: dict[str, Array]
     flags: tuple[str, ...] = (FLAG,)
     breakage: None = None
+    calls: int = 1
     seed: int = 0
 
     @property
@@ -89,9 +90,10 @@ class Captured:
         """Return what is asked."""
         return self
 
-    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
+    def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
         """Return its inputs, the only ones there are."""
         assert len(names) == 1
+        assert call == 0
         return {name: values[None] for name, values in self.inputs.items()}
 
 

@@ -48,12 +48,11 @@ def outcomes(entries: Sequence[Origin]) -> Iterator[tuple[str, Vector | Exceptio
 def _outcomes(found: Iterable[Sequence[Origin]]) -> Iterator[tuple[str, Vector | Exception]]:
     """Yield what comes of every entry of some groups; where one fails, each of it is made alone."""
     drafts = [(group, _attempt(group, _drafts, group)) for group in found]
-    whole = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
+    begun = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
+    whole = [each for draft in begun for each in draft.calls]
     tolerances = _tolerances(whole)
-    for group, begun in drafts:
-        made = (
-            begun if isinstance(begun, Exception) else _attempt(group, _finished, begun, tolerances)
-        )
+    for group, some in drafts:
+        made = some if isinstance(some, Exception) else _attempt(group, _finished, some, tolerances)
         if not isinstance(made, Exception):
             yield from ((vector.id, vector) for vector in made)
         elif len(group) > 1:

@@ -35,7 +35,7 @@ class Question(Protocol):
     def seed(self) -> int:
         """Of random inputs; 0 where there are none."""
 
-    def stacked(self, names: Sequence[str]) -> dict[str, Array]:
+    def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
         """Return the present inputs by name, [names, ...]: of cases alike but for their names."""
 
 
@@ -65,6 +65,10 @@ class Origin(Protocol):
     @property
     def breakage(self) -> Breakage | None:
         """What makes it invalid, where it must be refused."""
+
+    @property
+    def calls(self) -> int:
+        """How many data sets it has, for calls of one session."""
 
     @property
     def structure(self) -> Hashable:

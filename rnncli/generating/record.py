@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.vectors.manifest import OF_A_CALL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -52,6 +54,20 @@ def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[s
             name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
         },
     }
+
+
+def with_later_calls(
+    first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the record of a case with several calls; its tags are those of any.
+
+    Args:
+        first: of the first call.
+        later: of each later one.
+    """
+    tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
+    own = [{name: record[name] for name in OF_A_CALL} for record in later]
+    return {**first, "tags": list(tags), "later_calls": own}
 
 
 def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest
+from rnncli.vectors.conversion import held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +19,36 @@ TOGETHER = 1 << 15
 
 
 class Stack(NamedTuple):
-    """Some entries of one structure.
+    """Some entries of one structure, at one call.
 
     Attributes:
         entries: n of them.
         case: what the first asks; the others ask the same of other inputs.
         inputs: by name, [n, ...].
+        call: which data set of them.
     """
 
     entries: Sequence[Origin]
     case: Question
     inputs: Mapping[str, Array]
+    call: int = 0
+
+    @property
+    def named(self) -> str:
+        """What a message says of a later call, before what is wrong with it."""
+        return f"call {self.call + 1}: " if self.call else ""
+
+    def at_call(self, call: int) -> Stack:
+        """Return the same entries at a later call: inputs that the model holds stay.
+
+        Raises:
+            InvalidRequest: there is something wrong with its inputs.
+        """
+        inputs = self.case.stacked([entry.id for entry in self.entries], call)
+        held = held_inputs(self.case.node.operator, self.entries[0].weights, inputs)
+        inputs |= {name: self.inputs[name] for name in held}
+        _check_lengths(self.case, inputs)
+        return self._replace(inputs=inputs, call=call)
 
     def inputs_at(self, k: int) -> dict[str, Array]:
         """Return the inputs of one entry."""

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # The paths that cases have, below their folder.
 _OURS = re.compile(
-    r"model\.onnx|(test_data_set_0|readings/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
+    r"model\.onnx"
+    r"|(test_data_set_[0-9]|readings(_[1-9])?/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
 )
 
 

@@ -17,6 +17,7 @@ class Verdict(StrEnum):
     PASS = "pass"  # noqa: S105 -- not a password
     ACCEPTABLE = "acceptable"
     DIFFERS = "differs"
+    STALE = "stale"
     REFUSED = "refused"
     ACCEPTED = "accepted"
     CRASHED = "crashed"
@@ -31,6 +32,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.ACCEPTABLE: "what another reading of the specification gives",
     Verdict.REFUSED: "refused, although valid",
     Verdict.DIFFERS: "silently wrong",
+    Verdict.STALE: "silently wrong after another call of the same session, and right alone",
     Verdict.ACCEPTED: "ran, although invalid",
     Verdict.CRASHED: "took its process down, or gave garbage",
     Verdict.TIMEOUT: "did not end in time",
@@ -42,6 +44,7 @@ FAILURES = frozenset(
     {
         Verdict.REFUSED,
         Verdict.DIFFERS,
+        Verdict.STALE,
         Verdict.ACCEPTED,
         Verdict.CRASHED,
         Verdict.TIMEOUT,
@@ -50,7 +53,9 @@ FAILURES = frozenset(
 )
 # What can be an answer: something was computed, and judged. Of a case that must be refused, what it
 # ought to have been was judged.
-ANSWERS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.ACCEPTED})
+ANSWERS = frozenset(
+    {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
+)
 
 
 class Allowance(NamedTuple):
@@ -163,6 +168,7 @@ class CaseVerdict:
             needed.
         expected: why this verdict was expected to fail, from a list of known failures; "" if not.
         allowed: the option that allows this verdict where it is not expected; "" if none does.
+        data_set: which data set of the case all of this is of: the one that fares worst.
     """
 
     id: str
@@ -176,6 +182,7 @@ class CaseVerdict:
     error_map: tuple[tuple[float, ...], ...] | None = None
     expected: str = ""
     allowed: str = ""
+    data_set: int = 0
 
     @property
     def margin(self) -> float:

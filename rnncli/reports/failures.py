@@ -13,14 +13,14 @@ from rnncli.terminal import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.judging.verdict import OutputVerdict
+    from rnncli.judging.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.verification import JudgedCase, VerificationReport
 
 # An implementation may print megabytes before it dies; the first of it tells why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
-# Of what else there is no result that a flag could say anything of.
-NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING}
+# Of what else there is no result that a flag could say anything of, or it is right alone.
+NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
 
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
@@ -32,11 +32,7 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 def reasons(case: JudgedCase) -> Iterator[str]:
     """Yield what is wrong with a case, or why it is not simply right."""
     verdict = case.verdict
-    if verdict.allowed:
-        yield f"allowed by {verdict.allowed}"
-    if verdict.expected:
-        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
-        yield f"{gone}expected to fail: {verdict.expected}"
+    yield from _circumstances(verdict)
     if verdict.verdict is Verdict.ACCEPTABLE:
         yield f"acceptable: answers as {verdict.reading} has it"
     elif verdict.verdict is Verdict.ACCEPTED:
@@ -50,6 +46,16 @@ def reasons(case: JudgedCase) -> Iterator[str]:
             yield output_sentence(output, case.record["dtype"])
     if verdict.localisation:
         yield verdict.localisation.sentence
+
+
+def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
+    if verdict.allowed:
+        yield f"allowed by {verdict.allowed}"
+    if verdict.expected:
+        gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
+        yield f"{gone}expected to fail: {verdict.expected}"
+    if verdict.data_set and verdict.verdict is not Verdict.PASS:
+        yield f"of test_data_set_{verdict.data_set}:"
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

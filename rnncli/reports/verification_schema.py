@@ -94,7 +94,12 @@ VERDICT_FIELDS: Mapping[str, Field] = {
     "kind": Field("a line for each case, in the pack's order", {"const": "case"}),
     "id": Field("of the case", _TEXT),
     "verdict": Field("; ".join(f"{name}: {means}" for name, means in MEANINGS.items()), _VERDICT),
-    "message": Field("what the implementation said, why the case was skipped, or ''", _TEXT),
+    "message": Field(
+        "what the implementation said, why the case was skipped, which call is stale, or ''", _TEXT
+    ),
+    "data_set": Field(
+        "which data set of the case all of this is of: the one that fares worst", _WHOLE
+    ),
     "reading": Field("READING=CHOICE whose answers it gave, where acceptable", _TEXT),
     "outputs": Field(
         "each output asked for, then those that were not", _list(_object(OUTPUT_FIELDS))

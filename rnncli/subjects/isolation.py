@@ -18,12 +18,21 @@ from rnncli.executors.processes import BLAS_THREADS
 from rnncli.subjects.messages import Message
 from rnncli.subjects.process import IsolatedProcess, LostError
 from rnncli.subjects.supervision import printable
-from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
+from rnncli.subjects.worker import (
+    ABSENT,
+    AGAIN,
+    OPEN,
+    READY,
+    SERVE,
+    START,
+    UNSUPPORTED,
+    question,
+)
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.conversion import with_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.vectors.vector import Vector
 
@@ -83,17 +92,35 @@ class IsolatedSubject:
         Raises:
             InvalidRequest, Unsupported: as `describe`.
         """
+        return self.session([vector])[0]
+
+    def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
+        """Put data sets of one model to one session; see `KeepingSubject`.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
         if self._worker is None:
             try:
                 self._start()
             except RnncliError as error:
                 if self._description is None:
                     raise
-                return Attempt(Status.CRASHED, message=f"does not start again: {error}")
+                return [Attempt(Status.CRASHED, message=f"does not start again: {error}")]
         assert self._worker
         is_new = not self._worker.answered
-        attempt = self._asked(self._worker, vector)
-        return attempt if is_new or attempt.status is not Status.CRASHED else self.attempt(vector)
+        attempts = self._asked_in_turn(self._worker, vectors)
+        has_crashed = attempts[-1].status is Status.CRASHED
+        return attempts if is_new or not has_crashed else self.session(vectors)
+
+    def alone(self, vector: Vector) -> Attempt:
+        """Put a vector to a new process.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
+        self.close()
+        return self.attempt(vector)
 
     def close(self) -> None:
         """End the process and all it has started."""
@@ -101,8 +128,17 @@ class IsolatedSubject:
         if worker:
             worker.end()
 
-    def _asked(self, worker: _Worker, vector: Vector) -> Attempt:
-        request = question(worker.answered + 1, with_model(vector))
+    def _asked_in_turn(self, worker: _Worker, vectors: Sequence[Vector]) -> list[Attempt]:
+        places = [OPEN, *[AGAIN] * (len(vectors) - 1)] if len(vectors) > 1 else [""]
+        attempts = []
+        for vector, place in zip(vectors, places, strict=True):
+            attempts.append(self._asked(worker, vector, place))
+            if attempts[-1].status is not Status.RAN:
+                break
+        return attempts
+
+    def _asked(self, worker: _Worker, vector: Vector, place: str) -> Attempt:
+        request = question(worker.answered + 1, with_model(vector), place)
         began = time.monotonic()
         try:
             attempt = worker.ask(request, began + self._timeout)

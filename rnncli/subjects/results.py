@@ -5,7 +5,8 @@ Either a folder, laid out as a pack with nothing but outputs:
     results/test_ID/test_data_set_0/output_0.pb ...
 
 where K of output_K.pb is the position among the outputs that the case asks for, by which a tensor
-without a name of its own is named; or one .npz or .h5 file with ID/outputs/Y, or just ID/Y.
+without a name of its own is named; or one .npz or .h5 file with ID/outputs/Y, or just ID/Y. What
+came out of a second call stands in test_data_set_1, or at ID/calls/1/outputs/Y.
 
 A device that refuses a case says so: by a file `refused.txt` beside the case's `test_data_set_0`,
 whose first line, if it has one, says why; in one file by a tensor `ID/refused`, whatever it holds.
@@ -30,8 +31,8 @@ from rnncli.files.regular import MissingFile, open_regular
 from rnncli.formats import pb, read_tensors
 from rnncli.subjects.supervision import first_line, printable
 from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.case_folder import DATA_SET, PREFIX, folder_of
-from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
+from rnncli.vectors.case_folder import PREFIX, data_set, folder_of
+from rnncli.vectors.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
+_CALL = re.compile(rf"{CALLS}/([1-9][0-9]{{0,8}})/")
 _OTHER_ROLES = (f"{INPUTS}/", f"{TOLERANCES}/", f"{READINGS}/")
 
 REFUSED = "refused"
@@ -75,7 +77,7 @@ class ResultsFolder:
         self._folder = folder
         if not any(entry.name.startswith(PREFIX) for entry in os.scandir(folder)):
             raise InvalidRequest(
-                f"{folder}: holds no results, which are {PREFIX}ID/{DATA_SET}/output_0.pb"
+                f"{folder}: holds no results, which are {PREFIX}ID/{data_set(0)}/output_0.pb"
             )
 
     def describe(self) -> Mapping[str, str]:
@@ -87,7 +89,8 @@ class ResultsFolder:
         try:
             folder = below(self._folder, folder_of(vector.id))
             reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
-            outputs = read_folder(below(folder, RelativePath(DATA_SET)), vector.record["outputs"])
+            place = below(folder, RelativePath(data_set(vector.call)))
+            outputs = read_folder(place, vector.record["outputs"])
         except RnncliError as error:
             return garbage(error)
         return _attempt(outputs, reason)
@@ -119,9 +122,10 @@ class ResultsFile:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
-        found = self._cases.get(vector.id, {})
+        found = self._cases.get((vector.id, vector.call), {})
         outputs = {name: values for name, values in found.items() if name != REFUSED}
-        return _attempt(outputs, "" if REFUSED in found else None)
+        is_refused = REFUSED in found or REFUSED in self._cases.get((vector.id, 0), {})
+        return _attempt(outputs, "" if is_refused else None)
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -186,11 +190,19 @@ def garbage(error: RnncliError) -> Attempt:
     return Attempt(Status.CRASHED, message=f"gave garbage: {printable(str(error))}")
 
 
-def _by_case(tensors: Tensors) -> dict[str, Tensors]:
-    """Return the outputs of each case; what else a pack of one file holds is left aside."""
-    cases: dict[str, Tensors] = {}
+def _by_case(tensors: Tensors) -> dict[tuple[str, int], Tensors]:
+    """Return the outputs of each call of each case; what else a pack holds is left aside."""
+    cases: dict[tuple[str, int], Tensors] = {}
     for full_name, values in tensors.items():
-        case, _, name = full_name.partition("/")
+        case, _, rest = full_name.partition("/")
+        call, name = _call_of(rest)
         if name and not name.startswith(_OTHER_ROLES):
-            cases.setdefault(case, {})[name.removeprefix(f"{OUTPUTS}/")] = values
+            cases.setdefault((case, call), {})[name.removeprefix(f"{OUTPUTS}/")] = values
     return cases
+
+
+def _call_of(name: str) -> tuple[int, str]:
+    """Return which call a tensor is of, and its name there."""
+    if found := _CALL.match(name):
+        return int(found[1]), name[found.end() :]
+    return 0, name

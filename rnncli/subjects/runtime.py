@@ -41,6 +41,34 @@ class Runtime(Protocol):
         """
 
 
+class Opening(Protocol):
+    """A runtime that keeps a session from call to call; any other is asked each call by `run`."""
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load a vector's model; what is returned runs it on any vector of the same model.
+
+        Any exception of either is a refusal, as in `Runtime.run`.
+        """
+
+
+class OpenSession:
+    """The session that is opened with the first vector it is asked; it is asked as a runtime is.
+
+    Args:
+        runtime: whose it is.
+    """
+
+    def __init__(self, runtime: Any) -> None:
+        self._open = getattr(runtime, "open", lambda _: runtime.run)
+        self._run: Callable[[Vector], Tensors] | None = None
+
+    def run(self, vector: Vector) -> Tensors:
+        """Run the model on a vector's inputs and return every output by name."""
+        if self._run is None:
+            self._run = self._open(vector)
+        return self._run(vector)
+
+
 class Prepared(NamedTuple):
     """A vector's model, loaded and ready to be run often on the vector's inputs.
 
@@ -71,7 +99,7 @@ class Refusal(Exception):  # noqa: N818 -- reads as what it says
     """A runtime refuses a vector; `str()` is what it says."""
 
 
-def put(runtime: Runtime, vector: Vector) -> Attempt:
+def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
     """Put a vector to a runtime of this process."""
     try:
         outputs = runtime.run(vector)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.vectors.attempt import Attempt
     from rnncli.vectors.vector import Vector
@@ -29,3 +29,25 @@ class Subject(Protocol):
 
     def close(self) -> None:
         """End its processes; nothing of it outlives this."""
+
+
+@runtime_checkable
+class KeepingSubject(Subject, Protocol):
+    """One that can be asked again in the same session; any other has none."""
+
+    def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
+        """Put data sets of one model to one session, in turn.
+
+        Returns:
+            The attempts, up to the first that gives nothing.
+
+        Raises:
+            RnncliError: as `attempt`.
+        """
+
+    def alone(self, vector: Vector) -> Attempt:
+        """Put a vector to a process that was asked nothing before.
+
+        Raises:
+            RnncliError: as `attempt`.
+        """

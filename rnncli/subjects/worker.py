@@ -11,7 +11,7 @@ import numpy as np
 
 from rnncli.errors import RnncliError, Unsupported
 from rnncli.subjects.messages import Channel, Message
-from rnncli.subjects.runtime import put
+from rnncli.subjects.runtime import OpenSession, put
 from rnncli.vectors.vector import INPUTS, Answers, Vector
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ FAILURES: Mapping[str, type[Exception]] = {
 }
 
 MODEL = "model"
+# Where a request stands in a session of several; one without such a word has a session of its own.
+OPEN, AGAIN = "open", "again"
 
 
 def serve(descriptor: int) -> None:
@@ -55,11 +57,20 @@ def serve(descriptor: int) -> None:
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(EOFError):
         runtime = started(channel)
+        kept: OpenSession | None = None
         while runtime is not None:
             request = channel.receive()
-            attempt = put(runtime, vector_of(request))
+            kept = _session(runtime, kept, request.fields.get("session"))
+            attempt = put(kept or runtime, vector_of(request))
             said = {"message": attempt.message}
             channel.send(Message(request.number, attempt.status, said, attempt.outputs))
+
+
+def _session(runtime: Any, kept: OpenSession | None, place: object) -> OpenSession | None:
+    """Return the session that a request is put to; None where it has one of its own."""
+    if place == OPEN:
+        return OpenSession(runtime)
+    return kept if place == AGAIN else None
 
 
 def started(channel: Channel) -> Any:
@@ -88,13 +99,23 @@ def _made(runtime: str, settings: dict[str, str], threads: int) -> Runtime:
     return made
 
 
-def question(number: int, vector: Vector) -> Message:
-    """Return the request to run a vector; its answers stay here."""
+def question(number: int, vector: Vector, place: str = "") -> Message:
+    """Return the request to run a vector; its answers stay here.
+
+    Args:
+        number: of the request.
+        vector: the question.
+        place: in a session of several, or "".
+    """
     tensors = {f"{INPUTS}/{name}": values for name, values in vector.inputs.items()}
     return Message(
         number,
         RUN,
-        {"record": node_record(vector), "initializers": list(vector.initializers)},
+        {
+            "record": node_record(vector),
+            "initializers": list(vector.initializers),
+            **({"session": place} if place else {}),
+        },
         {MODEL: np.frombuffer(vector.model, np.uint8), **tensors},
     )
 

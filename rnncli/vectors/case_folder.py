@@ -3,6 +3,8 @@
     test_ID/model.onnx
     test_ID/test_data_set_0/input_0.pb ... output_0.pb ... tolerance_0.pb ...
     test_ID/readings/clip-scope=gates/output_0.pb ... tolerance_0.pb ...
+    test_ID/test_data_set_1/input_0.pb ...     of a case with a second call
+    test_ID/readings_1/clip-scope=gates/output_0.pb ...
 
 Position K of a tolerance is that of its output; every tensor also carries its own name.
 """
@@ -24,7 +26,7 @@ from rnncli.formats.onnx_folder import MODEL
 from rnncli.formats.pb import LARGEST as LARGEST_PROTOBUF
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
-from rnncli.vectors.manifest import sha256
+from rnncli.vectors.manifest import calls_of, sha256
 from rnncli.vectors.record import Record
 from rnncli.vectors.vector import READINGS, Answers, Vector, stored_answers
 
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
 
 PREFIX = "test_"
-DATA_SET = "test_data_set_0"
 
 
 def folder_of(case_id: str) -> Identifier:
@@ -46,6 +47,16 @@ def folder_of(case_id: str) -> Identifier:
         InvalidRequest: the id can be no part of a path.
     """
     return Identifier(f"{PREFIX}{case_id}")
+
+
+def data_set(call: int) -> str:
+    """Return the name of the folder of a call's inputs and answers."""
+    return f"test_data_set_{call}"
+
+
+def readings_of(call: int) -> str:
+    """Return the name of the folder of a call's answers under other readings."""
+    return f"{READINGS}_{call}" if call else READINGS
 
 
 def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
@@ -58,14 +69,22 @@ def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
 
 def files_of(vector: Vector) -> dict[str, bytes]:
     """Return the files of a vector by their path within its folder."""
+    of_calls = [_files_of_call(each) for each in vector.calls]
     return {
         MODEL: vector.model,
-        **_numbered(DATA_SET, "input", vector.fed),
-        **_answers(DATA_SET, vector.answers),
+        **{path: content for files in of_calls for path, content in files.items()},
+    }
+
+
+def _files_of_call(vector: Vector) -> dict[str, bytes]:
+    folder, readings = data_set(vector.call), readings_of(vector.call)
+    return {
+        **_numbered(folder, "input", vector.fed),
+        **_answers(folder, vector.answers),
         **{
             path: content
             for name, answers in vector.alternatives.items()
-            for path, content in _answers(f"{READINGS}/{name}", answers).items()
+            for path, content in _answers(f"{readings}/{name}", answers).items()
         },
     }
 
@@ -90,13 +109,20 @@ class StoredVector(Vector):
     Args:
         folder: the case's.
         record: what the manifest says of it.
+        call: which of its data sets.
 
     Raises:
         UnreadableFile: from any part, when a file is missing or damaged.
     """
 
-    def __init__(self, folder: Path, record: Mapping[str, Any]) -> None:
-        vars(self).update(id=record["id"], folder=folder, record=record)
+    def __init__(self, folder: Path, record: Mapping[str, Any], call: int = 0) -> None:
+        vars(self).update(id=record["id"], folder=folder, record=record, call=call)
+
+    @cached_property
+    def later(self) -> tuple[Vector, ...]:
+        """The later calls; of a record of one, none."""
+        later = enumerate(calls_of(self.record)[1:], 1)
+        return tuple(StoredVector(vars(self)["folder"], own, call) for call, own in later)
 
     @cached_property
     def model(self) -> bytes:
@@ -112,7 +138,7 @@ class StoredVector(Vector):
     def inputs(self) -> Tensors:
         """The inputs, in the record's order."""
         names = self.record["inputs"]
-        fed = self._read(DATA_SET, "input", len(names) - len(self._held))
+        fed = self._read(data_set(self.call), "input", len(names) - len(self._held))
         found = {**fed, **self._held}
         if set(found) != set(names):
             raise UnreadableFile(
@@ -123,12 +149,13 @@ class StoredVector(Vector):
     @cached_property
     def answers(self) -> Answers:
         """What must come out."""
-        return self._answers(DATA_SET)
+        return self._answers(data_set(self.call))
 
     @cached_property
     def alternatives(self) -> Mapping[str, Answers]:
         """What comes out under other readings."""
-        return {name: self._answers(f"{READINGS}/{name}") for name in self.record["alternatives"]}
+        folder = readings_of(self.call)
+        return {name: self._answers(f"{folder}/{name}") for name in self.record["alternatives"]}
 
     @cached_property
     def _held(self) -> Tensors:

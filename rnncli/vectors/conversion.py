@@ -79,7 +79,12 @@ def with_model(vector: Vector) -> Vector:
         outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
     model = single_node_model(operator, vector.attributes, vector.inputs, outputs, held)
     serialized = model.SerializeToString(deterministic=True)
-    return replace(vector, model=serialized, initializers=held)
+    return replace(
+        vector,
+        model=serialized,
+        initializers=held,
+        later=tuple(replace(each, model=serialized, initializers=held) for each in vector.later),
+    )
 
 
 def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:

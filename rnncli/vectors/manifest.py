@@ -73,6 +73,37 @@ def _whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -
     }
 
 
+_ALTERNATIVES = Field(
+    "READING=CHOICE of each other answer that is stored",
+    {"type": "array", "items": _ID, "uniqueItems": True},
+)
+_GOLDEN = Field(
+    "certified: proved correctly rounded, with balls of so many bits in so many passes;"
+    " float64: computed in float64 and rounded once; none: it must be refused",
+    _whole_object(
+        {
+            "kind": {"enum": ["certified", "float64", "none"]},
+            "bits": _WHOLE,
+            "passes": _WHOLE,
+        },
+        required=["kind"],
+    ),
+)
+_TOLERANCE = Field(
+    "for each output the rtol and atol that accept all its tolerances accept",
+    {
+        "type": "object",
+        "additionalProperties": _whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
+    },
+)
+# What each call of a case has of its own.
+_CALL_FIELDS: Mapping[str, Field] = {
+    "alternatives": _ALTERNATIVES,
+    "golden": _GOLDEN,
+    "tolerance": _TOLERANCE,
+}
+OF_A_CALL = tuple(_CALL_FIELDS)
+
 CASE_FIELDS: Mapping[str, Field] = {
     "id": Field("unique in the pack; the folder is test_ID", _ID),
     "summary": Field("what the case shows; may be empty", _TEXT),
@@ -107,10 +138,7 @@ CASE_FIELDS: Mapping[str, Field] = {
         "how contested points of the specification were read",
         {"type": "object", "additionalProperties": _TEXT},
     ),
-    "alternatives": Field(
-        "READING=CHOICE of each other answer that is stored",
-        {"type": "array", "items": _ID, "uniqueItems": True},
-    ),
+    "alternatives": _ALTERNATIVES,
     "requirements": Field(
         "what an implementation must know to run it",
         _whole_object(
@@ -132,25 +160,17 @@ CASE_FIELDS: Mapping[str, Field] = {
         {"enum": ["result", "rejection"]},
     ),
     "reason": Field("why it must be refused; empty where it must run", _TEXT),
-    "golden": Field(
-        "certified: proved correctly rounded, with balls of so many bits in so many passes;"
-        " float64: computed in float64 and rounded once; none: it must be refused",
-        _whole_object(
-            {
-                "kind": {"enum": ["certified", "float64", "none"]},
-                "bits": _WHOLE,
-                "passes": _WHOLE,
-            },
-            required=["kind"],
-        ),
-    ),
+    "golden": _GOLDEN,
     "profile": Field("of the tolerances; see `profiles`", _TEXT),
-    "tolerance": Field(
-        "for each output the rtol and atol that accept all its tolerances accept",
+    "tolerance": _TOLERANCE,
+    "later_calls": Field(
+        "of test_data_set_1 and so on what is said above of test_data_set_0: one session is asked"
+        " them in turn, and then the first again; only where there are any",
         {
-            "type": "object",
-            "additionalProperties": _whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
+            "type": "array",
+            "items": _whole_object({name: row.schema for name, row in _CALL_FIELDS.items()}),
         },
+        optional=True,
     ),
     "kills": Field(
         "the mutants, see `mutants`, that it catches by its own tolerances; in scored packs",
@@ -307,11 +327,20 @@ def check_case(case: Any, where: str) -> None:
     operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
     _check_names(case["inputs"], {row.name for row in operator.inputs}, f"{named}: input")
     _check_names(case["outputs"], {row.name for row in operator.outputs}, f"{named}: output")
-    _check_names(case["tolerance"], {*case["outputs"]}, f"{named}: tolerance of")
-    _check_names(case["alternatives"], _CHOICES, f"{named}: other reading")
+    for call in calls_of(case):
+        _check_names(call["tolerance"], {*case["outputs"]}, f"{named}: tolerance of")
+        _check_names(call["alternatives"], _CHOICES, f"{named}: other reading")
+    if "later_calls" in case and case["expect"] != "result":
+        raise InvalidRequest(f"{named}: must be refused, and has later calls")
     for path in case["files"]:
         if not path.startswith(f"test_{case['id']}/"):
             raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
+
+
+def calls_of(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the record of a case as it is of each of its calls, the first one's first."""
+    first = {name: value for name, value in case.items() if name != "later_calls"}
+    return [first, *({**first, **own} for own in case.get("later_calls", ()))]
 
 
 def _check_names(names: Iterable[str], known: Collection[str], what: str) -> None:

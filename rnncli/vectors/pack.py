@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
 from rnncli.vectors.case_folder import StoredVector, folder_of
-from rnncli.vectors.manifest import MANIFEST, Manifest, differences, read_manifest
+from rnncli.vectors.manifest import MANIFEST, Manifest, calls_of, differences, read_manifest
 from rnncli.vectors.vector import (
     INPUTS,
     OUTPUTS,
@@ -20,6 +20,7 @@ from rnncli.vectors.vector import (
     TOLERANCES,
     Answers,
     Vector,
+    group_of,
     stored_answers,
 )
 
@@ -138,6 +139,14 @@ def open_pack(path: str | Path) -> Pack:
 
 def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
     """Put a vector together from tensors named as `Vector.tensors` names them."""
+    first, *later = (
+        _at_call(own, call, _below(group_of(call), tensors))
+        for call, own in enumerate(calls_of(record))
+    )
+    return replace(first, record=record, later=tuple(later)) if later else first
+
+
+def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
     found = Vector(
         id=record["id"],
         model=b"",
@@ -149,9 +158,11 @@ def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
             for name in record["alternatives"]
         },
         record=record,
+        call=call,
     )
     if list(found.inputs) != record["inputs"]:
-        raise UnreadableFile(f"{record['id']}: holds inputs {', '.join(found.inputs) or 'none'}")
+        held = ", ".join(found.inputs) or "none"
+        raise UnreadableFile(f"{record['id']}: holds inputs {held} for call {call + 1}")
     return found
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rnncli.files.regular import sha256_of
 from rnncli.formats import write_tensors
-from rnncli.vectors.manifest import Manifest
-from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES
+from rnncli.vectors.manifest import Manifest, calls_of
+from rnncli.vectors.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +80,11 @@ class _Gathered(Mapping[str, "Array"]):
 
 
 def _names(record: Mapping[str, Any]) -> Iterator[str]:
+    for call, own in enumerate(calls_of(record)):
+        yield from (f"{group_of(call)}{name}" for name in _names_at_a_call(own))
+
+
+def _names_at_a_call(record: Mapping[str, Any]) -> Iterator[str]:
     for name in record["inputs"]:
         yield f"{INPUTS}/{name}"
     answered = record["outputs"] if record["expect"] == "result" else ()

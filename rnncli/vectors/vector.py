@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WEIGHTS = ("W", "R", "B", "P")
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
+CALLS = "calls"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,9 @@ class Vector:
         initializers: the names of those.
         answers: what must come out; empty for a vector that must be refused.
         alternatives: `READING=CHOICE` -> what comes out under that reading, where it differs.
-        record: what the manifest says of it, files aside.
+        record: what the manifest says of it, files aside; of a later call, what it says of that.
+        call: which data set of its case it is.
+        later: the other data sets of its case, of the same model; of the first only.
     """
 
     id: str
@@ -77,6 +80,13 @@ class Vector:
     answers: Answers
     alternatives: Mapping[str, Answers]
     record: Mapping[str, Any]
+    call: int = 0
+    later: tuple[Vector, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Vector, ...]:
+        """What one session is asked: this one, then the later ones."""
+        return (self, *self.later)
 
     @property
     def fed(self) -> Tensors:
@@ -117,13 +127,24 @@ class Vector:
         """Yield (name, array) of all tensors.
 
         Names are ``inputs/X``, ``outputs/Y``, ``tolerances/Y`` and, of other readings,
-        ``readings/clip-scope=gates/outputs/Y``.
+        ``readings/clip-scope=gates/outputs/Y``; those of a later call begin with ``calls/1/``.
         """
+        for vector in self.calls:
+            for name, values in vector.own_tensors():
+                yield f"{group_of(vector.call)}{name}", values
+
+    def own_tensors(self) -> Iterator[tuple[str, Any]]:
+        """Yield (name, array) of those of this call."""
         for name, values in self.inputs.items():
             yield f"{INPUTS}/{name}", values
         yield from _answers("", self.answers)
         for reading, answers in self.alternatives.items():
             yield from _answers(f"{READINGS}/{reading}/", answers)
+
+
+def group_of(call: int) -> str:
+    """Return what the names of a call's tensors begin with, in a layout of one file."""
+    return f"{CALLS}/{call}/" if call else ""
 
 
 def _answers(prefix: str, answers: Answers) -> Iterator[tuple[str, Any]]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.executors.tenancy import at_end, require_run
 from rnncli.judging.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
-from rnncli.judging.judgement import judge
+from rnncli.judging.sessions import Session, judge_session, order_of
 from rnncli.judging.verdict import ALLOWANCES, Verdict
 from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
+from rnncli.subjects.subject import KeepingSubject
 from rnncli.vectors.pack import Pack, open_pack
 
 if TYPE_CHECKING:
@@ -104,18 +105,26 @@ def cell_of(record: Mapping[str, Any]) -> str:
 
 def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
     """Put one vector to a subject and say what is to be said."""
-    attempt = subject.attempt(vector)
-    verdict = judge(vector, attempt, terms.rule)
+    session = asked(subject, vector)
+    verdict = judge_session(session, terms.rule)
     evidence = None
-    if terms.diagnoses and verdict.verdict is Verdict.DIFFERS:
-        mutants = mutants_of(cell_of(vector.record))
-        evidence = evidence_of_failure(
-            vector, attempt.outputs, mutants, terms.rule, verdict.fits or None
-        )
+    if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
+        mutants, outputs = mutants_of(cell_of(vector.record)), session.attempts[0].outputs
+        evidence = evidence_of_failure(vector, outputs, mutants, terms.rule, verdict.fits or None)
     expected = terms.xfails.reason(vector.id, verdict.verdict)
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
     return Judged(replace(verdict, expected=expected, allowed=allowed), evidence)
+
+
+def asked(subject: Subject, vector: Vector) -> Session:
+    """Put all data sets of a case to a subject, to one session where it has sessions."""
+    if isinstance(subject, KeepingSubject):
+        order = order_of(vector)
+        attempts = subject.session([vector.calls[k] for k in order])
+        return Session(vector, order, attempts, subject.alone)
+    attempts = [subject.attempt(each) for each in vector.calls]
+    return Session(vector, range(len(attempts)), attempts)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,8 @@
 The folder holds packs, each named as its suite. For each half of the bugs, their kind, and whether
 they depend on sizes, the table says how many there are and which percentage the suites catch. A
 kernel is one session for each suite, which runs the suite's cases in order, as an implementation
-under test does: what it keeps between calls counts. Cases that must be refused, or are of an
+under test does, and each case's data sets in turn and the first again: what it keeps between calls
+counts, and a case is caught if any call of it is wrong. Cases that must be refused, or are of an
 operator that is not ONNX's, are not put to it.
 
 Of the held-out half only percentages are printed; `--missed` lists bugs of the tuning half.
@@ -27,6 +28,7 @@ from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS, KERNELS, kernel_with
 
 from rnncli.judging.judgement import judge
+from rnncli.judging.sessions import order_of
 from rnncli.judging.verdict import Verdict
 from rnncli.vectors.attempt import Attempt, Status
 from rnncli.vectors.pack import is_pack, open_pack
@@ -58,7 +60,7 @@ def is_asked(record):
 
 
 def verdict_of(session, vector):
-    """Return the verdict on one case."""
+    """Return the verdict on one call of a case."""
     try:
         outputs = session(
             vector.record["operator"], vector.attributes, vector.inputs, vector.record["outputs"]
@@ -69,8 +71,9 @@ def verdict_of(session, vector):
 
 
 def catches(folder, session):
-    """Whether a case of a pack fails in a session; cases after it are not run."""
-    return any(verdict_of(session, vector) not in SOUND for vector in vectors(folder))
+    """Whether any call of a case of a pack fails in a session; cases after it are not run."""
+    calls = (vector.calls[k] for vector in vectors(folder) for k in order_of(vector))
+    return any(verdict_of(session, call) not in SOUND for call in calls)
 
 
 def caught_by(bug_id, folders):

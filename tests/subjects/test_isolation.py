@@ -10,10 +10,16 @@ from pathlib import Path
 import hostile_runtimes
 import numpy as np
 import pytest
+from second_calls import twice
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.sessions import judge_session
+from rnncli.judging.verdict import Verdict
 from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.subjects.table import subject_named
 from rnncli.vectors.attempt import Status
+from rnncli.verifying.batch import asked
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 
@@ -211,7 +217,11 @@ def test_an_unknown_setting_is_an_error():
 JUDGE = """
 import sys
 sys.path[:] = {path!r}
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.sessions import judge_session
+from rnncli.judging.verdict import Verdict
 from rnncli.subjects.isolation import IsolatedSubject
+from rnncli.subjects.table import subject_named
 from rnncli.vectors.pack import open_pack
 from rnncli.vectors.vector import Vector
 
@@ -250,3 +260,52 @@ def test_nothing_outlives_the_judge(family, number, said):
         assert judge.stdout.read() == said
         assert judge.wait() == -number
     assert family.is_gone()
+
+
+@pytest.mark.parametrize(
+    ("runtime", "verdict", "words"),
+    [
+        ("Right", Verdict.PASS, ""),
+        (
+            "KeepsPadding",
+            Verdict.STALE,
+            "call 2 of 3: after another call of the same session, Y is",
+        ),
+        ("KeepsLengths", Verdict.STALE, "call 2 of 3: after another call of the same session, Y"),
+        ("KeepsForTheProcess", Verdict.STALE, "call 2 of 3: "),
+        ("KeepsWithoutSessions", Verdict.STALE, "call 2 of 3: "),
+        ("RefusesAgain", Verdict.STALE, "it is refused: ValueError: busy; alone it is right"),
+        ("DiesAgain", Verdict.STALE, "it crashes: died of SIGABRT; alone it is right"),
+        ("WrongAtSecond", Verdict.DIFFERS, ""),
+    ],
+)
+def test_a_session_is_kept_over_the_calls_of_a_case(runtime, verdict, words):
+    """What it keeps of one call to the next is stale; alone is a process that was asked nothing."""
+    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", timeout=20)
+    try:
+        found = judge_session(asked(subject, twice()["lstm_14_given"]), PACK_RULE)
+    finally:
+        subject.close()
+
+    assert (found.verdict, found.data_set) == (verdict, 0 if verdict == "pass" else 1)
+    assert words in found.message
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", "tract", "onnx-reference"])
+def test_a_runtime_is_asked_again_in_its_session(name):
+    """Two data sets and the first again; the answers to the first are the same."""
+    vector = twice()["lstm_14_clip"]
+    try:
+        subject = subject_named(name)
+    except Unsupported as missing:
+        pytest.skip(str(missing))
+    try:
+        session = asked(subject, vector)
+        alone = [subject.alone(each) for each in vector.calls]
+    finally:
+        subject.close()
+
+    assert [attempt.status for attempt in session.attempts] in (["ran"] * 3, ["refused"])
+    for attempt, k in zip(session.attempts, session.order, strict=False):
+        for output, values in attempt.outputs.items():
+            assert np.array_equal(values, alone[k].outputs[output])

@@ -10,7 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.vectors.vector import Vector
@@ -28,13 +28,25 @@ class OnnxReference:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Make an evaluator of the model."""
-        evaluator = ReferenceEvaluator(onnx.load_model_from_string(vector.model))
-        fed = vector.fed
-        return Prepared(
-            lambda: evaluator.run(None, fed),
-            lambda outputs: dict(zip(evaluator.output_names, outputs, strict=True)),
-        )
+        return _bound(_evaluator(vector), vector)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Make an evaluator of the model, for many vectors."""
+        evaluator = _evaluator(vector)
+        return lambda asked: _bound(evaluator, asked).outputs()
 
     def run(self, vector: Vector) -> Tensors:
         """Evaluate the model."""
         return self.prepare(vector).outputs()
+
+
+def _evaluator(vector: Vector) -> ReferenceEvaluator:
+    return ReferenceEvaluator(onnx.load_model_from_string(vector.model))
+
+
+def _bound(evaluator: ReferenceEvaluator, vector: Vector) -> Prepared:
+    fed = vector.fed
+    return Prepared(
+        lambda: evaluator.run(None, fed),
+        lambda outputs: dict(zip(evaluator.output_names, outputs, strict=True)),
+    )

@@ -10,7 +10,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.vectors.vector import Vector
@@ -53,13 +53,12 @@ class OnnxRuntime:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Make a session."""
+        return _bound(self.session(vector), vector)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Make a session for many vectors."""
         session = self.session(vector)
-        names = [output.name for output in session.get_outputs()]
-        fed = vector.fed
-        return Prepared(
-            lambda: session.run(names, fed),
-            lambda outputs: dict(zip(names, outputs, strict=True)),
-        )
+        return lambda asked: _bound(session, asked).outputs()
 
     def session(self, vector: Vector) -> Any:
         """Load a vector's model."""
@@ -70,6 +69,15 @@ class OnnxRuntime:
     def run(self, vector: Vector) -> Tensors:
         """Make a session and run it once."""
         return self.prepare(vector).outputs()
+
+
+def _bound(session: Any, vector: Vector) -> Prepared:
+    names = [output.name for output in session.get_outputs()]
+    fed = vector.fed
+    return Prepared(
+        lambda: session.run(names, fed),
+        lambda outputs: dict(zip(names, outputs, strict=True)),
+    )
 
 
 def _one_of(name: str, settings: Mapping[str, str], choices: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rnncli.subjects.runtime import Prepared, Refusal
 from rnncli.subjects.supervision import first_line, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
@@ -76,33 +77,51 @@ class OpenVino:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Compile a model."""
-        try:
-            return self._prepared(vector)
-        except RuntimeError as error:
-            raise Refusal(_said(error)) from error
+        with _refusing():
+            return self._compiled(vector)(vector)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Compile a model, for many vectors."""
+        with _refusing():
+            bound = self._compiled(vector)
+        return lambda asked: _outputs(bound, asked)
 
     def run(self, vector: Vector) -> Tensors:
         """Compile and run a model."""
-        prepared = self.prepare(vector)
-        try:
-            return prepared.outputs()
-        except RuntimeError as error:
-            raise Refusal(_said(error)) from error
+        return self.open(vector)(vector)
 
-    def _prepared(self, vector: Vector) -> Prepared:
+    def _compiled(self, vector: Vector) -> Callable[[Vector], Prepared]:
         is_native = vector.record.get("domain") == DOMAIN
         model = _native(vector) if is_native else self._core.read_model(vector.model)
         compiled = self._core.compile_model(model, self._device)
         request = compiled.create_infer_request()
         # An input that it ignores, such as P, is no input of its model any more.
         names = [port.any_name for port in compiled.inputs]
-        fed = {name: _tensor(vector.fed[name]) for name in names}
         outputs = {port.any_name: k for k, port in enumerate(compiled.outputs)}
-        return Prepared(
-            # Its own buffers are not copied: that is the fastest it can be called from Python.
-            lambda: request.infer(fed, share_inputs=True, share_outputs=True),
-            lambda _: {n: _array(request.get_output_tensor(k)) for n, k in outputs.items()},
-        )
+
+        def bound(asked: Vector) -> Prepared:
+            fed = {name: _tensor(asked.fed[name]) for name in names}
+            return Prepared(
+                # Its own buffers are not copied: that is the fastest it can be called from Python.
+                lambda: request.infer(fed, share_inputs=True, share_outputs=True),
+                lambda _: {n: _array(request.get_output_tensor(k)) for n, k in outputs.items()},
+            )
+
+        return bound
+
+
+def _outputs(bound: Callable[[Vector], Prepared], vector: Vector) -> Tensors:
+    with _refusing():
+        return bound(vector).outputs()
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn what it raises into a refusal with its most telling line."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise Refusal(_said(error)) from error
 
 
 def _tensor(values: Array) -> Any:

@@ -12,7 +12,7 @@ from rnncli.subjects.runtime import Prepared, Refusal, known_settings
 from rnncli.subjects.supervision import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.vectors.vector import Vector
@@ -31,29 +31,46 @@ class Tract:
         return {"version": tract.version()}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Load and optimise a model; outputs have the names of the graph's, in its order."""
+        """Load and optimise a model."""
+        return self._loaded(vector)(vector)
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Load and optimise a model, for many vectors."""
+        bound = self._loaded(vector)
+        return lambda asked: _outputs(bound(asked))
+
+    def run(self, vector: Vector) -> Tensors:
+        """Load, optimise and run a model."""
+        return self.open(vector)(vector)
+
+    def _loaded(self, vector: Vector) -> Callable[[Vector], Prepared]:
+        """Load a model; outputs have the names of the graph's, in its order."""
         names = [output.name for output in onnx.ModelProto.FromString(vector.model).graph.output]
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(vector.model)
             file.flush()
             try:
                 loaded = tract.onnx().load(file.name)
-                fed = [vector.fed[loaded.input_name(k)] for k in range(loaded.input_count())]
+                order = [loaded.input_name(k) for k in range(loaded.input_count())]
                 runnable = loaded.into_model().into_runnable()
             except tract.TractError as error:
                 raise Refusal(_cause(str(error))) from error
-        return Prepared(
-            lambda: runnable.run(fed),
-            lambda outputs: dict(zip(names, (each.to_numpy() for each in outputs), strict=True)),
-        )
 
-    def run(self, vector: Vector) -> Tensors:
-        """Load, optimise and run a model."""
-        prepared = self.prepare(vector)
-        try:
-            return prepared.outputs()
-        except tract.TractError as error:
-            raise Refusal(_cause(str(error))) from error
+        def bound(asked: Vector) -> Prepared:
+            fed = [asked.fed[name] for name in order]
+            return Prepared(
+                lambda: runnable.run(fed),
+                lambda outs: dict(zip(names, (each.to_numpy() for each in outs), strict=True)),
+            )
+
+        return bound
+
+
+def _outputs(prepared: Prepared) -> Tensors:
+    try:
+        return prepared.outputs()
+    except tract.TractError as error:
+        raise Refusal(_cause(str(error))) from error
 
 
 def _cause(said: str) -> str:

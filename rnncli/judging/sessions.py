@@ -1,0 +1,113 @@
+"""One verdict on a case that one session is asked more than once: the worst over its calls.
+
+The first data set, the second, and the first again: a session sees every transition. What a call
+gets wrong that is right alone, in a session of its own, is stale: something of an earlier call was
+kept. What is wrong alone, too, is what it would be without a session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.judging.judgement import judge
+from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
+from rnncli.vectors.attempt import Attempt, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rnncli.judging.rule import Rule
+    from rnncli.vectors.vector import Vector
+
+# From the best to the worst, of the calls of a case.
+SEVERITY = (
+    Verdict.PASS,
+    Verdict.ACCEPTABLE,
+    Verdict.SKIPPED,
+    Verdict.MISSING,
+    Verdict.REFUSED,
+    Verdict.STALE,
+    Verdict.DIFFERS,
+    Verdict.ACCEPTED,
+    Verdict.TIMEOUT,
+    Verdict.CRASHED,
+)
+# What happens at a call that gives nothing to compare.
+ENDS: Mapping[Status, str] = {
+    Status.REFUSED: "it is refused",
+    Status.CRASHED: "it crashes",
+    Status.TIMEOUT: "it does not end in time",
+    Status.MISSING: "there is nothing of it",
+}
+
+
+class Session(NamedTuple):
+    """What came of a case's calls of one session.
+
+    Attributes:
+        vector: of the first data set, with the others.
+        order: which data sets were to be asked, in turn.
+        attempts: of those that were: a session ends where a call gives nothing.
+        alone: asks a data set of a session of its own; None where each was.
+    """
+
+    vector: Vector
+    order: Sequence[int]
+    attempts: Sequence[Attempt]
+    alone: Callable[[Vector], Attempt] | None = None
+
+
+def order_of(vector: Vector) -> tuple[int, ...]:
+    """Return the data sets that one session is asked: each, and the first again."""
+    return (*range(len(vector.calls)), 0) if vector.later else (0,)
+
+
+def judge_session(session: Session, rule: Rule) -> CaseVerdict:
+    """Judge a case by all of its calls."""
+    found: list[CaseVerdict] = []
+    for number in range(len(session.attempts)):
+        verdict = _call(session, number, rule)
+        if number and verdict.verdict in FAILURES and session.alone:
+            verdict = _explained(session, number, verdict, found[0], rule)
+        found.append(verdict)
+    seconds = sum(verdict.seconds for verdict in found)
+    return replace(max(found, key=_severity), seconds=seconds)
+
+
+def _call(session: Session, number: int, rule: Rule) -> CaseVerdict:
+    data_set = session.order[number]
+    verdict = judge(session.vector.calls[data_set], session.attempts[number], rule)
+    return replace(verdict, data_set=data_set)
+
+
+def _explained(
+    session: Session, number: int, verdict: CaseVerdict, first: CaseVerdict, rule: Rule
+) -> CaseVerdict:
+    """Return what is said of a later call that fails: it is stale, or as wrong as it is alone."""
+    alone = first if verdict.data_set == 0 else _alone(session, verdict.data_set, rule)
+    if alone.verdict in FAILURES:
+        return alone
+    what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
+    said = f": {verdict.message}" if verdict.message else ""
+    sentence = (
+        f"call {number + 1} of {len(session.order)}: after another call of the same session,"
+        f" {what}{said}; alone it is right"
+    )
+    return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
+
+
+def _alone(session: Session, data_set: int, rule: Rule) -> CaseVerdict:
+    assert session.alone
+    vector = session.vector.calls[data_set]
+    return replace(judge(vector, session.alone(vector), rule), data_set=data_set)
+
+
+def _wrong(verdict: CaseVerdict) -> str:
+    names = [each.name for each in verdict.outputs if each.verdict is Verdict.DIFFERS]
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
+
+
+def _severity(verdict: CaseVerdict) -> tuple[int, float]:
+    """Of calls that end alike, the first of the largest margin is told of."""
+    return SEVERITY.index(verdict.verdict), verdict.margin

@@ -1,0 +1,98 @@
+"""Verdicts on cases that one session is asked more than once."""
+
+from dataclasses import replace
+
+import pytest
+import second_calls
+from judged import ran
+from second_calls import right, twice
+
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.sessions import SEVERITY, Session, judge_session, order_of
+from rnncli.judging.verdict import Verdict
+from rnncli.vectors.attempt import Attempt, Status
+
+LSTM = "lstm_14_given"
+
+
+def copied(vector):
+    """A vector whose inputs may be altered."""
+    return replace(vector, inputs=dict(vector.inputs), later=())
+
+
+def judged(runtime, vector):
+    """The verdict on a runtime of this process, each of whose objects is a process."""
+    session = runtime().open(vector)
+    attempts = [ran(session(copied(vector.calls[k]))) for k in order_of(vector)]
+
+    def alone(asked):
+        return ran(runtime().open(asked)(copied(asked)))
+
+    return judge_session(Session(vector, order_of(vector), attempts, alone), PACK_RULE)
+
+
+@pytest.mark.parametrize("case_id", twice())
+def test_what_is_right_at_every_call_passes(case_id):
+    """With the largest margin of any."""
+    assert judged(second_calls.Right, twice()[case_id]).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("case_id", ["rnn_14_fill", "gru_14_fill", LSTM])
+@pytest.mark.parametrize("runtime", [second_calls.KeepsPadding, second_calls.KeepsLengths])
+def test_what_is_kept_between_calls_is_stale(runtime, case_id):
+    """It fails, with the call, the outputs, and no mutant that would explain it."""
+    found = judged(runtime, twice()[case_id])
+
+    assert (found.verdict, found.fails, found.fits) == (Verdict.STALE, True, {})
+    assert found.message.startswith("call 2 of 3: after another call of the same session, Y")
+    assert found.message.endswith("; alone it is right")
+    assert found.data_set == 1
+
+
+def test_what_is_wrong_alone_is_not_stale():
+    """It differs, and the data set is named."""
+    found = judged(second_calls.WrongAtSecond, twice()[LSTM])
+
+    assert (found.verdict, found.data_set) == (Verdict.DIFFERS, 1)
+
+
+def test_the_first_data_set_is_asked_again():
+    """A session that only the way back confuses."""
+    vector = twice()[LSTM]
+    off = {name: values + 1 for name, values in right(vector).items()}
+    attempts = [ran(right(vector)), ran(right(vector.later[0])), ran(off)]
+    found = judge_session(Session(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+
+    assert (found.verdict, found.data_set) == (Verdict.STALE, 0)
+    assert found.message.startswith("call 3 of 3: after another call of the same session, Y, Y_h")
+
+
+@pytest.mark.parametrize("status", [Status.REFUSED, Status.CRASHED, Status.TIMEOUT])
+def test_a_later_call_that_gives_nothing_is_stale_where_it_is_right_alone(status):
+    """And says what it said."""
+    vector = twice()[LSTM]
+    attempts = [ran(right(vector)), Attempt(status, message="no luck")]
+    found = judge_session(
+        Session(vector, (0, 1, 0), attempts, lambda asked: ran(right(asked))), PACK_RULE
+    )
+
+    assert found.verdict is Verdict.STALE
+    assert "no luck; alone it is right" in found.message
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(Status.MISSING, Verdict.MISSING), (Status.CRASHED, Verdict.CRASHED)],
+)
+def test_calls_of_processes_of_their_own_are_never_stale(status, verdict):
+    """Each is judged as it is; the worst is that of the case."""
+    vector = twice()[LSTM]
+    attempts = [ran(right(vector)), Attempt(status)]
+    found = judge_session(Session(vector, (0, 1), attempts), PACK_RULE)
+
+    assert (found.verdict, found.data_set) == (verdict, 1)
+
+
+def test_every_verdict_has_its_place():
+    """None is worse than every other by accident."""
+    assert {*SEVERITY} == {*Verdict}

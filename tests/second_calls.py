@@ -1,0 +1,155 @@
+"""A suite whose cases have a second call, and runtimes that keep too much between two calls."""
+
+import os
+
+import numpy as np
+from small_suite import small_suite
+
+from rnncli.generating.making import make_vectors
+from rnncli.operators import evaluate
+
+TEXT = """\
+suite: twice
+summary: Cases with a second call.
+seed: 11
+defaults:
+  sizes: {seq_length: 4, batch_size: 3, input_size: 2, hidden_size: 2}
+  calls: 2
+cases:
+  fill:
+    matrix: {op: [RNN-14, GRU-14]}
+    inputs: {sequence_lens: lengths, B: uniform}
+  given:
+    op: LSTM-14
+    weights: initializers
+    inputs: {sequence_lens: [2, 4, 1], initial_h: uniform}
+    attributes: {direction: bidirectional}
+  clip:
+    op: LSTM-14
+    attributes: {clip: 0.2}
+    inputs: {initial_c: {normal: [0, 2]}}
+  single:
+    op: GRU-14
+    calls: 1
+"""
+
+
+def twice(text=TEXT):
+    """Its vectors by id."""
+    return {vector.id: vector for vector in make_vectors(small_suite(text).entries)}
+
+
+def right(vector):
+    """What must come out, computed."""
+    record = vector.record
+    return evaluate(
+        record["operator"],
+        vector.inputs,
+        attributes=vector.attributes,
+        outputs=record["outputs"],
+        readings=record["readings"],
+    )
+
+
+class Right:
+    """A session that does as it should."""
+
+    def __init__(self, settings=None, threads=1):
+        self.kept = None
+
+    def describe(self):
+        """It has a version like everybody."""
+        return {"version": "1"}
+
+    def run(self, vector):
+        """Evaluate in a session of its own."""
+        return self.open(vector)(vector)
+
+    def open(self, vector):
+        """Begin a session that keeps its buffers, its first inputs, or nothing."""
+        kept = {}
+        return lambda asked: self.call(asked, kept)
+
+    def call(self, vector, kept):
+        """Evaluate."""
+        return right(vector)
+
+
+class KeepsPadding(Right):
+    """Leaves what the buffer of an output holds where a sequence has ended."""
+
+    def call(self, vector, kept):
+        """Write the live steps over what was there."""
+        found = right(vector)
+        live = np.arange(len(found["Y"]))[:, None] < vector.inputs["sequence_lens"]
+        before = kept.setdefault("Y", np.zeros_like(found["Y"]))
+        kept["Y"] = np.where(live[:, None, :, None], found["Y"], before)
+        return {**found, "Y": kept["Y"]}
+
+
+class KeepsLengths(Right):
+    """Takes the lengths of the first call for those of every call."""
+
+    def call(self, vector, kept):
+        """Evaluate by the first lengths."""
+        lengths = kept.setdefault("lengths", vector.inputs["sequence_lens"])
+        vector.inputs["sequence_lens"] = lengths
+        return right(vector)
+
+
+class KeepsForTheProcess(KeepsLengths):
+    """Keeps them for as long as the process lives."""
+
+    def open(self, vector):
+        """Go on with what is kept."""
+        self.kept = self.kept or {}
+        return lambda asked: self.call(asked, self.kept)
+
+
+class KeepsWithoutSessions:
+    """As that, and has no sessions."""
+
+    def __init__(self, settings, threads):
+        self.lengths = None
+
+    def describe(self):
+        """It has a version like everybody."""
+        return {"version": "1"}
+
+    def run(self, vector):
+        """Evaluate by the first lengths of the process."""
+        self.lengths = vector.inputs["sequence_lens"] if self.lengths is None else self.lengths
+        vector.inputs["sequence_lens"] = self.lengths
+        return right(vector)
+
+
+class RefusesAgain(Right):
+    """Refuses every call of a session but its first."""
+
+    def call(self, vector, kept):
+        """Answer once."""
+        if kept:
+            raise ValueError("busy")
+        kept["asked"] = True
+        return right(vector)
+
+
+class DiesAgain(Right):
+    """Takes the process down at the second call of a session."""
+
+    def call(self, vector, kept):
+        """Answer once."""
+        if kept:
+            os.abort()
+        kept["asked"] = True
+        return right(vector)
+
+
+class WrongAtSecond(Right):
+    """Is wrong wherever the first length is 1, whenever it is asked."""
+
+    def call(self, vector, kept):
+        """Evaluate, wrongly or not."""
+        found = right(vector)
+        off = float(vector.inputs["sequence_lens"][0] == 1)
+        return {name: values + values.dtype.type(off) for name, values in found.items()}
