@@ -178,7 +178,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     R = engine.matrix(engine.widen(lanes.R))
     _, Rbh = _biases(engine, lanes)
     functions = {
-        letter: partial(_activated, engine.math, activation, bound)
+        letter: partial(activated, engine.math, activation, bound)
         for letter, (activation, bound) in lanes.activations.items()
     }
     return Parameters(
@@ -194,7 +194,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     )
 
 
-def _activated(numbers: Arithmetic, activation: Activation, bound: float, x: Value) -> Value:
+def activated(numbers: Arithmetic, activation: Activation, bound: float, x: Value) -> Value:
     """Apply an activation to an argument that is clipped first."""
     if math.isfinite(bound):
         x = numbers.minimum(numbers.maximum(x, -bound), bound)

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.structural.bug import StructuralMutant
 
 
 def _ids() -> Iterable[str]:
-    from rnncli.mutants.table import MUTANTS
+    from rnncli.mutants.table import EVERY
 
-    return MUTANTS
+    return EVERY
 
 
 def _cells() -> Iterable[str]:
@@ -50,43 +51,66 @@ def _known_cell(context: click.Context, option: click.Parameter, value: str | No
 def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
     """List the mutants, plausible kernel bugs, or explain one.
 
-    `rnncli verify` and `rnncli diagnose` name what is wrong by these ids. `rnncli score` scores
-    suites by those that are no finer variant of another. Each is a backend as well: --backend
-    mutant:ID runs it wherever a backend runs.
+    Semantic mutants are wrong in the equations, in whatever sizes; `rnncli verify` and `rnncli
+    diagnose` name what is wrong by their ids. Structural ones are wrong in the data movement of a
+    blocked kernel, many of them at some sizes only. `rnncli score` scores suites by both, each for
+    itself, but by no finer variant of another. Each is a backend as well: --backend mutant:ID runs
+    it wherever a backend runs.
     """
-    from rnncli.mutants.table import MUTANTS, is_scored, mutant_named
+    from rnncli.mutants.table import EVERY, mutant_named
 
-    rows = [mutant_named(id)] if id else list(MUTANTS.values())
+    rows = [mutant_named(id)] if id else list(EVERY.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
     if as_json:
         for row in rows:
-            print_json_line({**_record(row), "scored": is_scored(row.id)})
+            print_json_line(_record(row))
     elif id:
         for row in rows:
-            click.echo(_page(row) + ("" if is_scored(row.id) else FINER))
+            click.echo(_page(row))
     else:
-        columns = ("mutant", "cells", "family", "what goes wrong")
-        print_table(columns, [(m.id, " ".join(m.cells), m.family, m.sentence) for m in rows])
+        columns = ("mutant", "cells", "family", "kind", "sizes", "what goes wrong")
+        print_table(columns, map(_line, rows))
 
 
 FINER = "\n  a finer variant of others: no suite is scored by it"
 
 
-def _record(row: Mutant) -> dict[str, Any]:
+def _kind(row: Mutant | StructuralMutant) -> str:
+    from rnncli.mutants.table import MUTANTS, is_scored
+
+    if row.id not in MUTANTS:
+        return "structural"
+    return "semantic" if is_scored(row.id) else "finer"
+
+
+def _sizes(row: Mutant | StructuralMutant) -> str:
+    """Return the sizes that show it, "any" where small ones do."""
+    size = getattr(row, "size", None)
+    return size.words if size else "any"
+
+
+def _line(row: Mutant | StructuralMutant) -> tuple[str, ...]:
+    return row.id, " ".join(row.cells), row.family, _kind(row), _sizes(row), row.sentence
+
+
+def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
     return {
         "id": row.id,
         "cells": list(row.cells),
         "family": row.family,
         "sentence": row.sentence,
         "effect": row.effect,
+        "kind": _kind(row),
+        "sizes": _sizes(row),
+        "scored": _kind(row) != "finer",
     }
 
 
-def _page(row: Mutant) -> str:
+def _page(row: Mutant | StructuralMutant) -> str:
     lines = (
         f"{row.id}, of {' '.join(row.cells)}; family: {row.family}",
         f"  what goes wrong: {row.sentence}",
         f"  what is seen:    {row.effect}",
         f"  to run it:       --backend mutant:{row.id}",
     )
-    return "\n".join(lines)
+    return "\n".join(lines) + (FINER if _kind(row) == "finer" else "")

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class MutantBackend:
-    """Evaluates with one plausible bug.
+    """Evaluates with one plausible bug, call after call in one session.
+
+    A structural mutant keeps its buffers, so calls must not overlap.
 
     Args:
         id: of the mutant.
@@ -23,6 +25,7 @@ class MutantBackend:
 
     def __init__(self, id: str) -> None:  # noqa: A002 -- what a mutant itself calls it
         self.mutant = mutant_named(id)
+        self._session = self.mutant.session()
         self.name = f"mutant:{id}"
         self.summary = f"wrong on purpose: {self.mutant.sentence}"
 
@@ -34,4 +37,4 @@ class MutantBackend:
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate as a kernel with this bug does."""
-        return self.mutant.run(recurrence, compute)
+        return self._session(recurrence, compute)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Run: TypeAlias = "Callable[[Recurrence], Result]"
+Session: TypeAlias = "Callable[[Recurrence, Compute], Result]"
 Reason: TypeAlias = "Callable[[Recurrence], str]"
 
 
@@ -85,3 +86,7 @@ class Mutant:
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence of one of the cells as a kernel with this bug does."""
         return self.change.run(recurrence, compute)
+
+    def session(self) -> Session:
+        """Return what evaluates call after call; nothing is kept between them."""
+        return self.run

@@ -22,11 +22,13 @@ from rnncli.mutants import (
     vectors,
     weights,
 )
+from rnncli.mutants.structural.table import STRUCTURAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.structural.bug import StructuralMutant
 
 _LEAVES = (
     *(weights, states, lengths, padding, directions, layout),
@@ -37,6 +39,7 @@ _UNSCORED = (finer, reported)
 _ROWS = tuple(row for leaf in (*_LEAVES, *_UNSCORED) for row in leaf.ROWS)
 _FINER = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
+EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
 def scored_of(cell: str) -> tuple[Mutant, ...]:
@@ -54,14 +57,14 @@ def mutants_of(cell: str) -> tuple[Mutant, ...]:
     return tuple(row for row in MUTANTS.values() if cell in row.cells)
 
 
-def mutant_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it
-    """Return the mutant of that id.
+def mutant_named(id: str) -> Mutant | StructuralMutant:  # noqa: A002 -- what a mutant itself calls it
+    """Return the mutant of that id, structural ones included.
 
     Raises:
         InvalidRequest: there is none.
     """
-    if id not in MUTANTS:
+    if id not in EVERY:
         raise InvalidRequest(
-            f"unknown mutant '{id}'{did_you_mean(id, MUTANTS)} (`rnncli mutants` lists them)"
+            f"unknown mutant '{id}'{did_you_mean(id, EVERY)} (`rnncli mutants` lists them)"
         )
-    return MUTANTS[id]
+    return EVERY[id]

@@ -2,19 +2,20 @@
 
 import json
 
-from rnncli.mutants.table import MUTANTS, mutants_of, scored_of
+from rnncli.mutants.structural.table import STRUCTURAL, structural_of
+from rnncli.mutants.table import EVERY, MUTANTS, mutants_of, scored_of
 
 
 def test_every_mutant_is_listed(rnncli):
     """One line each, tab-separated in a pipe."""
-    assert [row["mutant"] for row in rnncli("mutants").rows] == list(MUTANTS)
+    assert [row["mutant"] for row in rnncli("mutants").rows] == list(EVERY)
 
 
 def test_those_of_a_cell_can_be_asked_for(rnncli):
     """In any case of its letters."""
     listed = [row["mutant"] for row in rnncli("mutants", "--cell", "lstm").rows]
 
-    assert listed == [row.id for row in mutants_of("LSTM")]
+    assert listed == [row.id for row in (*mutants_of("LSTM"), *structural_of("LSTM"))]
 
 
 def test_a_cell_that_is_not_there_is_refused(rnncli):
@@ -38,7 +39,7 @@ def test_json_holds_the_same(rnncli):
     records = [json.loads(line) for line in rnncli("mutants", "--json").out.splitlines()]
     (one,) = map(json.loads, rnncli("mutants", "z-inverted", "--json").out.splitlines())
 
-    assert [record["id"] for record in records] == list(MUTANTS)
+    assert [record["id"] for record in records] == list(EVERY)
     assert one in records
     assert one["cells"] == ["GRU"]
 
@@ -80,5 +81,26 @@ def test_finer_variants_name_and_do_not_count(rnncli):
     assert "no suite is scored by it" in rnncli("mutants", "activation-g-is-relu").out
     assert "no suite" not in rnncli("mutants", "biases-dropped").out
     assert len(scored_of("LSTM")) == sum(
-        record["scored"] and "LSTM" in record["cells"] for record in records.values()
+        record["kind"] == "semantic" and "LSTM" in record["cells"] for record in records.values()
     )
+
+
+def test_structural_ones_say_their_sizes(rnncli):
+    """In the list, in JSON and on their own page."""
+    name = "unit-tail-not-activated-8"
+    (listed,) = (row for row in rnncli("mutants").rows if row["mutant"] == name)
+    record = json.loads(rnncli("mutants", name, "--json").out)
+
+    assert (listed["kind"], listed["sizes"]) == ("structural", STRUCTURAL[name].size.words)
+    assert (record["kind"], record["sizes"]) == ("structural", listed["sizes"])
+    assert listed["sizes"] in rnncli("mutants", name).out
+
+
+def test_a_structural_one_is_a_backend(rnncli):
+    """One that small sizes do not reach is right there."""
+    right, tail, nan = (
+        json.loads(rnncli("run", "gru_7", "--json", "--backend", name).out)["runs"][0]["outputs"]
+        for name in ("numpy", "mutant:unit-tail-not-activated-64", "mutant:nan-in-padding-of-r-8")
+    )
+
+    assert right == tail != nan

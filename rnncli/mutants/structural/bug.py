@@ -1,0 +1,160 @@
+"""A structural mutant: the blocked kernel with one of its decisions replaced."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from rnncli.backends.backend import Compute
+from rnncli.mutants.blocked.kernel import BlockedKernel, Blocking
+from rnncli.mutants.mutant import always_seen
+from rnncli.mutants.reasons import first, where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rnncli.mutants.blocked.kernel import Seam
+    from rnncli.mutants.mutant import Reason, Session
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+Cells: TypeAlias = "tuple[str, ...]"
+Changes: TypeAlias = "Mapping[str, Seam]"
+Sizing: TypeAlias = "Callable[[str, int], SizeClass]"
+
+# What rows are built on unless a size of theirs says otherwise: few tiles, chunks and blocks.
+USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
+
+
+class SizeClass(NamedTuple):
+    """Sizes at which a bug can be seen.
+
+    Attributes:
+        axis: T, N, I or H, or a product of them, of directions D and of gates G, such as "G*H*I".
+        edge: the size that it is built on.
+        words: such as "H beyond 8 and not a multiple of it".
+        holds: whether a size is one of them.
+    """
+
+    axis: str
+    edge: int
+    words: str
+    holds: Callable[[int], bool]
+
+    def reached(self, recurrence: Recurrence) -> bool:
+        """Whether a recurrence has such a size."""
+        sizes = sizes_of(recurrence)
+        return self.holds(math.prod(sizes[axis] for axis in self.axis.split("*")))
+
+
+def sizes_of(recurrence: Recurrence) -> dict[str, int]:
+    """Return T, N, I and H, the number of directions D and of gates G."""
+    (T, N, size), (D, G, H, _) = recurrence.X.shape, recurrence.W.shape
+    return {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
+
+
+def beyond(axis: str, edge: int) -> SizeClass:
+    """Return the sizes beyond an edge."""
+    return SizeClass(axis, edge, f"{axis} beyond {edge}", lambda size: size > edge)
+
+
+def tail(axis: str, edge: int) -> SizeClass:
+    """Return the sizes beyond an edge that are not multiples of it."""
+    words = f"{axis} beyond {edge} and not a multiple of it"
+    return SizeClass(axis, edge, words, lambda size: size > edge and size % edge > 0)
+
+
+def one(axis: str) -> SizeClass:
+    """Return the size 1."""
+    return SizeClass(axis, 1, f"{axis} = 1", lambda size: size == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralMutant:
+    """One plausible bug of a blocked kernel.
+
+    Attributes:
+        id: as `--backend mutant:ID` spells it.
+        cells: the names of the cells whose kernels can have it.
+        family: what it is a bug of.
+        sentence: what goes wrong.
+        changes: the kernel's methods that it replaces.
+        size: the sizes that show it; None where small ones do.
+        blocking: the sizes that the kernel is built on.
+        calls: how many calls of one session it takes to show it.
+        unseen: why it cannot be seen in a recurrence of its sizes; "" where it may be.
+    """
+
+    id: str
+    cells: tuple[str, ...]
+    family: str
+    sentence: str
+    changes: Changes
+    size: SizeClass | None = None
+    blocking: Blocking = USUAL
+    calls: int = 1
+    unseen: Reason = always_seen
+
+    @property
+    def effect(self) -> str:
+        """What is seen."""
+        if self.calls > 1:
+            return "Seen in the second call of a session, at any size."
+        return f"Seen with {self.size.words}." if self.size else "Seen at small sizes, too."
+
+    def equivalent_when(self, recurrence: Recurrence) -> str:
+        """Return why it cannot be seen in a recurrence; "" where it may be."""
+        if self.size and not self.size.reached(recurrence):
+            return f"not reached: {self.size.words}"
+        return self.unseen(recurrence)
+
+    def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
+        """Evaluate in the first call of a session."""
+        return self.session()(recurrence, compute)
+
+    def session(self) -> Session:
+        """Return what evaluates call after call with the buffers of one kernel."""
+        return BlockedKernel(self.blocking, self.changes).run
+
+
+def row(
+    id: str,  # noqa: A002 -- the row's own name for it
+    cells: tuple[str, ...],
+    sentence: str,
+    changes: Changes,
+    *reasons: Reason,
+    size: SizeClass | None = None,
+    blocking: Blocking = USUAL,
+    calls: int = 1,
+) -> StructuralMutant:
+    """Return a structural mutant of no family yet."""
+    return StructuralMutant(
+        id, cells, "", sentence, changes, size, blocking, calls, first(*reasons)
+    )
+
+
+def family(name: str, rows: Iterable[StructuralMutant]) -> tuple[StructuralMutant, ...]:
+    """Return rows as members of a family."""
+    return tuple(replace(each, family=name) for each in rows)
+
+
+def built_on(**sizes: int) -> Blocking:
+    """Return the usual blocking with some other sizes."""
+    return replace(USUAL, **sizes)
+
+
+def multiple_of(axes: str, width: int) -> Reason:
+    """Return the reason that holds where a size, or a product of sizes, is a multiple."""
+    sentence = f"{'*'.join(axes)} is a multiple of {width}"
+    return where(lambda r: math.prod(sizes_of(r)[axis] for axis in axes) % width == 0, sentence)
+
+
+def same_size(*axes: str) -> Reason:
+    """Return the reason that holds where sizes are the same."""
+    sentence = f"{' and '.join(axes)} are the same size"
+    return where(lambda r: len({sizes_of(r)[axis] for axis in axes}) == 1, sentence)
+
+
+def at_most_one(axis: str) -> Reason:
+    """Return the reason that holds where a size is 1 or less."""
+    return where(lambda r: sizes_of(r)[axis] <= 1, f"{axis} is at most 1")

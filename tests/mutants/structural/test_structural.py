@@ -1,0 +1,184 @@
+"""Claims about the structural mutants: each is seen at the sizes it names, and at no others."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from recurrences import recurrence_of
+
+from rnncli.backends.backend import Compute
+from rnncli.mutants.blocked.kernel import BlockedKernel
+from rnncli.mutants.reasons import same_results
+from rnncli.mutants.structural.table import STRUCTURAL, structural_of
+from rnncli.mutants.table import MUTANTS
+
+CELLS = ("RNN", "GRU", "LSTM")
+SMALL = {"T": 6, "N": 4, "I": 3, "H": 5}
+FLAGS = {"RNN": {}, "GRU": {"linear_before_reset": 1}, "LSTM": {"input_forget": 1}}
+VALUED = {
+    "RNN": (["ScaledTanh"], [0.7], [0.9]),
+    "GRU": (["HardSigmoid", "ScaledTanh"], [0.3, 0.7], [0.4, 0.9]),
+    "LSTM": (["HardSigmoid", "ScaledTanh", "Softsign"], [0.3, 0.7], [0.4, 0.9]),
+}
+# The other sizes, where a product of sizes is what counts.
+PRODUCTS = {
+    "T*N*I": {"T": 5, "N": 3, "I": 4400, "H": 2},
+    "G*H*I": {"T": 2, "N": 2, "I": 4400, "H": 15},
+    "G*H*H": {"T": 2, "N": 2, "I": 2, "H": 260},
+    "T*D*N*H": {"T": 33, "N": 8, "I": 2, "H": 130},
+}
+
+
+def _lengths(T, N, ragged):
+    """Unsorted, the longest last, and a zero where there is room; or none."""
+    return [max(T - 1 - k % 3, 0) for k in range(N - 1)] + [T] if ragged else None
+
+
+@cache
+def case(cell, variant, *given):
+    """A recurrence with everything in it; of the variants one has what another cannot."""
+    T, N, I, H = given  # noqa: E741
+    given = {"T": T, "N": N, "I": I, "H": H, "D": 2, "peepholes": cell == "LSTM", "scale": 0.3}
+    if variant == "ragged":
+        return recurrence_of(cell, **given, clip=0.4, lengths=_lengths(T, N, ragged=True))
+    if variant == "valued":
+        names, alpha, beta = VALUED[cell]
+        values = {"activation_alpha": 2 * alpha, "activation_beta": 2 * beta}
+        return recurrence_of(cell, **given, **FLAGS[cell], activations=names, **values)
+    if variant == "zero":
+        lengths = [0, *(_lengths(T, N, ragged=True)[1:])]
+        return recurrence_of(cell, **given, lengths=lengths, **FLAGS[cell])
+    if variant == "short":
+        return recurrence_of(cell, **given, lengths=[T // 2] * N)
+    bare = recurrence_of(cell, **given, **FLAGS[cell])
+    return replace(bare, initial=(None,) * len(bare.initial))
+
+
+VARIANTS = ("ragged", "valued", "zero", "short", "bare")
+
+
+def sizes(row):
+    """Sizes that show a row."""
+    if row.size is None or row.calls > 1:
+        return SMALL
+    if "*" in row.size.axis:
+        return PRODUCTS[row.size.axis]
+    many = {"T": 2, "N": 2, "I": 2, "H": 2} if row.size.edge > 255 else SMALL
+    return {**many, row.size.axis: row.size.edge + (row.size.edge > 1)}
+
+
+def below(row):
+    """Sizes that do not: the edge itself; 2, where it is 1."""
+    if "*" in row.size.axis:
+        return SMALL
+    return {**SMALL, row.size.axis: 2 if row.size.edge == 1 else min(row.size.edge, 8)}
+
+
+@cache
+def right(blocking, cell, variant, *given):
+    """The right result of a case."""
+    return BlockedKernel(blocking).run(case(cell, variant, *given))
+
+
+def seen(row, cell, variant, given):
+    """Whether the last call of a session differs from the right kernel's."""
+    arguments = (cell, variant, *given.values())
+    recurrence, session = case(*arguments), row.session()
+    for _ in range(row.calls - 1):
+        session(another(recurrence), Compute.FLOAT64)
+    found = session(recurrence, Compute.FLOAT64)
+    return not same_results(found, right(row.blocking, *arguments))
+
+
+def another(r):
+    """A recurrence of the same shapes and other numbers."""
+    changed = {
+        name: None if values is None else values[..., ::-1] + values.dtype.type(0.1)
+        for name in ("X", "W", "R", "Wb", "Rb", "P")
+        for values in [getattr(r, name)]
+    }
+    initial = tuple(None if s is None else 1 - s for s in r.initial)
+    lengths = None if r.lengths is None else r.lengths[::-1].copy()
+    return replace(r, **changed, initial=initial, lengths=lengths)
+
+
+EVERY = pytest.mark.parametrize(
+    ("row", "cell"),
+    [(row, cell) for row in STRUCTURAL.values() for cell in row.cells],
+    ids=lambda value: getattr(value, "id", value),
+)
+LONG = {"lengths-in-int16"}
+
+
+@EVERY
+def test_it_is_seen_at_its_sizes_and_equivalent_elsewhere(row, cell):
+    """Some case of the sizes that it names shows it; where it gives a reason, none does."""
+    if row.id in LONG:
+        pytest.skip("32,768 steps: test_lengths_in_sixteen_bits_wrap")
+    found = {}
+    for variant in VARIANTS:
+        reason = row.equivalent_when(case(cell, variant, *sizes(row).values()))
+        if reason or not any(found.values()):
+            found[variant] = seen(row, cell, variant, sizes(row))
+            assert not (reason and found[variant]), reason
+
+    assert any(found.values())
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in STRUCTURAL.values() if row.size], ids=lambda r: r.id
+)
+def test_it_is_not_seen_below_its_sizes(row):
+    """At the edge itself, and with sizes of 2 where it takes a 1."""
+    cell = row.cells[-1]
+    recurrence = case(cell, "ragged", *below(row).values())
+
+    assert row.equivalent_when(recurrence).startswith("not reached: ")
+    assert not seen(row, cell, "ragged", below(row))
+
+
+def test_lengths_in_sixteen_bits_wrap():
+    """A length of 32,768 is none."""
+    (row,) = (STRUCTURAL[name] for name in LONG)
+    recurrence = recurrence_of("RNN", T=32768, N=1, I=1, H=1)
+
+    assert row.equivalent_when(recurrence) == ""
+    assert (row.run(recurrence).last[0] == recurrence.initial[0]).all()
+    assert "not reached" in row.equivalent_when(recurrence_of("RNN", T=4))
+
+
+@pytest.mark.parametrize("row", STRUCTURAL.values(), ids=STRUCTURAL)
+def test_rows_explain_themselves(row):
+    """Each has a sentence, a family, cells, and says at which sizes it is seen."""
+    assert row.sentence.endswith(".")
+    assert row.effect.endswith(".")
+    assert row.family
+    assert set(row.cells) <= set(CELLS)
+    assert row.size is None or row.size.words in row.effect
+
+
+def test_there_are_enough_of_each_kind():
+    """Sized and size-free, in families, and none is called as a semantic one is."""
+    assert len(STRUCTURAL) >= 300
+    assert sum(row.size is None for row in STRUCTURAL.values()) >= 40
+    assert len({row.family for row in STRUCTURAL.values()}) >= 10
+    assert not set(STRUCTURAL) & set(MUTANTS)
+    assert all(len(structural_of(cell)) >= 250 for cell in CELLS)
+
+
+def test_ids_are_unique():
+    """No row hides another."""
+    from rnncli.mutants.structural.table import _ROWS
+
+    assert len(STRUCTURAL) == len(_ROWS)
+
+
+def test_results_have_the_dtype_of_the_recurrence():
+    """In 16 bits as in 64."""
+    for dtype in ("float16", "bfloat16", "float64"):
+        recurrence = recurrence_of("GRU", dtype=dtype, N=9, H=9)
+        found = STRUCTURAL["unit-tail-not-activated-8"].run(recurrence)
+
+        assert found.Y.dtype == recurrence.dtype.numpy
+        assert np.isfinite(found.Y.astype(float)).all()
