@@ -44,6 +44,7 @@ class CasePlan:
         golden: a row of `GOLDENS`.
         profile: the name of a profile.
         calls: how many data sets each of them has.
+        horizon: for how many steps each must show an input; None where it claims nothing.
     """
 
     template: Template
@@ -53,6 +54,7 @@ class CasePlan:
     golden: str
     profile: str
     calls: int = 1
+    horizon: int | str | None = None
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
@@ -104,6 +106,7 @@ def read_plan(
         golden=keys.choice("golden", GOLDENS, golden),
         profile=keys.choice("profile", PROFILES, profile),
         calls=keys.count("calls", MOST_CALLS),
+        horizon=keys.steps("horizon"),
     )
 
 

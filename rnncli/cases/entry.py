@@ -13,7 +13,7 @@ from rnncli.cases.selection import is_called
 from rnncli.cases.settings import Setting, assemble
 from rnncli.cases.suite_keys import DEFAULT_WEIGHTS
 from rnncli.cases.yaml_reader import YamlNode
-from rnncli.errors import InvalidOperator
+from rnncli.errors import ConfigError, InvalidOperator
 from rnncli.operators import problems
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Entry:
         profile: the name of the profile of its tolerances.
         breakage: what makes it invalid, where it must be rejected.
         calls: how many data sets it has; one where it must be rejected.
+        horizon: for how many steps an input must be visible, or `ALL`; None if it claims nothing.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Entry:
     profile: str
     breakage: Breakage | None
     calls: int
+    horizon: int | str | None
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
@@ -101,7 +103,12 @@ class Entry:
         settings["op",] = Setting(op.key, named)
         seed, folder = self._origin
         root = assemble(settings, template.place)
-        return read_case(root, self.id, folder, seed=seed, key=self.id)
+        case = read_case(root, self.id, folder, seed=seed, key=self.id)
+        first = self.operator.outputs[0].name
+        if self.horizon and first not in case.outputs:
+            sentence = f"a case that claims a horizon must ask for {first}, which shows every step"
+            raise ConfigError([(template.place, sentence)])
+        return case
 
     def refusal(self) -> InvalidOperator | None:
         """Return the error that the broken case ends with; None when nothing is wrong with it.
@@ -132,8 +139,8 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
     breakage = _breakage(template, row, operator, findings)
-    if breakage and plan.calls > 1:
-        findings.add(template.place, "a case that must be refused has one call, and 'calls' says 2")
+    if breakage:
+        _refuse_claims(plan, findings)
     return Entry(
         id=_id(operator, template, row),
         operator=operator,
@@ -144,10 +151,20 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         profile=plan.profile,
         breakage=breakage,
         calls=plan.calls,
+        horizon=plan.horizon,
         _template=template,
         _row=row,
         _origin=origin,
     )
+
+
+def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
+    """Find keys that say something of the results of a case that has none."""
+    claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
+    for name, is_made in claims.items():
+        if is_made:
+            sentence = f"a case that must be refused has no results that '{name}' could be about"
+            findings.add(plan.template.place, sentence)
 
 
 def _id(operator: Operator, template: Template, row: Row) -> str:

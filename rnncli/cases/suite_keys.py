@@ -26,6 +26,7 @@ WEIGHTS: Mapping[str, str] = {
 }
 DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "standard"
 MOST_CALLS = 2
+ALL = "all"
 
 # Every key of a suite and what it says: for messages, the schema and help.
 SUITE_KEYS: Mapping[str, str] = {
@@ -52,6 +53,8 @@ CASE_KEYS: Mapping[str, str] = {
     " second has other inputs and other lengths",
     "golden": "as of the suite, for this case",
     "profile": "as of the suite, for this case",
+    "horizon": "for how many steps an input must stay visible in the outputs, or all: a case that"
+    " does not see its first input for so long is refused by `generate`",
     "matrix": "axes: names of keys, sections, sizes, attributes or inputs, each with its values",
     "zip": "axes of one length that advance together",
     "strategy": f"which combinations are made: {', '.join(STRATEGIES)}",
@@ -61,7 +64,7 @@ CASE_KEYS: Mapping[str, str] = {
 }
 # Keys of a case that are about its expansion; the others are settings.
 EXPANSION_KEYS = (
-    *("flags", "axis_flags", "golden", "profile", "calls"),
+    *("flags", "axis_flags", "golden", "profile", "calls", "horizon"),
     *("matrix", "zip", "strategy", "exclude", "include"),
 )
 
@@ -120,6 +123,15 @@ class Keys:
             self.find(node, f"'{name}' must be an integer from 1 to {most}, got {shown(node)}")
             return 1
         return node.value
+
+    def steps(self, name: str) -> int | str | None:
+        """Return a number of steps, `ALL`, or None where none is given."""
+        value = self.entry(name).value
+        if value is None or value == ALL or (type(value) is int and value >= 1):
+            return value
+        said = shown(self.entry(name))
+        self.find(self.entry(name), f"'{name}' must be a positive integer or {ALL}, got {said}")
+        return None
 
     def mapping(
         self, name: str, what: str, known: Iterable[str] | None = None

@@ -20,6 +20,7 @@ from rnncli.cases.schema import (
 )
 from rnncli.cases.settings import SECTIONS
 from rnncli.cases.suite_keys import (
+    ALL,
     CASE_KEYS,
     DEFAULT_GOLDEN,
     DEFAULT_PROFILE,
@@ -108,6 +109,7 @@ def _case_properties() -> dict[str, Schema]:
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
         "calls": _choice(range(1, MOST_CALLS + 1), 1),
+        "horizon": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [ALL, None]}]},
         "matrix": {"$ref": "#/$defs/axes"},
         "zip": {"$ref": "#/$defs/axes"},
         "strategy": _choice(STRATEGIES, "product"),

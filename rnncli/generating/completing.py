@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from rnncli.errors import InvalidRequest
+from rnncli.generating.horizon import horizons_of
 from rnncli.generating.record import (
     Verdicts,
     record_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from rnncli.generating.draft import Draft
     from rnncli.generating.goldens import Solution
+    from rnncli.generating.horizon import Horizon
     from rnncli.generating.stack import Stack
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
@@ -47,6 +49,7 @@ class Completed(NamedTuple):
         shared: what the records have in common.
         is_portable: of each entry, whether no NaN is read.
         lines: by output, (rtol, atol) of each entry.
+        horizons: of each entry, as claimed and measured.
     """
 
     draft: Draft
@@ -56,6 +59,7 @@ class Completed(NamedTuple):
     shared: Mapping[str, Any]
     is_portable: Sequence[bool]
     lines: Mapping[str, Sequence[tuple[float, float]]]
+    horizons: Sequence[Horizon | None]
 
     def vector(self, k: int) -> Vector:
         """Return the vector of one entry."""
@@ -67,6 +71,7 @@ class Completed(NamedTuple):
             alternatives=[*alternatives],
             is_portable=self.is_portable[k],
             lines={name: line[k] for name, line in self.lines.items()},
+            horizon=self.horizons[k],
         )
         return Vector(
             id=stack.entries[k].id,
@@ -123,6 +128,7 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
         shared=shared_record(first, case, stack.inputs),
         is_portable=_is_portable(solutions[""].recurrence).tolist(),
         lines={n: scalar_equivalents(v, own.tolerances[n]) for n, v in own.outputs.items()},
+        horizons=horizons_of(stack, solutions[""].recurrence, tolerances[id(solutions[""])]),
     )
     return map(completed.vector, range(len(stack.entries)))
 

@@ -79,6 +79,7 @@ class Captured:
     flags: tuple[str, ...] = (FLAG,)
     breakage: None = None
     calls: int = 1
+    horizon: None = None
     seed: int = 0
 
     @property

@@ -71,6 +71,10 @@ class Origin(Protocol):
         """How many data sets it has, for calls of one session."""
 
     @property
+    def horizon(self) -> int | str | None:
+        """For how many steps an input must be visible, or "all"; None if nothing is claimed."""
+
+    @property
     def structure(self) -> Hashable:
         """What is the same for cases that are alike but for their ids, labels and flags."""
 

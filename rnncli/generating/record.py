@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.errors import Problem
+    from rnncli.generating.horizon import Horizon
     from rnncli.generating.origin import Origin, Question
 
 
@@ -22,12 +23,14 @@ class Verdicts(NamedTuple):
         alternatives: `READING=CHOICE` of each other answer.
         is_portable: whether no NaN is read.
         lines: (rtol, atol) of each output, by name.
+        horizon: for how many steps an input must be visible, and is; None if nothing is claimed.
     """
 
     proof: tuple[int, int]
     alternatives: Sequence[str]
     is_portable: bool
     lines: Mapping[str, tuple[float, float]]
+    horizon: Horizon | None
 
 
 def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[str, Any]:
@@ -53,6 +56,7 @@ def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[s
         "tolerance": {
             name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
         },
+        **({"horizon": own.horizon._asdict()} if own.horizon else {}),
     }
 
 
@@ -67,7 +71,13 @@ def with_later_calls(
     """
     tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
     own = [{name: record[name] for name in OF_A_CALL} for record in later]
-    return {**first, "tags": list(tags), "later_calls": own}
+    horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
+    nearest = {"horizon": min(horizons, key=_measured)} if horizons else {}
+    return {**first, "tags": list(tags), **nearest, "later_calls": own}
+
+
+def _measured(horizon: Mapping[str, int]) -> int:
+    return horizon["measured"]
 
 
 def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:

@@ -163,6 +163,12 @@ CASE_FIELDS: Mapping[str, Field] = {
     "golden": _GOLDEN,
     "profile": Field("of the tolerances; see `profiles`", _TEXT),
     "tolerance": _TOLERANCE,
+    "horizon": Field(
+        "for how many steps an input must be visible in the outputs beyond their tolerances, and"
+        " for how many it is, in any sequence that is so long; only of cases that claim it",
+        _whole_object({"wanted": _WHOLE, "measured": _WHOLE}),
+        optional=True,
+    ),
     "later_calls": Field(
         "of test_data_set_1 and so on what is said above of test_data_set_0: one session is asked"
         " them in turn, and then the first again; only where there are any",

@@ -93,4 +93,4 @@ def test_a_case_that_must_be_refused_has_one_call(tmp_path):
     text += "    breaks: {drop: [W]}\n"
     (finding,) = suite_findings(text, "one.yaml", tmp_path)
 
-    assert "must be refused has one call" in finding[1]
+    assert "must be refused has no results that 'calls' could be about" in finding[1]
