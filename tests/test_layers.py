@@ -30,6 +30,7 @@ LAYERS = (
     ("judging", "subjects"),
     ("running", "generating", "verifying"),
     ("scoring",),
+    ("tracing",),
     ("benchmarks",),
     ("reports",),
     ("cli",),
