@@ -29,7 +29,7 @@ LAYERS = (
     ("vectors",),
     ("judging", "subjects"),
     ("running", "generating", "verifying"),
-    ("scoring",),
+    ("scoring", "metamorphic"),
     ("tracing",),
     ("benchmarks",),
     ("reports",),
