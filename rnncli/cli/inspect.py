@@ -35,7 +35,7 @@ def inspect(target: str, as_json: bool) -> None:
 
 def _record(target: str) -> dict[str, Any]:
     from rnncli.cases.case import Case, describe
-    from rnncli.reports.inspection import model_record, pack_record, packed_case_record
+    from rnncli.reports.inspection import model_record, pack_record
     from rnncli.reports.suites import case_record
     from rnncli.running.target import load_target
     from rnncli.running.target_names import OF_SUITE
@@ -46,6 +46,8 @@ def _record(target: str) -> dict[str, Any]:
         return pack_record(open_pack(target))
     folder, _, case_id = target.rpartition(OF_SUITE)
     if folder and is_pack(folder):
+        from rnncli.reports.traceability import packed_case_record
+
         return packed_case_record(open_pack(folder), case_id)
     if named := entry_of(target):
         return case_record(*named)

@@ -10,7 +10,6 @@ import yaml
 from rnncli.graph.declarations import describe as describe_value
 from rnncli.graph.nodes import recurrent_nodes, unevaluated_nodes
 from rnncli.operators import operator_named
-from rnncli.tracing.batch import trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,21 +95,6 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "files": manifest.file_count,
         "digest": manifest.digest,
         "damaged": dict(pack.problems()),
-    }
-
-
-def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
-    """Return all that a manifest says of a case but its files, and the statements that it checks.
-
-    Raises:
-        InvalidRequest: there is no such case.
-        UnreadableFile: a file of it is missing or damaged.
-    """
-    record = pack.case(case_id)
-    tried = pack.manifest.header.get("mutants", {})
-    return {
-        **{name: value for name, value in record.items() if name != "files"},
-        "statements": list(trace_of(pack.read(record), tried).found),
     }
 
 

@@ -10,6 +10,7 @@ import click
 
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
 from rnncli.terminal import say
+from rnncli.tracing.batch import trace_of
 from rnncli.tracing.matrix import MISSING, CoverageState
 from rnncli.tracing.statement import CheckKind
 from rnncli.tracing.table import STATEMENTS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rnncli.tracing.matrix import Coverage, TraceMatrix
     from rnncli.tracing.statement import Statement
+    from rnncli.vectors.pack import Pack
 
 COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
 # Columns that a terminal must have for all of these.
@@ -54,10 +56,13 @@ rnncli list vectors/core --json --statements    # what each case checks
 | `untestable` | no vector can check it; the table says why |
 | `beyond` | the pack has no case of that operator that runs, or none that must be refused |
 
+Of a scored pack the kills that its manifest lists are taken as they are; every other violation is
+put to the case when it is traced. Statements without violations are checked by what the case is.
+
 This page is written by `rnncli trace --page`. An id has the operator in front: `lstm.clip.bounds`.
-Pages are those of ONNX's and OpenVINO's operators; versions are those of which a statement is true.
-Many statements are only true of a case of that operator and version, which the table does not
-repeat.
+Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
+`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. Versions are
+those of which a statement is true; only cases of these can check it.
 """
 
 
@@ -175,6 +180,21 @@ def _checks(row: Statement) -> str:
 
 def _sentence(name: str) -> str:
     return violation_named(name).sentence
+
+
+def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
+    """Return all that a manifest says of a case but its files, and the statements that it checks.
+
+    Raises:
+        InvalidRequest: there is no such case.
+        UnreadableFile: a file of it is missing or damaged.
+    """
+    record = pack.case(case_id)
+    tried = pack.manifest.header.get("mutants", {})
+    return {
+        **{name: value for name, value in record.items() if name != "files"},
+        "statements": list(trace_of(pack.read(record), tried).found),
+    }
 
 
 def page() -> str:

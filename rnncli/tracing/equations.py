@@ -219,4 +219,11 @@ _FUNCTIONS = tuple(
     )
 )
 
-ROWS = (*_RNN, *_GRU, *_LSTM, *_TRANSPOSES, *_FUNCTIONS)
+_OPTIONAL = statements(
+    "functions.optional",
+    "All functions but Relu, Tanh and Sigmoid are optional.",
+    "activation functions",
+    why_not="permits a refusal, as --allow-refused does; what is computed is another statement's",
+)
+
+ROWS = (*_RNN, *_GRU, *_LSTM, *_TRANSPOSES, *_FUNCTIONS, *_OPTIONAL)

@@ -68,6 +68,21 @@ _ATTRIBUTES = (
         when=breaks_attribute("layout"),
     ),
     *refused(
+        "linear_before_reset.refused-early",
+        "There is no linear_before_reset before opset 3.",
+        "attributes",
+        of="GRU",
+        until=1,
+        when=breaks_attribute("linear_before_reset"),
+    ),
+    *refused(
+        "output_sequence.refused-late",
+        "There is no output_sequence from opset 7 on.",
+        "attributes",
+        since=7,
+        when=breaks_attribute("output_sequence"),
+    ),
+    *refused(
         "num_directions.refused",
         "Weights are of as many directions as there are.",
         "notations",
