@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.mutants.table import scored_of
+from rnncli.judging.structure import structural_outcomes
+from rnncli.mutants.structural.bug import Reach, sizes_of
+from rnncli.mutants.structural.table import STRUCTURAL
+from rnncli.mutants.table import family_of, scored_of
 from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     from rnncli.judging.rule import Rule
     from rnncli.vectors.vector import Vector
+
+
+AXES = ("T", "N", "I", "H")
 
 
 class Bug(NamedTuple):
@@ -32,13 +38,21 @@ class Row(NamedTuple):
         id: of the case.
         cell: whose mutants were put to it.
         dtype: of its tensors.
-        outcomes: by mutant; every mutant of the cell has one.
+        outcomes: by mutant; every semantic mutant of the cell has one.
+        operator: such as "LSTM-14".
+        sizes: T, N, I and H; of several calls the largest of each.
+        calls: how many one session is asked.
+        structural: by structural mutant; empty where they were not put to it.
     """
 
     id: str
     cell: str
     dtype: str
     outcomes: Mapping[str, Outcome]
+    operator: str = ""
+    sizes: Mapping[str, int] = {}
+    calls: int = 1
+    structural: Mapping[str, Outcome] = {}
 
     @property
     def kills(self) -> list[str]:
@@ -67,9 +81,21 @@ def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
     """
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
-    cell = operator_named(vector.record["operator"]).cell.name
+    operator = vector.record["operator"]
+    cell = operator_named(operator).cell.name
     found = outcomes(vector, scored_of(cell), rule)
-    return Row(vector.id, cell, vector.record["dtype"], found)
+    sizes = [sizes_of(call.recurrence) for call in vector.calls]
+    largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
+    dtype = vector.record["dtype"]
+    return Row(vector.id, cell, dtype, found, operator, largest, len(vector.calls))
+
+
+def whole_row(vector: Vector, rule: Rule) -> Row | Unscored:
+    """Put every mutant of its cell, structural ones too, to a vector."""
+    row = row_of(vector, rule)
+    if isinstance(row, Unscored):
+        return row
+    return row._replace(structural=structural_outcomes(vector, rule))
 
 
 class Survivor(NamedTuple):
@@ -148,6 +174,23 @@ class KillMatrix:
         return self._grouped(lambda row: row.dtype)
 
     @property
+    def by_family(self) -> list[Score]:
+        """Of the mutants of each family, in order of appearance."""
+        families = dict.fromkeys(family_of(mutant) for row in self.rows for mutant in row.outcomes)
+        return [score(each, self.rows, of_family(each)) for each in families]
+
+    @cached_property
+    def structural(self) -> KillMatrix:
+        """The same vectors and the structural mutants."""
+        rows = (row._replace(outcomes=row.structural, structural={}) for row in self.rows)
+        return replace(self, rows=tuple(rows))
+
+    @property
+    def by_reach(self) -> list[Score]:
+        """Of structural mutants: of those that small sizes, large ones, a second call show."""
+        return [score(each, self.rows, of_reach(each)) for each in Reach]
+
+    @property
     def survivors(self) -> list[Survivor]:
         """What nothing catches, by cell."""
         return list(survivors(self.rows))
@@ -179,10 +222,32 @@ class KillMatrix:
         return [score(each, [row for row in self.rows if name(row) == each]) for each in names]
 
 
-def score(name: str, rows: Iterable[Row]) -> Score:
-    """Count the mutants of some vectors."""
+def every(mutant: str) -> bool:
+    """Keep a mutant, whichever it is."""
+    del mutant
+    return True
+
+
+def of_family(name: str) -> Callable[[str], bool]:
+    """Return what keeps the mutants of a family."""
+    return lambda mutant: family_of(mutant) == name
+
+
+def of_reach(reach: Reach) -> Callable[[str], bool]:
+    """Return what keeps the structural mutants that it takes as much to see."""
+    return lambda mutant: STRUCTURAL[mutant].reach is reach
+
+
+def score(name: str, rows: Iterable[Row], keep: Callable[[str], bool] = every) -> Score:
+    """Count the mutants of some vectors.
+
+    Args:
+        name: what the vectors, or the mutants, have in common.
+        rows: the vectors.
+        keep: which mutants are counted.
+    """
     rows = list(rows)
-    bugs = _bugs(rows)
+    bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
     fates = Counter(fate_of(found.values()) for found in bugs.values())
     return Score(
         name,

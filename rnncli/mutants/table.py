@@ -52,6 +52,11 @@ def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it
     return id not in _FINER
 
 
+def family_of(id: str) -> str:  # noqa: A002 -- what a mutant itself calls it
+    """Return what a mutant, structural ones included, is a bug of."""
+    return EVERY[id].family
+
+
 def mutants_of(cell: str) -> tuple[Mutant, ...]:
     """Return the mutants of a cell, those by which a wrong case is named."""
     return tuple(row for row in MUTANTS.values() if cell in row.cells)

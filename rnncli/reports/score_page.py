@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.adequacy import Fate
+from rnncli.judging.coverage import coverage_of
 from rnncli.judging.kill_matrix import fate_of
+from rnncli.mutants.structural.bug import Reach
 from rnncli.mutants.table import MUTANTS
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered, write_page
+from rnncli.reports.scores import structural_lines, structural_reasons
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
@@ -39,7 +42,17 @@ def write_score_page(path: Path, matrix: KillMatrix) -> None:
 
 def score_page(matrix: KillMatrix) -> str:
     """Return the page."""
-    return rendered("scores", matrix=matrix, fates=FATES, data=score_data(matrix))
+    structural = matrix.structural
+    return rendered(
+        "scores",
+        matrix=matrix,
+        fates=FATES,
+        data=score_data(matrix),
+        reach=list(Reach),
+        structural=structural_lines(structural),
+        unseen=structural_reasons(structural),
+        coverage=coverage_of(matrix.rows),
+    )
 
 
 def score_data(matrix: KillMatrix) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import json
 import math
 import pkgutil
 import sys
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +15,19 @@ import click
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.adequacy import Fate
+from rnncli.judging.coverage import Covered, coverage_of
+from rnncli.judging.kill_matrix import every, of_family, of_reach, score
+from rnncli.mutants.structural.bug import Reach
+from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.judging.adequacy import Outcome
-    from rnncli.judging.kill_matrix import KillMatrix, Row, Score
+    from rnncli.judging.kill_matrix import KillMatrix, Row, Score, Survivor
+    from rnncli.mutants.structural.bug import SizeClass
 
 # What a matrix is written to, and what writes it; each is imported on use.
 WRITERS = {
@@ -31,7 +38,7 @@ COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised
 
 
 def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
-    """Print a score: the data to stdout, the sum of it in words to stderr.
+    """Print a score: the data to stdout, the sums of it in words to stderr.
 
     Args:
         matrix: what the suite sees.
@@ -46,6 +53,7 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
             _print("Enough", ("enough",), [(name,) for name in matrix.minimal_subset()])
     sys.stdout.flush()
     say(closing(matrix))
+    say(closing_of_structure(matrix))
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
@@ -56,14 +64,27 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
         "total": _counted(matrix.total),
         "cells": [_counted(score) for score in matrix.by_cell],
         "dtypes": [_counted(score) for score in matrix.by_dtype],
-        "survivors": [
-            {**each.bug._asdict(), "fate": each.fate, "margin": each.margin, "reason": each.reason}
-            for each in matrix.survivors
-        ],
+        "families": [_counted(score) for score in matrix.by_family],
+        "structural": _structural(matrix.structural),
+        "coverage": [each._asdict() for each in coverage_of(matrix.rows)],
+        "survivors": [_survivor(each) for each in matrix.survivors],
         "vectors": [_vector(matrix, row) for row in matrix.rows],
         "unscored": dict(matrix.unscored),
     }
     return record | ({"minimal": matrix.minimal_subset()} if minimise else {})
+
+
+def _structural(matrix: KillMatrix) -> dict[str, Any]:
+    return {
+        "total": _counted(matrix.total),
+        "reach": [_counted(score) for score in matrix.by_reach],
+        "families": [_counted(score) for score in matrix.by_family],
+        "survivors": [_survivor(each) for each in matrix.survivors],
+    }
+
+
+def _survivor(each: Survivor) -> dict[str, Any]:
+    return {**each.bug._asdict(), "fate": each.fate, "margin": each.margin, "reason": each.reason}
 
 
 def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
@@ -77,6 +98,7 @@ def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
                 "cell": row.cell,
                 "dtype": row.dtype,
                 "mutants": {name: _outcome(found) for name, found in row.outcomes.items()},
+                "structural": {name: _outcome(found) for name, found in row.structural.items()},
             }
             for row in matrix.rows
         ],
@@ -123,6 +145,15 @@ def closing(matrix: KillMatrix) -> str:
     )
 
 
+def closing_of_structure(matrix: KillMatrix) -> str:
+    """Return the score of the structural mutants in one sentence."""
+    structural = matrix.structural
+    parts = ", ".join(
+        f"{each.name} {each.killed} of {each.mutants}" for each in structural.by_reach
+    )
+    return f"structural mutants: {parts}: {structural.total.percent:.1f} %"
+
+
 def _counted(score: Score) -> dict[str, Any]:
     return {"name": score.name, **{count: getattr(score, count) for count in COUNTS}}
 
@@ -155,8 +186,14 @@ def _print_tables(matrix: KillMatrix) -> None:
         for score in scores
     ]
     _print("Scores", ("by", "name", *COUNTS), counted)
+    families = [(each.name, _counts(each), round(each.percent, 1)) for each in matrix.by_family]
+    _print("Families", ("family", "killed", "percent"), families)
+    columns = ("family", "killed", "percent", *map(str, Reach))
+    _print("Structural mutants", columns, structural_lines(matrix.structural))
+    _print("Covered", Covered._fields, coverage_of(matrix.rows))
     survivors = [(*each.bug, each.fate, each.margin, each.reason) for each in matrix.survivors]
     _print("Not killed", ("cell", "mutant", "fate", "margin", "reason"), survivors)
+    _print("Structural, not killed", ("mutants", "why"), structural_reasons(matrix.structural))
     alone = [
         (row.id, len(row.kills), ", ".join(only))
         for row in matrix.rows
@@ -165,7 +202,62 @@ def _print_tables(matrix: KillMatrix) -> None:
     _print("Killed by one vector only", ("vector", "kills", "kills alone"), alone)
 
 
-def _print(title: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
+    """Return a line for each family of structural mutants, and one for all of them."""
+    families = [*((each, of_family(each.name)) for each in matrix.by_family), (matrix.total, every)]
+    return [
+        (
+            found.name,
+            _counts(found),
+            round(found.percent, 1),
+            *(_of_reach(matrix, keep, reach) for reach in Reach),
+        )
+        for found, keep in families
+    ]
+
+
+def _counts(found: Score) -> str:
+    return f"{found.killed} of {found.mutants}" if found.mutants else "-"
+
+
+def _of_reach(matrix: KillMatrix, keep: Callable[[str], bool], reach: Reach) -> str:
+    """Return how many of some mutants, of those that one thing shows, are killed."""
+    reached = of_reach(reach)
+    return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
+
+
+def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str]]:
+    """Return how many structural mutants are not killed for which reason, most first.
+
+    Those whose sizes no vector has are counted together, by axis.
+    """
+    unreached = [each for each in matrix.survivors if is_unreached(each)]
+    counts = Counter(each.reason for each in matrix.survivors if each not in unreached)
+    for axis, alike in groupby(sorted(unreached, key=_axis), key=_axis):
+        edges = [STRUCTURAL[each.bug.mutant].size for each in alike]
+        counts[_never(axis, [edge for edge in edges if edge])] = len(edges)
+    return [(count, reason) for reason, count in counts.most_common()]
+
+
+def is_unreached(survivor: Survivor) -> bool:
+    """Whether no vector has what it takes to see a structural mutant: its size, a second call."""
+    row = STRUCTURAL[survivor.bug.mutant]
+    wanted = row.size.words if row.size else str(row.reach)
+    return survivor.reason == f"never exercised: not reached: {wanted}"
+
+
+def _axis(survivor: Survivor) -> str:
+    """Return what the size of a structural mutant is of, "" for none."""
+    size = STRUCTURAL[survivor.bug.mutant].size
+    return f"{size.axis} {'=' if size.edge == 1 else 'beyond'}" if size else ""
+
+
+def _never(axis: str, sizes: Sequence[SizeClass]) -> str:
+    edges = ", ".join(map(str, sorted({size.edge for size in sizes})))
+    return f"never reached: {axis} {edges}" if axis else f"never reached: {Reach.CALLS}"
+
+
+def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table, if it has rows; in a pipe an empty line stands between two."""
     if not rows:
         return

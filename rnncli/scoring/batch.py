@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import RnncliWarning
 from rnncli.generating.making import make_vectors
-from rnncli.judging.kill_matrix import row_of
+from rnncli.judging.kill_matrix import whole_row
 from rnncli.vectors.pack import Pack, open_pack
 
 if TYPE_CHECKING:
@@ -32,19 +32,10 @@ def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[Row | Uns
     Raises:
         RnncliError: one is damaged, or cannot be made.
     """
-    return [row_of(vector, rule) for vector in vectors_of(origin, ids)]
+    return [whole_row(vector, rule) for vector in _vectors(origin, ids)]
 
 
-def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
-    """Yield some vectors of a pack or suite, those of a suite made in memory.
-
-    Args:
-        origin: the folder of the pack, absolute; or the suite.
-        ids: which of its cases.
-
-    Raises:
-        RnncliError: one is damaged, or cannot be made.
-    """
+def _vectors(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
     if isinstance(origin, Path):
         pack = _pack(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)

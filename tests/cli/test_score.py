@@ -11,6 +11,7 @@ import pytest
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
+from rnncli.mutants.structural.table import STRUCTURAL
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 SIZES = "sizes: {seq_length: 2, batch_size: 1, input_size: 1, hidden_size: 1}"
@@ -37,12 +38,27 @@ LOCALS = (
     Local("no-recurrent-bias", Rb=None),
     Local("right"),
 )
+STRUCTURES = [
+    STRUCTURAL[name]
+    for name in (
+        "nan-in-padding-of-r-8",
+        "unit-tail-not-activated-8",
+        "kept-w",
+        "sorting-y-left-sorted",
+    )
+]
+FAMILIES = {
+    **{mutant.id: "biases" for mutant in LOCALS},
+    **{mutant.id: mutant.family for mutant in STRUCTURES},
+}
 
 
 @pytest.fixture
 def few(monkeypatch):
-    """Three mutants for each cell, in this process."""
+    """Three mutants for each cell and four structural ones, in this process."""
     monkeypatch.setattr("rnncli.judging.kill_matrix.scored_of", lambda _: LOCALS)
+    monkeypatch.setattr("rnncli.judging.kill_matrix.family_of", FAMILIES.get)
+    monkeypatch.setattr("rnncli.judging.structure.structural_of", lambda _: STRUCTURES)
 
 
 def tables(outcome):
@@ -54,7 +70,7 @@ def test_a_pipe_gets_tables(rnncli, few):
     """Scores, survivors with reasons, what one vector alone kills; the sum is on stderr."""
     done = rnncli("score", CORE, "-k", f"rnn_7 or ({PEEPHOLES})")
 
-    scores, survivors, alone = tables(done)
+    scores, families, structural, covered, survivors, missing, alone = tables(done)
     assert done.code == 0
     assert scores[0][:2] == ["by", "name"]
     assert [row[:2] for row in scores[1:]] == [
@@ -67,7 +83,22 @@ def test_a_pipe_gets_tables(rnncli, few):
     assert next(row for row in survivors if row[:2] == ["LSTM", "right"])[4].startswith("changes")
     assert alone[1][0] == "lstm_14_peepholes"
     killed, percent = scores[-1][4], float(scores[-1][-1])
-    assert done.err.endswith(f"{killed} of 6 mutants are killed by 2 vectors: {percent:.1f} %\n")
+    assert f"{killed} of 6 mutants are killed by 2 vectors: {percent:.1f} %\n" in done.err
+    assert families[1] == ["biases", f"{killed} of 6", f"{percent:.3g}"]
+    assert structural[1:] == [
+        ["alignment", "2 of 2", "100", "2 of 2", "-", "-"],
+        ["unit tails", "0 of 2", "0", "-", "0 of 2", "-"],
+        ["kept buffers", "0 of 2", "0", "-", "-", "0 of 2"],
+        ["sorting", "0 of 2", "0", "0 of 2", "-", "-"],
+        ["all", "2 of 8", "25", "2 of 4", "0 of 2", "0 of 2"],
+    ]
+    assert covered[4] == ["H, units", "5, at most 5; beyond 4", "1; beyond 8, 16, 32, 64, 128, 256"]
+    assert ["threads", "nothing"] in [line[:2] for line in covered]
+    assert ["2", "never reached: H beyond 8"] in missing
+    assert ["2", "never reached: second call"] in missing
+    assert done.err.endswith(
+        "structural mutants: size-free 2 of 4, sized 0 of 2, second call 0 of 2: 25.0 %\n"
+    )
 
 
 def test_json_is_one_object(rnncli, few):
@@ -77,9 +108,13 @@ def test_json_is_one_object(rnncli, few):
 
     assert set(record) == {
         *("suite", "rule", "total", "cells", "dtypes", "survivors", "vectors", "unscored"),
-        "minimal",
+        *("minimal", "families", "structural", "coverage"),
     }
     assert record["rule"] == "the pack's tolerances"
+    structural = record["structural"]
+    assert [each["name"] for each in structural["reach"]] == ["size-free", "sized", "second call"]
+    assert structural["total"]["killed"] + len(structural["survivors"]) == 4
+    assert {each["what"] for each in record["coverage"]} >= {"T, steps", "second calls", "threads"}
     assert record["total"]["killed"] + len(record["survivors"]) == record["total"]["mutants"]
     assert {each["id"] for each in record["vectors"]} >= set(record["minimal"]) != set()
     assert all(set(each["only"]) <= set(each["kills"]) for each in record["vectors"])
@@ -89,13 +124,21 @@ def test_matrix_holds_every_margin(rnncli, few, tmp_path):
     """A vector a line, an object a mutant."""
     path = tmp_path / "matrix.json"
     rnncli("score", CORE, "-k", f"lstm_7_plain or ({PEEPHOLES})", "--matrix", path)
-    vectors = {each["id"]: each["mutants"] for each in json.loads(path.read_text())["vectors"]}
+    written = json.loads(path.read_text())["vectors"]
+    vectors = {each["id"]: each["mutants"] for each in written}
+    structural = written[1]["structural"]
 
     assert list(vectors) == ["lstm_7_plain", "lstm_14_peepholes"]
     assert all(set(each) == {mutant.id for mutant in LOCALS} for each in vectors.values())
     assert vectors["lstm_7_plain"]["no-bias"] == {"fate": "equivalent", "reason": "no input bias"}
     assert vectors["lstm_14_peepholes"]["no-bias"]["margin"] > 1
     assert vectors["lstm_14_peepholes"]["right"]["fate"] == "survived"
+    assert {name: found["fate"] for name, found in structural.items()} == {
+        "nan-in-padding-of-r-8": "killed",
+        "unit-tail-not-activated-8": "equivalent",
+        "kept-w": "equivalent",
+        "sorting-y-left-sorted": "equivalent",
+    }
 
 
 def test_the_rule_is_chosen(rnncli, few):
@@ -122,6 +165,14 @@ def test_min_score_fails(rnncli, few):
     select = ("score", CORE, "-k", PEEPHOLES, "--min-score")
 
     assert [rnncli(*select, percent).code for percent in (66, 67)] == [0, 1]
+
+
+def test_min_structural_fails(rnncli, few):
+    """It counts the structural mutants alone, and --min-score does not count them."""
+    select = ("score", CORE, "-k", PEEPHOLES, "--min-structural")
+
+    assert [rnncli(*select, percent).code for percent in (25, 26)] == [0, 1]
+    assert rnncli(*select, 25, "--min-score", 67).code == 1
 
 
 def test_a_suite_is_made_in_memory(rnncli, few, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from verifications import HOSTILE
 
 from rnncli.judging.adequacy import Fate, Outcome
 from rnncli.judging.kill_matrix import KillMatrix, Row
+from rnncli.mutants.structural.table import structural_of
 from rnncli.mutants.table import scored_of
 from rnncli.reports import pages
 from rnncli.reports.page_data import letter
@@ -28,7 +29,9 @@ def row(cell, name, k=0):
     """A vector that sees one mutant after the other differently."""
     names = [mutant.id for mutant in scored_of(cell)]
     outcomes = {mutant: KINDS[(i * (k + 1) + 2 * k) % len(KINDS)] for i, mutant in enumerate(names)}
-    return Row(name, cell, "float32", outcomes)
+    found = {mutant.id: KINDS[(i + k) % 3] for i, mutant in enumerate(structural_of(cell))}
+    sizes = {"T": 5, "N": 3, "I": 2, "H": 5 + k}
+    return Row(name, cell, "float32", outcomes, f"{cell}-14", sizes, 1 + k % 2, found)
 
 
 SOME = KillMatrix(

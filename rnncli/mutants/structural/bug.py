@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rnncli.backends.backend import Compute
@@ -24,6 +25,14 @@ Sizing: TypeAlias = "Callable[[str, int], SizeClass]"
 
 # What rows are built on unless a size of theirs says otherwise: few tiles, chunks and blocks.
 USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
+
+
+class Reach(StrEnum):
+    """What it takes to see a structural mutant."""
+
+    SMALL = "size-free"
+    SIZED = "sized"
+    CALLS = "second call"
 
 
 class SizeClass(NamedTuple):
@@ -94,6 +103,13 @@ class StructuralMutant:
     blocking: Blocking = USUAL
     calls: int = 1
     unseen: Reason = always_seen
+
+    @property
+    def reach(self) -> Reach:
+        """What it takes to see it."""
+        if self.calls > 1:
+            return Reach.CALLS
+        return Reach.SIZED if self.size else Reach.SMALL
 
     @property
     def effect(self) -> str:

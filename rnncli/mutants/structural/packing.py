@@ -250,5 +250,5 @@ def _alignments() -> Iterator[StructuralMutant]:
 
 ROWS = (
     *family("blocks of units", _blocks()),
-    *family("padding and alignment", (*_paddings(), *_alignments())),
+    *family("alignment", (*_paddings(), *_alignments())),
 )

@@ -1,1 +1,0 @@
-"""Tests without goldens: an operator and a transformed one, whose outputs must be related."""

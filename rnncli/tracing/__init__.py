@@ -1,1 +1,0 @@
-"""Traceability: what the specifications say, sentence by sentence, and which case checks it."""
