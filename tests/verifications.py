@@ -96,6 +96,15 @@ CASES = {
             )
         },
     ),
+    "gru_14_kept": (
+        Verdict.STALE,
+        {
+            "message": "call 2 of 3: after another call of the same session, Y is wrong; alone it"
+            " is right",
+            "outputs": (output(verdict=Verdict.DIFFERS, margin=12.0),),
+            "data_set": 1,
+        },
+    ),
     "rnn_14_bad_shape": (Verdict.ACCEPTED, {"message": "W has too few rows"}),
     "gru_14_empty": (Verdict.CRASHED, {"message": "killed by SIGABRT"}),
     "gru_14_long": (Verdict.TIMEOUT, {"message": "no answer in 60 s", "seconds": 60.0}),

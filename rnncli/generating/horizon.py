@@ -2,13 +2,14 @@
 
 A long case sees a state that is lost on the way, by a buffer that is too small or a counter that
 wraps, only if the state still depends on what went in before. So the first input of every sequence,
-in processing order, is moved by the size of the case's inputs, and the last step is sought at which
-an output that is asked for moves by more than its tolerance.
+in processing order, is moved up and down by the size of the case's inputs, and the last step is
+sought at which an output that is asked for moves by more than its tolerance either time.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -69,10 +70,11 @@ def visible_steps(recurrence: Recurrence, tolerance: Result, asked: Sequence[boo
     whole = _evaluated(recurrence, recurrence.X)
     lengths = _lengths(recurrence)
     found = np.zeros((len(lengths), len(recurrence.directions), lengths.shape[1]), np.int64)
-    for d, direction in enumerate(recurrence.directions):
-        moved = _evaluated(recurrence, _moved(recurrence.X, lengths, direction))
+    for (d, direction), sign in product(enumerate(recurrence.directions), (1, -1)):
+        moved = _evaluated(recurrence, _moved(recurrence.X, lengths, direction, sign))
         seen = _beyond(moved.Y, whole.Y, tolerance.Y)[:, :, d]  # [n, T, N]
-        found[:, d] = np.max(_ages(lengths, seen.shape[1], direction) * seen, axis=1, initial=0)
+        ages = _ages(lengths, seen.shape[1], direction) * seen
+        found[:, d] = np.maximum(found[:, d], np.max(ages, axis=1, initial=0))
         states = zip(moved.last, whole.last, tolerance.last, strict=True)
         for is_asked, state in zip(asked, states, strict=True):
             at_the_end = _beyond(*state)[:, d] if is_asked else np.False_
@@ -90,13 +92,13 @@ def _lengths(recurrence: Recurrence) -> Array:
     return np.full((n, N), T) if recurrence.lengths is None else recurrence.lengths
 
 
-def _moved(X: Array, lengths: Array, direction: Direction) -> Array:
+def _moved(X: Array, lengths: Array, direction: Direction, sign: int) -> Array:
     """Return inputs the first of which, in processing order, is moved by their typical size."""
     found = X.astype(np.float64)
     size = _size(np.where(np.isfinite(found), found, 0.0))
     n, k = np.nonzero(lengths)
     first = lengths[n, k] - 1 if direction is Direction.REVERSE else np.zeros(len(n), np.int64)
-    found[n, first, k] += size[n, None]
+    found[n, first, k] += sign * size[n, None]
     return found
 
 

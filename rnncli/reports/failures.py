@@ -30,7 +30,12 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:
-    """Yield what is wrong with a case, or why it is not simply right."""
+    """Yield what is wrong with a case, or why it is not simply right, and of which later call."""
+    place = f"test_data_set_{case.verdict.data_set}: " if case.verdict.data_set else ""
+    return (f"{place}{line}" for line in _reasons(case))
+
+
+def _reasons(case: JudgedCase) -> Iterator[str]:
     verdict = case.verdict
     yield from _circumstances(verdict)
     if verdict.verdict is Verdict.ACCEPTABLE:
@@ -54,8 +59,6 @@ def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
     if verdict.expected:
         gone = "" if verdict.verdict in FAILURES else f"{verdict.verdict}, although "
         yield f"{gone}expected to fail: {verdict.expected}"
-    if verdict.data_set and verdict.verdict is not Verdict.PASS:
-        yield f"of test_data_set_{verdict.data_set}:"
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

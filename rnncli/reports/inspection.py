@@ -85,6 +85,8 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "weights": _counts(case["weights"] for case in cases),
         "golden": _counts(case["golden"]["kind"] for case in cases),
         "profiles": _counts(case["profile"] for case in cases),
+        "second calls": sum("later_calls" in case for case in cases),
+        "horizons": _horizons(cases),
         "must be refused": sum(case["expect"] == "rejection" for case in cases),
         "activations": _counts(name for need in needs for name in need["activations"]),
         "largest size": max((need["largest_size"] for need in needs), default=0),
@@ -96,6 +98,11 @@ def pack_record(pack: Pack) -> dict[str, Any]:
         "digest": manifest.digest,
         "damaged": dict(pack.problems()),
     }
+
+
+def _horizons(cases: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return for how many steps an input is visible, of each case that claims a horizon."""
+    return {case["id"]: case["horizon"]["measured"] for case in cases if "horizon" in case}
 
 
 def _score(manifest: Manifest) -> dict[str, Any]:

@@ -22,6 +22,8 @@ def entry_record(entry: Entry) -> dict[str, Any]:
         "weights": entry.weights,
         "golden": entry.golden,
         "profile": entry.profile,
+        "calls": entry.calls,
+        "horizon": entry.horizon,
         "breaks": None if entry.breakage is None else entry.breakage.written,
     }
 

@@ -15,6 +15,7 @@ from small_suite import small_suite
 
 from rnncli.formats import pb, write_tensors
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.subjects.table import RuntimeRow
 from rnncli.vectors.manifest import JOURNAL, Manifest, sha256
 from rnncli.vectors.pack import open_pack
 from rnncli.verifying import verification
@@ -33,6 +34,7 @@ cases:
 """
 EMPTIES = TWO.replace("batch_size: 2", "batch_size: 0")
 REJECTIONS = TWO + "    breaks: {sizes: {W: {input_size: 4}}}\n"
+TWICE = TWO + "    inputs: {sequence_lens: lengths}\n    calls: 2\n"
 COARSE = """\
 suite: coarse
 summary: What a narrow accumulator cannot judge.
@@ -50,7 +52,13 @@ cases:
 def packs(tmp_path_factory):
     """Packs of a few cases each, made once."""
     folder = tmp_path_factory.mktemp("packs")
-    texts = {"two": TWO, "empties": EMPTIES, "rejections": REJECTIONS, "coarse": COARSE}
+    texts = {
+        "two": TWO,
+        "twice": TWICE,
+        "empties": EMPTIES,
+        "rejections": REJECTIONS,
+        "coarse": COARSE,
+    }
     for name, text in texts.items():
         assert (
             generate(GenerationPlan(suite=small_suite(text)), folder / name, lambda _: None).failed
@@ -62,7 +70,7 @@ def packs(tmp_path_factory):
 @pytest.fixture
 def place(packs, tmp_path, monkeypatch):
     """A folder with the packs and all that the commands name, which is the working folder."""
-    for name in ("two", "empties", "rejections", "coarse"):
+    for name in ("two", "twice", "empties", "rejections", "coarse"):
         (tmp_path / name).symlink_to(packs / name)
     (tmp_path / "all.txt").write_text("* [refused, differs, crashed, timeout]  known\n")
     monkeypatch.chdir(tmp_path)
@@ -93,6 +101,29 @@ def results(*ids, pack="two", copy=True):
                 (target / path.name).write_bytes(pb.serialize(name if copy else "Z", values))
                 if not copy:
                     break
+
+    return make
+
+
+def second_results(place):
+    """Make `results`: right outputs of the first calls, zeros of the second ones."""
+    results(*BOTH, pack="twice")(place)
+    for case_id in BOTH:
+        target = place / f"results/test_{case_id}/test_data_set_1"
+        shutil.copytree(place / f"twice/test_{case_id}/test_data_set_1", target)
+        for path in target.glob("output_*.pb"):
+            name, values = pb.read_named(path)
+            path.write_bytes(pb.serialize(name, np.zeros_like(values)))
+
+
+def runtime(name):
+    """What makes a runtime of `second_calls` known by name."""
+
+    def make(place):
+        patch = pytest.MonkeyPatch()
+        row = RuntimeRow(f"second_calls:{name}", "keeps too much")
+        patch.setattr("rnncli.subjects.table.known_subjects", lambda: {"keeping": row})
+        return patch.undo
 
     return make
 
@@ -302,6 +333,36 @@ WAYS = {
         results("rnn_14_plain"),
         ("verify", "two", *RESULTS, "--allow-refused"),
         "1 pass, 1 missing. 1 fails",
+    ),
+    "results of the first call of every case": (
+        results(*BOTH, pack="twice"),
+        ("verify", "twice", *RESULTS),
+        "2 missing. 2 fail",
+    ),
+    "results of the first call of every case, allowed": (
+        results(*BOTH, pack="twice"),
+        ("verify", "twice", *RESULTS, "--allow-missing"),
+        "no case was answered",
+    ),
+    "results of two calls, the second one wrong": (
+        second_results,
+        ("verify", "twice", *RESULTS),
+        "2 differ. 2 fail",
+    ),
+    "runtime that answers only the first call": (
+        runtime("RefusesAgain"),
+        ("verify", "twice", "--runtime", "keeping", "--allow-refused"),
+        "2 stale. 2 fail",
+    ),
+    "runtime that keeps what it was asked first": (
+        runtime("KeepsLengths"),
+        ("verify", "twice", "--runtime", "keeping"),
+        "2 stale. 2 fail",
+    ),
+    "diagnose of what only a later call gets wrong": (
+        runtime("KeepsLengths"),
+        ("diagnose", "twice", "--runtime", "keeping"),
+        "wrong at a later call only",
     ),
     "results of other cases": (
         results("rnn_14_plain"),

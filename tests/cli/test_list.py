@@ -77,6 +77,8 @@ def test_json_has_what_is_known_of_a_case(rnncli, suite):
         "weights": "inputs",
         "golden": "certified",
         "profile": "standard",
+        "calls": 1,
+        "horizon": None,
         "breaks": None,
     }
     assert lengths["breaks"] == {"inputs": {"sequence_lens": [1, 3]}}

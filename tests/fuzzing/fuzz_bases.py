@@ -38,11 +38,13 @@ cases:
     op: RNN-7
     flags: [Gates]
     weights: initializers
+    horizon: 1
   clip:
     op: LSTM-14
     flags: [Clip]
     attributes: {clip: 0.4}
     inputs: {initial_c: {normal: [0, 2]}}
+    calls: 2
   shape:
     op: RNN-14
     flags: [Shape]

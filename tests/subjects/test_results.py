@@ -224,3 +224,39 @@ def test_the_suite_has_a_case_that_must_be_refused():
     vectors = make_vectors(list(small_suite().select("shape")))
 
     assert [vector.record["expect"] for vector in vectors] == ["rejection"]
+
+
+def test_a_folder_has_the_results_of_each_call_in_its_data_set(folder, asked):
+    """That of the second call is none of the first's; what is not there is missing."""
+    second = folder.with_name("test_data_set_1")
+    second.mkdir()
+    (second / "output_0.pb").write_bytes(pb.serialize("Y", Y))
+
+    assert attempted(folder, asked).status is Status.MISSING
+    assert attempted(folder, dataclasses.replace(asked, call=1)).outputs["Y"].tolist() == Y.tolist()
+    assert attempted(folder, dataclasses.replace(asked, call=2)).status is Status.MISSING
+
+
+@pytest.mark.parametrize("extension", ["npz", "h5"])
+def test_a_file_has_the_results_of_each_call_in_a_group(tmp_path, asked, extension):
+    """With or without `outputs/`; a case that was refused was refused at every call."""
+    path = tmp_path / f"results.{extension}"
+    write_tensors(
+        path,
+        {
+            "case/Y": Y,
+            "case/calls/1/Y": Y + 1,
+            "case/calls/1/outputs/Y_h": Y_h,
+            "case/calls/1/inputs/X": Y,
+            "other/refused": Y_h,
+        },
+    )
+    subject = results_subject(path)
+    first, second, third = (subject.attempt(dataclasses.replace(asked, call=k)) for k in range(3))
+
+    assert list(first.outputs) == ["Y"]
+    assert sorted(second.outputs) == ["Y", "Y_h"]
+    assert second.outputs["Y"].tolist() == (Y + 1).tolist()
+    assert third.status is Status.MISSING
+    refused = dataclasses.replace(asked, id="other", call=1)
+    assert subject.attempt(refused).status is Status.REFUSED
