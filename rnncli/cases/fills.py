@@ -209,6 +209,22 @@ def _lengths(blank: Blank, keys: Keys) -> NDArray[np.int64]:
     return np.where(lengths[:, :1] == T, np.roll(lengths, 1, axis=-1), lengths)
 
 
+def _short(blank: Blank, _: Keys) -> NDArray[np.int64]:
+    return np.full(blank.count, max(blank.seq_length - 1, 0), np.int64)
+
+
+def _rising(blank: Blank, _: Keys) -> NDArray[np.int64]:
+    """Spread lengths from 0 to T in order, so that tiles of the batch differ in their longest."""
+    count, T = blank.count, blank.seq_length
+    if count == 1:
+        return np.full(1, T // 2, np.int64)
+    return np.arange(count, dtype=np.int64) * T // max(count - 1, 1)
+
+
+def _falling(blank: Blank, keys: Keys) -> NDArray[np.int64]:
+    return _rising(blank, keys)[::-1]
+
+
 # Kinds of special number: name -> the number, for a dtype of its precision and exponents.
 SPECIAL: Mapping[str, Callable[[DType], float]] = {
     "nan": lambda _: math.nan,
@@ -365,6 +381,24 @@ FILLS: Mapping[str, Fill] = {
     "lengths": Fill(
         "distinct lengths from 1 to seq_length where they fit, shuffled, the longest not first",
         _lengths,
+        floats=False,
+        lengths=True,
+    ),
+    "short": Fill(
+        "all lengths one below seq_length, so that every sequence ends in padding",
+        _short,
+        floats=False,
+        lengths=True,
+    ),
+    "rising": Fill(
+        "lengths from 0 to seq_length in rising order; half of it for a single sequence",
+        _rising,
+        floats=False,
+        lengths=True,
+    ),
+    "falling": Fill(
+        "lengths from seq_length to 0 in falling order; half of it for a single sequence",
+        _falling,
         floats=False,
         lengths=True,
     ),

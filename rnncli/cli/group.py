@@ -36,6 +36,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Judge an implementation against a pack of conformance vectors.",
     ),
     "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
+    "trace": (
+        "rnncli.cli.trace:trace",
+        "Show which statements of the specifications a pack checks, and which it does not.",
+    ),
     "diagnose": (
         "rnncli.cli.diagnose:diagnose",
         "Name the bug that explains an implementation's wrong outputs.",

@@ -22,7 +22,8 @@ def inspect(target: str, as_json: bool) -> None:
     place, attributes (defaults included) and the shapes of its inputs; `not_evaluated` lists the
     nodes of operators that rnncli does not have, such as com.microsoft::DynamicQuantizeLSTM.
     Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
-    not what its checksum says, for which the exit code is 1; its digest stands for all of it.
+    not what its checksum says, for which the exit code is 1; its digest stands for all of it. Of a
+    case of a pack, PACK::ID: all that the manifest says, and the statements that it checks.
     """
     from rnncli.reports.inspection import as_text
 
@@ -37,11 +38,17 @@ def _record(target: str) -> dict[str, Any]:
     from rnncli.reports.inspection import model_record, pack_record
     from rnncli.reports.suites import case_record
     from rnncli.running.target import load_target
+    from rnncli.running.target_names import OF_SUITE
     from rnncli.running.yaml_target import entry_of
     from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(target):
         return pack_record(open_pack(target))
+    folder, _, case_id = target.rpartition(OF_SUITE)
+    if folder and is_pack(folder):
+        from rnncli.reports.traceability import packed_case_record
+
+        return packed_case_record(open_pack(folder), case_id)
     if named := entry_of(target):
         return case_record(*named)
     loaded = load_target(target)

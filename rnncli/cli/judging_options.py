@@ -84,7 +84,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(1),
             default=1,
             show_default=True,
-            help="How many a runtime may use.",
+            help="How many a runtime or backend may use.",
         ),
         click.option(
             "--timeout",

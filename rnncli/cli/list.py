@@ -13,8 +13,13 @@ from rnncli.reports.tables import print_json_line
 @click.command("list")
 @click.argument("suite", type=SUITE)
 @selection_option
+@click.option(
+    "--statements",
+    is_flag=True,
+    help="With --json: the statements of the specifications that each case checks, too.",
+)
 @json_option
-def list_cases(suite: str, selection: str, as_json: bool) -> None:
+def list_cases(suite: str, selection: str, *, statements: bool, as_json: bool) -> None:
     """List the cases of a suite or pack.
 
     SUITE is a YAML file, the name of a suite that ships with rnncli, or the folder of a pack. Ids
@@ -25,8 +30,14 @@ def list_cases(suite: str, selection: str, as_json: bool) -> None:
     \b
     rnncli list core
     rnncli list pairwise -k 'lstm_14 and reverse and not float16'
+    rnncli list vectors/core --json --statements
     """
+    if statements and not as_json:
+        raise click.UsageError("--statements needs --json")
     records = _records(suite, selection)
+    if statements:
+        found = _statements(suite, selection)
+        records = [{**record, "statements": found[record["id"]]} for record in records]
     if as_json:
         for record in records:
             print_json_line(record)
@@ -42,3 +53,13 @@ def _records(suite: str, selection: str) -> list[dict[str, Any]]:
     if is_pack(suite):
         return [dict(record) for record in open_pack(suite).select(selection)]
     return [entry_record(entry) for entry in load_suite(suite).select(selection)]
+
+
+def _statements(suite: str, selection: str) -> dict[str, list[str]]:
+    """Return the ids of the statements that each case checks, by its id."""
+    from rnncli.scoring.scoring import ScoringPlan, select
+    from rnncli.tracing.tracing import trace_all
+
+    plan = ScoringPlan(suite=suite, selection=selection)
+    matrix = trace_all(plan, select(plan), lambda _: None)
+    return {case.id: list(case.found) for case in matrix.cases}

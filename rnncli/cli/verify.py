@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.judging_options import judging_options, plan_of
+from rnncli.cli.metamorphic import refuse_relation_options, relation_options, verify_relations
 from rnncli.cli.options import Written, json_option
 from rnncli.errors import NothingSelected
 
@@ -36,6 +37,7 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
 @judging_options
+@relation_options
 @click.option(
     "--xfails",
     type=click.Path(path_type=Path),
@@ -97,7 +99,11 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     rnncli verify vectors/core --results from_device/ --junit verify.xml --html verify.html
     rnncli verify vectors/core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
     rnncli verify vectors/core --backend numpy --compute native --profile strict
+    rnncli verify core --metamorphic --runtime onnxruntime --sizes hidden_size=512,batch_size=64
     """
+    if options.pop("metamorphic"):
+        ctx.exit(verify_relations(pack, options))
+    refuse_relation_options(options)
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import check_reports, show_report, write_reports
     from rnncli.verifying.verification import judge_all, select

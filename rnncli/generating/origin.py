@@ -12,16 +12,12 @@ if TYPE_CHECKING:
     from rnncli.operators import Node
 
 
-class Question(Protocol):
-    """One operator with all it is fed; `rnncli.cases.case.Case` is one."""
+class Demanding(Protocol):
+    """One operator, of which an implementation must know something."""
 
     @property
     def node(self) -> Node:
         """The operator with its attributes, the outputs asked for and every reading."""
-
-    @property
-    def summary(self) -> str:
-        """One sentence, or ""."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -30,6 +26,14 @@ class Question(Protocol):
     @property
     def dtype(self) -> DType:
         """Of every floating-point tensor."""
+
+
+class Question(Demanding, Protocol):
+    """One operator with all it is fed; `rnncli.cases.case.Case` is one."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence, or ""."""
 
     @property
     def seed(self) -> int:

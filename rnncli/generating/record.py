@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rnncli.errors import Problem
     from rnncli.generating.horizon import Horizon
-    from rnncli.generating.origin import Origin, Question
+    from rnncli.generating.origin import Demanding, Origin, Question
 
 
 class Verdicts(NamedTuple):
@@ -93,7 +93,7 @@ def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[
         "tags": [],
         "readings": dict(case.node.readings),
         "alternatives": [],
-        "requirements": _requirements(entry, case, inputs),
+        "requirements": requirements_of(entry.weights, case, inputs),
         "expect": "result",
         "reason": "",
         "golden": {},
@@ -123,7 +123,7 @@ def record_of_rejection(
         "tags": [],
         "readings": dict(case.node.readings),
         "alternatives": [],
-        "requirements": _requirements(entry, case, inputs),
+        "requirements": requirements_of(entry.weights, case, inputs),
         "expect": "rejection",
         "reason": "; ".join(problem.sentence for problem in problems),
         "golden": {"kind": "none"},
@@ -161,8 +161,14 @@ def _json(value: Any) -> Any:
     return str(value) if unsayable else value
 
 
-def _requirements(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:
-    """What an implementation must know, as the valid case has it."""
+def requirements_of(weights: str, case: Demanding, inputs: Iterable[str]) -> dict[str, Any]:
+    """Return what an implementation must know, as the valid case has it.
+
+    Args:
+        weights: where they stand in the model.
+        case: what is asked.
+        inputs: the names of those that are present.
+    """
     node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}
     given = {name: v for name, v in node.attributes.items() if v is not None}
@@ -174,6 +180,6 @@ def _requirements(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[
         "attributes": sorted(name for name, v in given.items() if v != defaults[name]),
         "activations": sorted({activation.name for row in node.activations for activation in row}),
         "inputs": [row.name for row in operator.inputs if row.optional and row.name in present],
-        "weights": entry.weights,
+        "weights": weights,
         "largest_size": max(case.sizes.values()),
     }

@@ -97,18 +97,26 @@ def _queue(recurrence: Recurrence, key: str) -> list[float]:
 def _positional(recurrence: Recurrence) -> Recurrence:
     """Give activation k element k, and the default where the list has ended."""
     for key in ("alpha", "beta"):
-        recurrence = _dealt(recurrence, key, restart=False, positional=True)
+        recurrence = dealt(recurrence, key, restart=False, positional=True)
     return recurrence
 
 
 def _restarted(recurrence: Recurrence) -> Recurrence:
     """Deal the second direction the values of the first once more."""
     for key in ("alpha", "beta"):
-        recurrence = _dealt(recurrence, key, restart=True, positional=False)
+        recurrence = dealt(recurrence, key, restart=True, positional=False)
     return recurrence
 
 
-def _dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) -> Recurrence:
+def dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) -> Recurrence:
+    """Return a recurrence whose activations get other elements of activation_alpha or _beta.
+
+    Args:
+        recurrence: any.
+        key: alpha or beta.
+        restart: whether each direction begins with the first element.
+        positional: whether a function that takes none uses up an element.
+    """
     queue, rows, k = _queue(recurrence, key), [], 0
     for given in recurrence.activations:
         k = 0 if restart else k

@@ -16,6 +16,7 @@ from rnncli.mutants.reasons import (
     NO_REVERSE,
     NO_STEP,
     NO_Y,
+    NO_ZERO_LENGTH,
     ONE_DIRECTION,
     ONE_SEQUENCE,
     ONE_STEP,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from rnncli.mutants.mutant import Mutant, Run
     from rnncli.mutants.parts import Last, Outputs, Right
-    from rnncli.mutants.replaced import Function
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
@@ -109,6 +109,12 @@ def _inputs_flipped(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))
 
 
+def _zero_length_garbage(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Leave the last states of sequences of length 0 as they were: NaN here."""
+    empty = (lengths_of(recurrence) == 0)[:, None]
+    return Y, tuple(np.where(empty, state.dtype.type(np.nan), state) for state in last)
+
+
 def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Compute one unit after the other, each from the units of H that are new already."""
     H, *others = states
@@ -119,8 +125,8 @@ def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
     return (H, *new)
 
 
-def _nan_above(bound: float, function: Function) -> Function:
-    return lambda x: np.where(x > bound, x.dtype.type(np.nan), function(x))
+def _overflowing_sigmoid(x: Value) -> Value:
+    return np.where(x > 88.7, x.dtype.type(np.nan), RIGHT.sigmoid(x))
 
 
 def _states() -> Iterator[Mutant]:
@@ -139,6 +145,14 @@ def _states() -> Iterator[Mutant]:
         "The first sequence is right, and the others are not.",
         Change(result=_sequences_continue),
         ONE_SEQUENCE,
+    )
+    yield row(
+        "last-states-of-length-zero-not-written",
+        ALL,
+        "Y_h and Y_c of a sequence of length 0 are never written: NaN here.",
+        "Sequences that have steps are right.",
+        results(_zero_length_garbage),
+        NO_ZERO_LENGTH,
     )
     yield row(
         "state-updated-in-place",
@@ -172,19 +186,15 @@ def _directions() -> Iterator[Mutant]:
 
 
 def _losses() -> Iterator[Mutant]:
-    for name, function, formula, bound in (
-        ("sigmoid", RIGHT.sigmoid, "e^x / (1 + e^x)", 88.7),
-        ("tanh", RIGHT.tanh, "(e^2x - 1) / (e^2x + 1)", 44.3),
-    ):
-        change = computing(**{name: _nan_above(bound, function)})
-        yield row(
-            f"{name}-overflows",
-            ALL,
-            f"{name.capitalize()} is NaN above {bound}, where {formula} overflows in float32.",
-            "Large arguments give NaN.",
-            change,
-            unreached(change, f"no argument of {name.capitalize()} is above {bound}"),
-        )
+    change = computing(sigmoid=_overflowing_sigmoid)
+    yield row(
+        "sigmoid-overflows",
+        ALL,
+        "Sigmoid is NaN above 88.7, where e^x / (1 + e^x) overflows in float32.",
+        "Large arguments give NaN.",
+        change,
+        unreached(change, "no argument of Sigmoid is above 88.7"),
+    )
 
 
 ROWS = (

@@ -38,7 +38,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         root.append(_suite(report, operator, cases))
     if report.shortfall:
         root.append(_shortfall(report))
-    _count(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
+    count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
         ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
@@ -50,7 +50,7 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
     for name, value in _properties(report).items():
         ET.SubElement(properties, "property", name=visible(name), value=visible(value))
     suite.extend(_case(report, case) for case in cases)
-    _count(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
+    count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
     return suite
 
 
@@ -60,7 +60,7 @@ def _shortfall(report: VerificationReport) -> ET.Element:
     named = visible(f"{report.pack.name}.answers")
     case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
     ET.SubElement(case, "failure", message=report.shortfall)
-    _count(suite, [case], 0.0)
+    count_outcomes(suite, [case], 0.0)
     return suite
 
 
@@ -100,7 +100,8 @@ def _outcome(verdict: CaseVerdict) -> str:
     return "skipped" if verdict.verdict in {*FAILURES, Verdict.SKIPPED} else ""
 
 
-def _count(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
+def count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
+    """Write how many test cases there are, and how many ended in which way."""
     cases = list(cases)
     found = Counter(outcome.tag for case in cases for outcome in case)
     counts = {"tests": len(cases), **{COUNTED[name]: found[name] for name in COUNTED}}

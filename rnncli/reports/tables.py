@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,12 @@ import click
 from rnncli.terminal import drawing, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rich.console import JustifyMethod
+
+# How wide a table is drawn where no terminal shows it.
+ANY_WIDTH = 10_000
 
 
 def is_drawn() -> bool:
@@ -22,10 +26,18 @@ def is_drawn() -> bool:
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows under a heading; numbers are aligned to the right on a terminal."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, whole: Collection[str] = ()
+) -> None:
+    """Print rows under a heading; numbers are aligned to the right on a terminal.
+
+    Args:
+        columns: the heading.
+        rows: of as many cells.
+        whole: the columns that a narrow terminal does not fold.
+    """
     if is_drawn():
-        draw_table(columns, list(rows))
+        draw_table(columns, list(rows), whole=whole)
         return
     print_row(columns)
     for row in rows:
@@ -60,8 +72,19 @@ def shown(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """Draw a table, with a title above it."""
+def terminal_width() -> int:
+    """Return how wide a table may be drawn: as the terminal, any width elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else ANY_WIDTH
+
+
+def draw_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    title: str = "",
+    *,
+    whole: Collection[str] = (),
+) -> None:
+    """Draw a table, with a title above it; columns that are `whole` are not folded."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -72,10 +95,10 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
     for k, name in enumerate(columns):
         numeric = any(isinstance(row[k], int | float) for row in rows)
         side: JustifyMethod = "right" if numeric else "left"
-        table.add_column(Text(_plain(name)), justify=side, overflow="fold")
+        table.add_column(Text(_plain(name)), justify=side, overflow="fold", no_wrap=name in whole)
     for row in rows:
         table.add_row(*(Text(_plain(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else 10_000
+    width = None if sys.stdout.isatty() else ANY_WIDTH
     Console(file=drawing(sys.stdout), width=width).print(table)
 
 

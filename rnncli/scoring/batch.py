@@ -32,10 +32,19 @@ def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[Row | Uns
     Raises:
         RnncliError: one is damaged, or cannot be made.
     """
-    return [whole_row(vector, rule) for vector in _vectors(origin, ids)]
+    return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
 
 
-def _vectors(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
+def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
+    """Yield some vectors of a pack or suite, those of a suite made in memory.
+
+    Args:
+        origin: the folder of the pack, absolute; or the suite.
+        ids: which of its cases.
+
+    Raises:
+        RnncliError: one is damaged, or cannot be made.
+    """
     if isinstance(origin, Path):
         pack = _pack(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)

@@ -116,7 +116,7 @@ def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[Row | Uns
 def _of_pack(plan: ScoringPlan) -> ScoredCases:
     pack = open_pack(plan.suite)
     for path, word in pack.problems():
-        raise InvalidRequest(f"{plan.suite}: {path} is {word}; its score would mean nothing")
+        raise InvalidRequest(f"{plan.suite}: {path} is {word}; its result would mean nothing")
     records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
     outputs = {record["id"]: record["outputs"] for record in records}
     return ScoredCases(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)

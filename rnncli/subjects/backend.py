@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.backends import backend_named
+from rnncli.backends.threads import allowed
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.subjects.isolation import IsolatedSubject
@@ -26,8 +27,9 @@ class BackendRuntime:
     Settings are ``backend`` and ``compute``. BLAS threads are the environment's.
     """
 
-    def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         known_settings(settings, (BACKEND, COMPUTE))
+        self._threads = threads
         self._backend = settings.get(BACKEND, "numpy")
         self._compute = settings.get(COMPUTE, "float64")
         self._summary = backend_named(self._backend).summary
@@ -43,21 +45,23 @@ class BackendRuntime:
     def run(self, vector: Vector) -> Tensors:
         """Evaluate the node under the readings of the vector."""
         record = vector.record
-        return evaluate(
-            record["operator"],
-            vector.inputs,
-            attributes=vector.attributes,
-            outputs=record["outputs"],
-            readings=record["readings"],
-            backend=self._backend,
-            compute=self._compute,
-        )
+        with allowed(self._threads):
+            return evaluate(
+                record["operator"],
+                vector.inputs,
+                attributes=vector.attributes,
+                outputs=record["outputs"],
+                readings=record["readings"],
+                backend=self._backend,
+                compute=self._compute,
+            )
 
 
 def backend_subject(
     name: str,
     compute: str = "float64",
     *,
+    threads: int = 1,
     timeout: float = 60.0,
     max_memory: int | None = None,
 ) -> IsolatedSubject:
@@ -66,6 +70,7 @@ def backend_subject(
     Args:
         name: of the backend.
         compute: "float64" or "native".
+        threads: how many may share one evaluation.
         timeout: seconds for one vector.
         max_memory: bytes that it may have in memory; None for any number.
     """
@@ -73,6 +78,7 @@ def backend_subject(
         name,
         WHERE,
         settings={BACKEND: name, COMPUTE: compute},
+        threads=threads,
         timeout=timeout,
         max_memory=max_memory,
     )

@@ -27,12 +27,14 @@ class RuntimeRow(NamedTuple):
         summary: one line for help.
         package: the module that must be there, or "".
         extra: which extra of this package brings it, or "".
+        threads: whether the number of threads that it is made with makes a difference.
     """
 
     where: str
     summary: str
     package: str = ""
     extra: str = ""
+    threads: bool = True
 
 
 SUBJECTS: Mapping[str, RuntimeRow] = {
@@ -57,6 +59,7 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "tract, on the CPU",
         "tract",
         "runtimes",
+        threads=False,
     ),
 }
 
@@ -110,6 +113,12 @@ def subject_named(
         max_memory=max_memory,
         extra=row.extra,
     )
+
+
+def takes_threads(name: str) -> bool:
+    """Whether the number of threads makes a difference to a runtime; True of unknown ones."""
+    rows = known_subjects()
+    return rows[name].threads if name in rows else True
 
 
 def describe_subjects() -> list[dict[str, str]]:

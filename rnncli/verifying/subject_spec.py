@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnncli.subjects.table import takes_threads
 from rnncli.vectors.pack import file_of, is_pack
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class SubjectSpec:
         name: of the runtime or backend; the path of results; the command line.
         compute: of a backend.
         settings: of a runtime.
-        threads: how many a runtime may use.
+        threads: how many a runtime or backend may use.
         timeout: seconds for one vector.
         max_memory: bytes; None for any number.
     """
@@ -40,6 +41,11 @@ class SubjectSpec:
     def can_be_asked(self) -> bool:
         """Whether a case that the user does not have can be put to it, too."""
         return self.kind != RESULTS
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether `threads` makes a difference to it."""
+        return self.kind == "backend" or (self.kind == "runtime" and takes_threads(self.name))
 
     @property
     def is_in_a_pack(self) -> bool:
@@ -74,7 +80,11 @@ def _backend(spec: SubjectSpec) -> Subject:
     from rnncli.subjects.backend import backend_subject
 
     return backend_subject(
-        spec.name, spec.compute, timeout=spec.timeout, max_memory=spec.max_memory
+        spec.name,
+        spec.compute,
+        threads=spec.threads,
+        timeout=spec.timeout,
+        max_memory=spec.max_memory,
     )
 
 

@@ -133,7 +133,8 @@ def select(plan: VerificationPlan) -> Selected:
         InvalidRequest: no pack, or one that is not whole; a tolerance for no output.
         NothingSelected: no case, or fewer than `min_cases`, are left to judge.
     """
-    pack = _whole_pack(plan)
+    pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
+    _refuse_the_pack_itself(plan)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
@@ -222,25 +223,37 @@ def _diagnosed(
     )
 
 
-def _whole_pack(plan: VerificationPlan) -> Pack:
-    """Open the pack, and check that every file is what its checksum says."""
-    if not is_pack(plan.pack):
-        raise InvalidRequest(f"{plan.pack}: not a pack of vectors: {_lacking(plan.pack)}")
-    pack = open_pack(plan.pack)
-    if not pack.manifest.digest.startswith(plan.digest.lower()):
+def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
+    """Open a pack, and check that every file is what its checksum says.
+
+    Args:
+        folder: of the pack.
+        digest: what its own must begin with.
+        trust: whether the checksums are left unchecked.
+
+    Raises:
+        InvalidRequest: no pack, another one, or one that is not whole.
+    """
+    if not is_pack(folder):
+        raise InvalidRequest(f"{folder}: not a pack of vectors: {_lacking(folder)}")
+    pack = open_pack(folder)
+    if not pack.manifest.digest.startswith(digest.lower()):
         raise InvalidRequest(
-            f"{plan.pack}: is another pack: its digest is {pack.manifest.digest}, not {plan.digest}"
+            f"{folder}: is another pack: its digest is {pack.manifest.digest}, not {digest}"
         )
+    wrong = [] if trust else [f"{path} is {word}" for path, word in pack.problems()]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise InvalidRequest(f"{folder}: {wrong[0]}{more}; --trust judges by it all the same")
+    return pack
+
+
+def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
     if plan.terms.subject.is_in_a_pack:
         raise InvalidRequest(
             f"--results {plan.terms.subject.name}: is a pack, whose outputs are the expected ones;"
             " put results into a folder of their own"
         )
-    wrong = [] if plan.trust else [f"{path} is {word}" for path, word in pack.problems()]
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise InvalidRequest(f"{plan.pack}: {wrong[0]}{more}; --trust judges by it all the same")
-    return pack
 
 
 def _lacking(folder: Path) -> str:

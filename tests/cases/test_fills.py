@@ -79,13 +79,18 @@ PINNED = {
     "dyadic": "8711108fc8f8cd9b",
     "special": "5da00a1693632cc9",
     "lengths": "57f9b5a3820f0215",
+    "short": "b6183dabdec65bc1",
+    "rising": "1a3668b740ae653c",
+    "falling": "f6521620e85be71b",
 }
+# Fills that can fill lengths alone.
+OF_LENGTHS = [name for name, row in FILLS.items() if not row.floats]
 
 
 @pytest.mark.parametrize("name", FILLS)
 def test_bits_are_pinned(name):
     """Vectors are regenerated, so the same YAML gives the same bits for ever."""
-    into = blank((5,), "int32") if name == "lengths" else blank((4, 5), "float64")
+    into = blank((5,), "int32") if name in OF_LENGTHS else blank((4, 5), "float64")
     digest = hashlib.sha256(filled(name, into=into).tobytes()).hexdigest()
 
     assert digest[:16] == PINNED[name]
@@ -112,7 +117,7 @@ def test_random_fills_depend_on_the_case(name):
 @pytest.mark.parametrize("name", FILLS)
 def test_cases_filled_together_have_what_they_have_alone(name, shape):
     """A tensor depends on its own case only, and its memory is its own."""
-    into = blank(shape[:1], "int32") if name == "lengths" else blank(shape, "bfloat16")
+    into = blank(shape[:1], "int32") if name in OF_LENGTHS else blank(shape, "bfloat16")
     cases = [f"case_{k}" for k in range(9)]
 
     together = filled_all(name, cases=cases, into=into)
@@ -219,6 +224,25 @@ def test_lengths_are_what_finds_bugs(count, T):
         assert len(set(found)) == min(count, T)
     if count == 1:
         assert found == [T]
+
+
+@pytest.mark.parametrize(
+    ("name", "T", "count", "lengths"),
+    [
+        ("short", 4, 3, [3, 3, 3]),
+        ("short", 0, 2, [0, 0]),
+        ("rising", 4, 5, [0, 1, 2, 3, 4]),
+        ("rising", 3, 9, [0, 0, 0, 1, 1, 1, 2, 2, 3]),
+        ("rising", 5, 1, [2]),
+        ("rising", 5, 0, []),
+        ("falling", 4, 3, [4, 2, 0]),
+    ],
+)
+def test_lengths_in_order(name, T, count, lengths):
+    """Each tile of a batch has another longest sequence, or none has all steps."""
+    into = blank((count,), "int32", "sequence_lens", T)
+
+    assert filled(name, into=into).tolist() == lengths
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def vectors(suite):
         return [vector for vector in found if is_asked(vector.record)]
 
 
-@pytest.mark.parametrize("suite", ["core", "smoke", "diagnostic", "edge"])
+@pytest.mark.parametrize("suite", ["core", "tiles", "smoke", "diagnostic", "edge"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_right_kernel_passes(kernel, suite):
     """Every valid case, in one session."""

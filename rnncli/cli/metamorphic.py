@@ -1,0 +1,171 @@
+"""`rnncli verify --metamorphic`: its options, and what they ask for."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.judging_options import TOLERANCES, subject_of
+from rnncli.cli.options import Name, expect_workers, with_options
+from rnncli.errors import NothingSelected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from rnncli.metamorphic.run import RelationPlan
+    from rnncli.metamorphic.verdict import RelationVerdict
+
+# Options of `verify` that ask about expected outputs, of which there are none.
+OF_GOLDENS = (
+    *TOLERANCES,
+    *("results", "xfails", "allow_missing", "diagnoses", "markdown", "html"),
+)
+OF_RELATIONS = ("relations", "sizes")
+
+
+def _relations() -> Iterable[str]:
+    from rnncli.metamorphic.relations import RELATIONS
+
+    return RELATIONS
+
+
+def _sizes(_: click.Context, param: click.Parameter, values: Sequence[str]) -> Any:
+    """Read `hidden_size=512,batch_size=64`, given once or several times."""
+    if not values:
+        return ()
+    from rnncli.metamorphic.targets import read_sizes
+
+    pair = "NAME=SIZE, NAME being seq_length, batch_size, input_size or hidden_size"
+    try:
+        return tuple(read_sizes(part) for value in values for part in value.split(","))
+    except ValueError as error:
+        raise click.BadParameter(f"expected {pair}, got '{error}'", param=param) from None
+
+
+def relation_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --metamorphic and what belongs to it."""
+    options = (
+        click.option(
+            "--metamorphic",
+            is_flag=True,
+            help="Judge without expected outputs: ask each case and transformed ones, whose"
+            " outputs must be related. PACK may be a suite or config, too, by path or name.",
+        ),
+        click.option(
+            "--relation",
+            "relations",
+            type=Name("name", _relations),
+            multiple=True,
+            help="Only this relation, with --metamorphic: again, padding, nan-padding, longer, cut,"
+            " singles, tiles, sequences-permuted, sequences-repeated, units-permuted, units-added,"
+            " inputs-permuted, inputs-added, split, reversed, directions, last-state, outputs,"
+            " layout, weights, threads. docs/metamorphic.md explains each.",
+        ),
+        click.option(
+            "--sizes",
+            multiple=True,
+            callback=_sizes,
+            metavar="NAME=SIZE[,...]",
+            help="Sizes of every case of a suite or config, with --metamorphic, as in"
+            " hidden_size=512,batch_size=64.",
+        ),
+    )
+    return with_options(options, function)
+
+
+def refuse_relation_options(options: dict[str, Any]) -> None:
+    """Take the options of relations away where nobody asked for relations.
+
+    Raises:
+        click.UsageError: one of them is given.
+    """
+    _refuse([name for name in OF_RELATIONS if options.pop(name)], "needs --metamorphic")
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
+    spelled = {"relations": "relation", "diagnoses": "diagnose"}
+    for name in names:
+        raise click.UsageError(f"--{spelled.get(name, name).replace('_', '-')} {why}")
+
+
+def verify_relations(pack: Path, options: dict[str, Any]) -> int:
+    """Judge an implementation by relations, and return the exit code."""
+    from rnncli.metamorphic.run import judge_relations, selected
+    from rnncli.reports.progress import progress_bar
+    from rnncli.reports.relations import show_relations, write_relations_junit
+    from rnncli.reports.verification import check_reports
+
+    junit, as_json = options.pop("junit"), options.pop("as_json")
+    plan = relation_plan(pack, options)
+    check_reports({"junit": junit})
+    ids = selected(plan)
+    with progress_bar(len(ids), "cases") as progress:
+        broken = 0
+
+        def done(verdicts: Sequence[RelationVerdict]) -> None:
+            nonlocal broken
+            broken += sum(verdict.fails for verdict in verdicts)
+            progress.advance(1, f"{broken} fail")
+
+        report = judge_relations(plan, ids, done)
+    show_relations(report, as_json=as_json)
+    if junit:
+        from pathlib import Path
+
+        write_relations_junit(Path(junit), report)
+    return 1 if report.fails else NothingSelected.exit_code if report.shortfall else 0
+
+
+def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
+    """Return what is judged, and how.
+
+    Args:
+        target: a pack, suite or config.
+        options: those of `verify`.
+
+    Raises:
+        click.UsageError: one of them is about expected outputs.
+    """
+    _refuse([n for n in OF_GOLDENS if options.pop(n)], "is about expected outputs; leave it out")
+    expect_workers(options, "rnncli.metamorphic.run")
+    from rnncli.judging.requirements import Requirements
+    from rnncli.metamorphic.relations import RELATIONS
+    from rnncli.metamorphic.run import RelationPlan
+    from rnncli.metamorphic.targets import CallTarget
+    from rnncli.profiles import profile_named
+
+    relations, sizes = options.pop("relations"), options.pop("sizes")
+    for name in set(relations) - set(RELATIONS):
+        raise click.UsageError(unknown_relation(name))
+    command = ["rnncli", "verify", str(target), "--metamorphic"]
+    subject = subject_of({**options, "results": None}, command)
+    for name in ("runtime", "backend", "command", "compute", "settings", "threads"):
+        options.pop(name)
+    for name in ("timeout", "max_memory"):
+        options.pop(name)
+    profile = profile_named(options.pop("profile") or "standard").name
+    command += ["--profile", profile] * (profile != "standard")
+    if sizes:
+        command += ["--sizes", ",".join(f"{name}={size}" for name, size in sizes)]
+    return RelationPlan(
+        target=CallTarget(str(target), sizes, options.pop("digest"), options.pop("trust")),
+        subject=subject,
+        relations=tuple(name for name in RELATIONS if name in relations or not relations),
+        profile=profile,
+        requirements=Requirements.parse(options.pop("requirements")),
+        stop_at_failure=options.pop("exitfirst"),
+        command=shlex.join(command),
+        **options,
+    )
+
+
+def unknown_relation(name: str) -> str:
+    """Return what is wrong with a name, and what it may have meant."""
+    from rnncli.errors import did_you_mean
+    from rnncli.metamorphic.relations import RELATIONS
+
+    hint = did_you_mean(name, RELATIONS) or f"; there are {', '.join(RELATIONS)}"
+    return f"unknown relation '{name}'{hint}"

@@ -1,0 +1,110 @@
+"""`rnncli trace`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.cli.options import SUITE, Name, expect_workers, selection_option, worker_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rnncli.tracing.matrix import TraceMatrix
+
+
+def _ids() -> Iterable[str]:
+    from rnncli.tracing.table import STATEMENTS
+
+    return STATEMENTS
+
+
+def _operators() -> Iterable[str]:
+    from rnncli.tracing.table import OPERATORS
+
+    return OPERATORS
+
+
+def _known_operator(context: click.Context, option: click.Parameter, value: str) -> str:
+    """Return an operator's type as we spell it."""
+    known = {name.casefold(): name for name in _operators()} | {"": ""}
+    if value.casefold() not in known:
+        wanted = ", ".join(_operators())
+        raise click.BadParameter(f"'{value}' is not one of {wanted}", context, option)
+    return known[value.casefold()]
+
+
+@click.command()
+@click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
+@click.argument("statement", type=Name("statement", _ids), required=False)
+@selection_option
+@click.option(
+    "--op",
+    "operator",
+    type=Name("operator", _operators),
+    default="",
+    callback=_known_operator,
+    help="Only statements of one operator, such as LSTM.",
+)
+@click.option("--missing", is_flag=True, help="Print only what is not checked, or partly.")
+@click.option("--complete", is_flag=True, help="Exit 1 when something is missing.")
+@click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
+@worker_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object a statement.")
+@click.pass_context
+def trace(
+    ctx: click.Context,
+    /,
+    suite: str | None,
+    statement: str | None,
+    *,
+    operator: str,
+    missing: bool,
+    complete: bool,
+    as_page: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show which statements of the specifications a pack checks, and which it does not.
+
+    Statements are what the pages of the operators say, in our words; docs/traceability.md has them
+    all. A case checks one if it exercises it and would notice a violation of it, which is computed
+    from the case: a clip that nothing reaches checks nothing. With STATEMENT, all of its cases.
+    Statements of operators that the pack has no case of are left out.
+
+    \b
+    rnncli trace vectors/core --missing
+    rnncli trace vectors/core lstm.clip.bounds
+    rnncli trace core --op GRU --complete
+    """
+    from rnncli.reports import traceability
+
+    if as_page:
+        click.echo(traceability.page(), nl=False)
+        return
+    if suite is None:
+        raise click.UsageError("Missing argument 'PACK|SUITE'.")
+    from rnncli.tracing.matrix import MISSING
+    from rnncli.tracing.table import statement_named
+
+    row = statement_named(statement) if statement else None
+    matrix = _traced(suite, options)
+    covered = [matrix.of(row)] if row else matrix.coverage(operator)
+    if row:
+        traceability.show_statement(covered[0], as_json=as_json)
+    else:
+        traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
+    ctx.exit(1 if complete and any(each.state in MISSING for each in covered) else 0)
+
+
+def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
+    expect_workers(options, "rnncli.tracing.batch")
+    from rnncli.reports.progress import progress_bar
+    from rnncli.scoring.scoring import ScoringPlan, select
+    from rnncli.tracing.tracing import trace_all
+
+    plan = ScoringPlan(suite=suite, **options)
+    selected = select(plan)
+    with progress_bar(len(selected.outputs), "cases") as progress:
+        return trace_all(plan, selected, progress.advance)

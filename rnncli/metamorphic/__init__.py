@@ -1,0 +1,1 @@
+"""Tests without goldens: an operator and a transformed one, whose outputs must be related."""

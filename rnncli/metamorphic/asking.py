@@ -1,0 +1,90 @@
+"""Putting calls to a subject: what gives no outputs, or not those of the call, ends a relation."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rnncli.judging.margins import problem_of
+from rnncli.metamorphic.ask import InapplicableError
+from rnncli.vectors.attempt import Attempt, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.formats.format import Tensors
+    from rnncli.metamorphic.node_call import NodeCall
+    from rnncli.subjects.subject import Subject
+
+
+class UnansweredError(Exception):
+    """A call has given no outputs.
+
+    Attributes:
+        attempt: how it ended.
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        super().__init__(attempt.message)
+
+
+class GarbledError(Exception):
+    """The outputs are not those of the call: one is missing, or of another shape or dtype."""
+
+
+class Asker:
+    """Puts calls to a subject.
+
+    Args:
+        subject: with its usual threads.
+        threaded: opens it with another number of threads.
+        cannot_thread: why it has no setting for threads, or "".
+        refuse: from a call to what the subject is known to lack for it, or "".
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        threaded: Callable[[], Subject],
+        cannot_thread: str = "",
+        refuse: Callable[[NodeCall], str] = lambda _: "",
+    ) -> None:
+        self._subject, self._threaded = subject, threaded
+        self._cannot_thread, self._refuse = cannot_thread, refuse
+        self.seconds = 0.0
+
+    def __call__(self, call: NodeCall) -> Tensors:
+        """Return the outputs of a call."""
+        return self._asked(self._subject, call)
+
+    def after(self, calls: list[NodeCall]) -> Tensors:
+        """Return the outputs of the last of some calls."""
+        *_, last = [self(call) for call in calls]
+        return last
+
+    def in_threads(self, call: NodeCall) -> Tensors:
+        """Return the outputs of a call of the subject with another number of threads."""
+        if self._cannot_thread:
+            raise InapplicableError(self._cannot_thread)
+        return self._asked(self._threaded(), call)
+
+    def _asked(self, subject: Subject, call: NodeCall) -> Tensors:
+        if lacking := self._refuse(call):
+            raise InapplicableError(lacking)
+        began = time.monotonic()
+        attempt = subject.attempt(call.vector())
+        self.seconds += time.monotonic() - began
+        if attempt.status is not Status.RAN:
+            raise UnansweredError(attempt)
+        for name in call.outputs:
+            if problem := _problem(attempt.outputs, call, name):
+                raise GarbledError(problem)
+        return {name: attempt.outputs[name] for name in call.outputs}
+
+
+def _problem(outputs: Tensors, call: NodeCall, name: str) -> str:
+    if name not in outputs:
+        return f"output {name} is missing"
+    problem = problem_of(outputs[name], call.room(name))
+    return f"output {name}: {problem}" if problem else ""

@@ -1,0 +1,168 @@
+"""Judging one relation of one case."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.judging.margins import errors_of
+from rnncli.metamorphic.ask import InapplicableError
+from rnncli.metamorphic.asking import GarbledError, UnansweredError
+from rnncli.metamorphic.bounds import Closeness, closeness_of
+from rnncli.metamorphic.node_call import D, H, N, T
+from rnncli.metamorphic.relations import BIT
+from rnncli.metamorphic.verdict import ENDED, Difference, RelationStatus, RelationVerdict
+from rnncli.operators.node import CANONICAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rnncli.formats.format import Tensors
+    from rnncli.metamorphic.asking import Asker
+    from rnncli.metamorphic.node_call import NodeCall
+    from rnncli.metamorphic.relations import Relation
+    from rnncli.numerics import Array
+
+# What axes are called where people read of elements.
+AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
+UNTRANSFORMED = ""
+
+
+class JudgedCall:
+    """A case, its own outputs, and how far right ones may be from those.
+
+    Args:
+        call: the case.
+        outputs: its own.
+        profile: by which bounds are derived.
+    """
+
+    def __init__(self, call: NodeCall, outputs: Tensors, profile: str) -> None:
+        self.call, self.outputs, self._profile = call, outputs, profile
+
+    @cached_property
+    def closeness(self) -> Closeness:
+        """Made when the first relation needs it, for all of them."""
+        return closeness_of(self.call, self.outputs, self._profile)
+
+    @cached_property
+    def same_bits(self) -> Closeness:
+        """Nothing but equality."""
+        return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
+
+    def allowed(self, relation: Relation) -> Closeness:
+        """Return how far outputs of a relation may be apart."""
+        return self.same_bits if relation.equality == BIT else self.closeness
+
+
+def judge_call(
+    call: NodeCall, relations: Iterable[Relation], asker: Asker, profile: str
+) -> Iterator[RelationVerdict]:
+    """Judge relations of one case; where it gives nothing itself, that is all there is to say."""
+    applying = []
+    for relation in relations:
+        if reason := relation.applies.reason(call):
+            yield RelationVerdict(call.id, relation.name, RelationStatus.NOT_APPLICABLE, reason)
+        else:
+            applying.append(relation)
+    if not applying:
+        return
+    asker.seconds = 0.0
+    try:
+        case = JudgedCall(call, asker(call), profile)
+    except (UnansweredError, GarbledError, InapplicableError) as error:
+        yield _unanswered(call, UNTRANSFORMED, error, asker.seconds)
+        return
+    for relation in applying:
+        yield judge_relation(case, relation, asker)
+
+
+def judge_relation(case: JudgedCall, relation: Relation, asker: Asker) -> RelationVerdict:
+    """Judge one relation of a case that has given outputs."""
+    asker.seconds = 0.0
+    try:
+        related = relation.answer(case.call, asker)
+    except (UnansweredError, GarbledError, InapplicableError) as error:
+        return _unanswered(case.call, relation.name, error, asker.seconds)
+    return _compared(case, relation, related, asker.seconds)
+
+
+def _unanswered(call: NodeCall, relation: str, error: Exception, seconds: float) -> RelationVerdict:
+    status = RelationStatus.BROKEN
+    if isinstance(error, InapplicableError):
+        status = RelationStatus.NOT_APPLICABLE
+    elif isinstance(error, UnansweredError):
+        status = ENDED[error.attempt.status]
+    return RelationVerdict(call.id, relation, status, str(error), seconds=seconds)
+
+
+def _compared(
+    case: JudgedCall, relation: Relation, related: Tensors, seconds: float
+) -> RelationVerdict:
+    closeness = case.allowed(relation)
+    margins = {
+        name: _margins(case.outputs[name], values, closeness.allowed[name], closeness.kind)
+        for name, values in related.items()
+    }
+    judged = sum(int(np.count_nonzero(~np.isnan(each))) for each in margins.values())
+    of = sum(each.size for each in margins.values())
+    if not judged:
+        why = "no output has an element" if not of else "no element can be told right from wrong"
+        return RelationVerdict(
+            case.call.id, relation.name, RelationStatus.NOT_JUDGED, why, of=of, seconds=seconds
+        )
+    wrong = next((name for name, each in margins.items() if (each > 1).any()), None)
+    return RelationVerdict(
+        case.call.id,
+        relation.name,
+        RelationStatus.HOLDS if wrong is None else RelationStatus.BROKEN,
+        equality=closeness.kind,
+        elements=judged,
+        of=of,
+        margin=max(float(np.nanmax(each, initial=0.0)) for each in margins.values()),
+        difference=None if wrong is None else _first(case, wrong, related, margins, closeness),
+        seconds=seconds,
+    )
+
+
+def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Array:
+    """Return how far apart elements are as a part of what is allowed; NaN where nothing is said."""
+    if equality == BIT:
+        return np.where(_same_bits(alone, related), 0.0, np.inf)
+    margins = errors_of(related, alone, np.nan_to_num(allowed)).margin
+    margins[np.isnan(allowed)] = np.nan
+    return margins
+
+
+def _same_bits(one: Array, other: Array) -> Array:
+    """Return which elements have the same bits, or are both NaN."""
+    a, b = (np.ascontiguousarray(each) for each in (one, other))
+    unsigned = f"u{a.dtype.itemsize}"
+    both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
+    return np.asarray((a.view(unsigned) == b.view(unsigned)) | both_nan)
+
+
+def _first(
+    case: JudgedCall, name: str, related: Tensors, margins: Tensors, closeness: Closeness
+) -> Difference:
+    """Return the first element that differs, by time, then direction, sequence and unit."""
+    call = case.call
+    (row,) = (row for row in call.row.outputs if row.name == name)
+    wrong = margins[name] > 1
+    canonical = call.node.canonical(name, wrong)
+    axes = [AXES[dim.symbol] for dim in CANONICAL[row.role]]
+    position = np.unravel_index(int(np.argmax(canonical)), canonical.shape)
+    where = np.zeros(canonical.shape, np.bool_)
+    where[position] = True
+    index = tuple(map(int, np.argwhere(call.node.in_layout(name, where))[0]))
+    return Difference(
+        output=name,
+        place={axis: int(k) for axis, k in zip(axes, position, strict=True)},
+        index=index,
+        alone=float(case.outputs[name][index]),
+        related=float(related[name][index]),
+        allowed=float(closeness.allowed[name][index]),
+        count=int(np.count_nonzero(wrong)),
+    )

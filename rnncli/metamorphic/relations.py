@@ -1,0 +1,257 @@
+"""The relations, each a row: how a call is transformed, what must be the same, and what it finds.
+
+A relation puts transformed calls to an implementation and brings their outputs back into the shape
+of the call's own. Both are right or neither is known to be, so no expected output is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.metamorphic import directions, sequences, settings, steps, units
+from rnncli.metamorphic.node_call import D, H, I, N, T
+from rnncli.operators.node import DIRECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.metamorphic.ask import Ask
+    from rnncli.metamorphic.node_call import NodeCall
+
+BIT, TOLERANCE = "bit", "tolerance"
+
+
+class Applicability(NamedTuple):
+    """When a relation applies to a call.
+
+    Attributes:
+        when: in words.
+        reason: from a call to why it does not apply, or "".
+    """
+
+    when: str
+    reason: Callable[[NodeCall], str]
+
+
+def _several(symbol: str) -> Applicability:
+    return Applicability(
+        f"{symbol} is 2 or more",
+        lambda call: "" if call.size(symbol) > 1 else f"{symbol} is 1",
+    )
+
+
+def _ragged(call: NodeCall) -> str:
+    return "" if call.is_ragged else "no sequence has padding"
+
+
+def _has_layout(call: NodeCall) -> str:
+    return "" if "layout" in call.row.attributes else f"{call.operator} has no other layout"
+
+
+def _bidirectional(call: NodeCall) -> str:
+    if call.size(D) == 1:
+        return "it has one direction"
+    problems = (
+        directions.functions_problem(call, [d], k) for d, k in enumerate(("forward", "reverse"))
+    )
+    return next(filter(None, problems), "")
+
+
+def _reversible(call: NodeCall) -> str:
+    if call.sizes[T] < 2:
+        return "seq_length is 1"
+    kind = steps.TURNED[call.node.values["direction"]]
+    swapped = range(len(DIRECTIONS[kind]))[::-1]
+    return directions.functions_problem(call, swapped, kind)
+
+
+def _both_outputs(call: NodeCall) -> str:
+    rows = [call.named(role) for role in ("Y", "Y_h")]
+    if any(row is None or row.name not in call.outputs for row in rows):
+        return "Y and Y_h are not both asked for"
+    return "" if call.lengths.all() else "a sequence has length 0"
+
+
+def _several_outputs(call: NodeCall) -> str:
+    return "" if len(call.outputs) > 1 else "one output is asked for"
+
+
+ALWAYS = Applicability("always", lambda _: "")
+RAGGED = Applicability("a sequence is shorter than seq_length", _ragged)
+
+
+class Relation(NamedTuple):
+    """One relation.
+
+    Attributes:
+        name: as `--relation` takes it.
+        summary: what is asked instead.
+        finds: which bugs break it.
+        applies: when it does.
+        answer: from a call to outputs that must be those of the call itself.
+        equality: `bit`, where every sound kernel gives the same bits, or `tolerance`.
+    """
+
+    name: str
+    summary: str
+    finds: str
+    applies: Applicability
+    answer: Callable[[NodeCall, Ask], Tensors]
+    equality: str = TOLERANCE
+
+
+_ROWS = (
+    Relation(
+        "again",
+        "the same call after another one of the same session",
+        "buffers and states kept between calls, uninitialised memory",
+        ALWAYS,
+        settings.again,
+        BIT,
+    ),
+    Relation(
+        "padding",
+        "other numbers in the padding of X",
+        "padding that is computed with, lengths off by one",
+        RAGGED,
+        steps.other_padding,
+        BIT,
+    ),
+    Relation(
+        "nan-padding",
+        "NaN in the padding of X",
+        "padding that is multiplied by zero instead of left out",
+        RAGGED,
+        steps.nan_padding,
+        BIT,
+    ),
+    Relation(
+        "longer",
+        "more steps of padding behind all sequences, with sequence lengths",
+        "steps counted from the end of X, chunks of time, lengths ignored",
+        ALWAYS,
+        steps.longer,
+    ),
+    Relation(
+        "cut",
+        "each sequence alone, cut to its length",
+        "lengths: states taken past the end, a reverse that starts in the padding, sorting",
+        RAGGED,
+        sequences.without_padding,
+    ),
+    Relation(
+        "singles",
+        "each sequence alone, padding and all",
+        "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
+        _several(N),
+        sequences.singles,
+    ),
+    Relation(
+        "tiles",
+        "the batch in two parts",
+        "batch tiles and their remainders, states of another row",
+        _several(N),
+        sequences.parts,
+    ),
+    Relation(
+        "sequences-permuted",
+        "the sequences in another order",
+        "sorting by length that is not undone, the first row's length or state taken for all",
+        _several(N),
+        sequences.permuted,
+    ),
+    Relation(
+        "sequences-repeated",
+        f"a batch of {sequences.MANY} more sequences that are copies, in disorder",
+        "batch tiles, workers and their remainders beyond a small case's own size",
+        ALWAYS,
+        sequences.repeated,
+    ),
+    Relation(
+        "units-permuted",
+        "the units in another order: W, R, B, P, states and outputs",
+        "vector bodies and tails, blocks, packed weights of a wrong row",
+        _several(H),
+        units.permuted_units,
+    ),
+    Relation(
+        "units-added",
+        f"{units.MORE} units of weight zero among the others",
+        "vector tails, blocks and widths beyond a small case's own size",
+        ALWAYS,
+        units.more_units,
+    ),
+    Relation(
+        "inputs-permuted",
+        "the inputs of each step in another order: X and W",
+        "reduction blocks and their remainders",
+        _several(I),
+        units.permuted_inputs,
+    ),
+    Relation(
+        "inputs-added",
+        f"{units.MORE} inputs among the others whose weights are zero",
+        "reduction blocks and their remainders beyond a small case's own size",
+        ALWAYS,
+        units.more_inputs,
+    ),
+    Relation(
+        "split",
+        "T in two calls, the states carried: forward from the first steps to the last, reverse"
+        " from the last to the first",
+        "initial states ignored or in the wrong place, chunks of time, last states, step counters",
+        _several(T),
+        steps.split,
+    ),
+    Relation(
+        "reversed",
+        "the steps of each sequence in the opposite order and the other direction",
+        "a reverse that starts in the padding, directions exchanged",
+        Applicability("seq_length is 2 or more; what alpha and beta mean is settled", _reversible),
+        steps.reversed_time,
+    ),
+    Relation(
+        "directions",
+        "each direction of a bidirectional node alone",
+        "weights, states or outputs of the other direction, one direction's scratch buffers",
+        Applicability("bidirectional; what alpha and beta mean is settled", _bidirectional),
+        directions.apart,
+    ),
+    Relation(
+        "last-state",
+        "Y_h taken from Y at the last step of each sequence",
+        "Y_h of the wrong step, rounding or clipping of one output only",
+        Applicability("Y and Y_h are asked for; no length is 0", _both_outputs),
+        steps.last_of_Y,
+    ),
+    Relation(
+        "outputs",
+        "each output asked for alone",
+        "paths that leave out an output, outputs that share a buffer",
+        Applicability("two outputs or more are asked for", _several_outputs),
+        settings.one_by_one,
+    ),
+    Relation(
+        "layout",
+        "layout 1 where it was 0, and 0 where it was 1",
+        "axes of X, Y or a state mixed up",
+        Applicability("the operator has the attribute `layout`", _has_layout),
+        settings.other_layout,
+    ),
+    Relation(
+        "weights",
+        "weights as initializers where they were inputs, and the other way",
+        "packing at load time against packing at each call",
+        ALWAYS,
+        settings.weights_elsewhere,
+    ),
+    Relation(
+        "threads",
+        "several threads where there was one, and one where there were several",
+        "races, scratch buffers that workers share, remainders of the work of one",
+        Applicability("the implementation has a setting for threads", lambda _: ""),
+        settings.in_threads,
+    ),
+)
+RELATIONS: Mapping[str, Relation] = {row.name: row for row in _ROWS}

@@ -1,0 +1,215 @@
+"""Metamorphic verification of an implementation, from the target to the report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rnncli.errors import ConfigError, NothingSelected
+from rnncli.executors.table import executor_named
+from rnncli.executors.tenancy import at_end, require_run
+from rnncli.generating.record import requirements_of
+from rnncli.judging.requirements import Requirements
+from rnncli.judging.verification import JudgedSubject
+from rnncli.metamorphic.asking import Asker
+from rnncli.metamorphic.judging import judge_call
+from rnncli.metamorphic.relations import RELATIONS
+from rnncli.metamorphic.targets import source_of
+from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
+from rnncli.verifying.verification import ALL, Shard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.metamorphic.node_call import NodeCall
+    from rnncli.metamorphic.targets import CallTarget
+    from rnncli.subjects.subject import Subject
+    from rnncli.verifying.subject_spec import SubjectSpec
+
+# What the relation `threads` takes where a subject has one thread otherwise.
+SEVERAL = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationPlan:
+    """What is judged, and how.
+
+    Attributes:
+        target: the cases.
+        subject: the implementation.
+        relations: names.
+        profile: by which bounds are derived.
+        selection: a -k expression; "" for all.
+        shard: which part of the selection.
+        requirements: what the subject can do; calls that need more are not asked.
+        min_cases: with fewer cases of which a relation was judged the run proves nothing.
+        allow_refused: whether refusals fail no run.
+        stop_at_failure: whether the run ends after the first case that fails.
+        jobs, executor, scheduler: who works.
+        command: the command line, without its selection and relations.
+    """
+
+    target: CallTarget
+    subject: SubjectSpec
+    relations: tuple[str, ...]
+    profile: str = "standard"
+    selection: str = ""
+    shard: Shard = ALL
+    requirements: Requirements = field(default_factory=Requirements)
+    min_cases: int = 1
+    allow_refused: bool = False
+    stop_at_failure: bool = False
+    jobs: int = 1
+    executor: str = "processes"
+    scheduler: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationReport:
+    """What was found.
+
+    Attributes:
+        plan: what was judged, and how.
+        name: of the target.
+        subject: the implementation, as it describes itself.
+        verdicts: of every case and relation, in the order of the cases.
+        seconds: of the whole run.
+    """
+
+    plan: RelationPlan
+    name: str
+    subject: JudgedSubject
+    verdicts: tuple[RelationVerdict, ...]
+    seconds: float
+
+    @property
+    def fails(self) -> int:
+        """How many verdicts fail the run."""
+        return sum(verdict.fails for verdict in self.verdicts)
+
+    @property
+    def judged(self) -> int:
+        """Of how many cases at least one relation was judged."""
+        return len({verdict.case for verdict in self.verdicts if verdict.is_judged})
+
+    @property
+    def shortfall(self) -> str:
+        """Why it would prove nothing that no relation fails, or ""."""
+        if self.judged >= max(1, self.plan.min_cases):
+            return ""
+        cases = f"{self.judged} case{'s' * (self.judged != 1)}" if self.judged else "no case"
+        return f"relations of {cases} were judged; --min-cases requires {self.plan.min_cases}"
+
+
+def selected(plan: RelationPlan) -> tuple[str, ...]:
+    """Return the ids of the cases of a plan.
+
+    Raises:
+        InvalidRequest: the target is nothing that can be judged, or wrong in itself.
+        NothingSelected: there is no case, or only fewer than `min_cases`.
+    """
+    found = source_of(plan.target, plan.selection).ids
+    ids = found[plan.shard.number - 1 :: plan.shard.of]
+    if len(ids) < max(1, plan.min_cases):
+        many = f"only {len(ids)} case{'s' * (len(ids) != 1)}" if ids else "no case"
+        raise NothingSelected(
+            f"{plan.target.name}: {many} to judge; --min-cases requires {plan.min_cases}"
+        )
+    return ids
+
+
+def judge_relations(
+    plan: RelationPlan, ids: Sequence[str], done: Callable[[Sequence[RelationVerdict]], None]
+) -> RelationReport:
+    """Judge relations of the cases of a plan.
+
+    Args:
+        plan: what is judged, and how.
+        ids: of the cases.
+        done: called with the verdicts of each case as they are there.
+
+    Raises:
+        RnncliError: the subject cannot be asked at all, or a vector is damaged.
+    """
+    start = time.perf_counter()
+    by_case: dict[str, list[RelationVerdict]] = {}
+    try:
+        about = OpenSubjects.opened(plan.subject).describe()
+        for case_id, verdicts in _judged(plan, ids):
+            by_case[case_id] = verdicts
+            done(verdicts)
+            if plan.stop_at_failure and any(verdict.fails for verdict in verdicts):
+                break
+    finally:
+        OpenSubjects.close()
+    return RelationReport(
+        plan=plan,
+        name=source_of(plan.target, plan.selection).name,
+        subject=JudgedSubject(plan.subject.name, dict(about)),
+        verdicts=tuple(v for case_id in ids for v in by_case.get(case_id, ())),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _judged(plan: RelationPlan, ids: Sequence[str]) -> Iterator[tuple[str, list[RelationVerdict]]]:
+    run = executor_named(plan.executor)
+    for index, verdicts in run(
+        partial(judge_case_by_id, plan), ids, jobs=plan.jobs, scheduler=plan.scheduler
+    ):
+        yield ids[index], verdicts
+
+
+def judge_case_by_id(plan: RelationPlan, case_id: str) -> list[RelationVerdict]:
+    """Judge the relations of one case of a plan's target, in any process."""
+    require_run()
+    try:
+        call = source_of(plan.target, plan.selection).make(case_id)
+    except ConfigError as error:  # at other sizes than it was written for
+        return [RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))]
+    relations = [RELATIONS[name] for name in plan.relations]
+    found = judge_call(call, relations, _asker(plan), plan.profile)
+    return [_allowed(plan, verdict) for verdict in found]
+
+
+def _allowed(plan: RelationPlan, verdict: RelationVerdict) -> RelationVerdict:
+    is_allowed = plan.allow_refused and verdict.status is RelationStatus.REFUSED
+    return replace(verdict, allowed="--allow-refused") if is_allowed else verdict
+
+
+def _asker(plan: RelationPlan) -> Asker:
+    spec = plan.subject
+    other = replace(spec, threads=SEVERAL if spec.threads == 1 else 1)
+    return Asker(
+        OpenSubjects.opened(spec),
+        lambda: OpenSubjects.opened(other),
+        "" if spec.has_threads else f"{spec.name} has no setting for threads",
+        partial(_lacking, plan.requirements),
+    )
+
+
+def _lacking(requirements: Requirements, call: NodeCall) -> str:
+    return requirements.reason(call.record(requirements_of(call.weights, call, call.inputs)))
+
+
+class OpenSubjects:
+    """The subjects that are open in this process: one with its usual threads, one with others."""
+
+    opened_by_spec: ClassVar[dict[str, Subject]] = {}
+
+    @classmethod
+    def opened(cls, spec: SubjectSpec) -> Subject:
+        """Return a subject, opened if it is not."""
+        key = repr(spec)
+        if key not in cls.opened_by_spec:
+            cls.opened_by_spec[key] = spec.open()
+            at_end(cls.close)
+        return cls.opened_by_spec[key]
+
+    @classmethod
+    def close(cls) -> None:
+        """End all that are open."""
+        while cls.opened_by_spec:
+            cls.opened_by_spec.popitem()[1].close()

@@ -1,0 +1,85 @@
+"""Relations between batches: sequences have nothing to do with each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.metamorphic.node_call import N, T, inverse, joined, picked, picked_outputs
+
+if TYPE_CHECKING:
+    from rnncli.formats.format import Tensors
+    from rnncli.metamorphic.ask import Ask
+    from rnncli.metamorphic.node_call import NodeCall
+    from rnncli.numerics import Array
+
+# A batch beyond the tiles and vectors that kernels are built on, and no multiple of any.
+MANY = 37
+
+
+def singles(call: NodeCall, ask: Ask) -> Tensors:
+    """Ask each sequence alone, padding and all."""
+    return joined(call, [ask(picked(call, N, [n])) for n in range(call.sizes[N])], N)
+
+
+def parts(call: NodeCall, ask: Ask) -> Tensors:
+    """Ask two parts of the batch, cut off the middle."""
+    count = call.sizes[N]
+    cut = max(1, (2 * count) // 5)
+    return joined(call, [ask(picked(call, N, some)) for some in _cut(count, cut)], N)
+
+
+def permuted(call: NodeCall, ask: Ask) -> Tensors:
+    """Ask the sequences in another order."""
+    order = call.deranged(call.sizes[N], "sequences")
+    return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
+
+
+def repeated(call: NodeCall, ask: Ask) -> Tensors:
+    """Ask a larger batch of copies, in disorder; of each sequence another copy is taken."""
+    count = call.sizes[N]
+    copies = np.arange(MANY + count) % count
+    order = call.shuffled(len(copies), "copies")
+    found = ask(picked(call, N, copies[order]))
+    # The copy of each sequence that stands last: the first ones are those that work anyway.
+    places = inverse(order)
+    last = [max(places[copies == n]) for n in range(count)]
+    return picked_outputs(call, found, N, last)
+
+
+def without_padding(call: NodeCall, ask: Ask) -> Tensors:
+    """Ask each sequence alone, cut to its length; one of length 0 keeps a step of padding."""
+    return joined(call, [_alone(call, ask, n) for n in range(call.sizes[N])], N)
+
+
+def _alone(call: NodeCall, ask: Ask, n: int) -> Tensors:
+    length, whole = int(call.lengths[n]), call.sizes[T]
+    one = picked(call, N, [n])
+    cut = picked(one, T, range(max(length, 1)))
+    found = ask(cut)
+    return {
+        name: padded(call, name, values, whole) if name == y_name(call) else values
+        for name, values in found.items()
+    }
+
+
+def padded(call: NodeCall, name: str, values: Array, steps: int) -> Array:
+    """Return an output of few steps with so many, zero where there were none."""
+    (row,) = (row for row in call.row.outputs if row.name == name)
+    widths = [(0, 0)] * values.ndim
+    for axis, dim in enumerate(call.dims(row)):
+        if dim.symbol == T:
+            widths[axis] = (0, steps - values.shape[axis])
+    return np.pad(values, widths)
+
+
+def y_name(call: NodeCall) -> str:
+    """Return the name of the output that has every step."""
+    row = call.named("Y")
+    assert row is not None
+    return row.name
+
+
+def _cut(count: int, at: int) -> list[range]:
+    return [range(at), range(at, count)]

@@ -1,0 +1,196 @@
+"""Cases without expected outputs, from what a user names: a pack, a suite, or a config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.cases.config import read_case
+from rnncli.cases.library import find_spec
+from rnncli.cases.suite import is_suite, load_suite
+from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.metamorphic.node_call import SIZES, NodeCall
+from rnncli.vectors.pack import is_pack
+from rnncli.verifying.verification import whole_pack
+
+if TYPE_CHECKING:
+    from rnncli.cases.case import Case
+    from rnncli.cases.entry import Entry
+    from rnncli.vectors.pack import Pack
+
+Sizes = Mapping[str, int]
+# How lengths are made where those that are written do not fit other sizes.
+LENGTHS = "lengths"
+
+
+class CallTarget(NamedTuple):
+    """What a user names, and the sizes to replace those of its cases.
+
+    Attributes:
+        name: of a pack, suite or config: a path, or what ships under that name.
+        sizes: as pairs; () leaves those of every case.
+        digest: what a pack's must begin with; "" for any.
+        trust: whether a pack's checksums are left unchecked.
+    """
+
+    name: str
+    sizes: tuple[tuple[str, int], ...] = ()
+    digest: str = ""
+    trust: bool = False
+
+
+class CallSource(NamedTuple):
+    """The valid cases of a target.
+
+    Attributes:
+        name: for people.
+        ids: of all that were selected, in their order.
+        make: from an id to its call.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    make: Callable[[str], NodeCall]
+
+
+@lru_cache(maxsize=1)
+def source_of(target: CallTarget, selection: str = "") -> CallSource:
+    """Open a target; the last one is remembered.
+
+    Args:
+        target: what the user named.
+        selection: a -k expression; "" for all. A config is one case, and -k selects nothing there.
+
+    Raises:
+        InvalidRequest: it is nothing of the kind, or wrong in itself, or a pack with other sizes.
+        NothingSelected: no valid case is selected.
+    """
+    if is_pack(target.name):
+        found = _of_pack(target, selection)
+    elif target.digest or target.trust:
+        raise InvalidRequest(f"{target.name}: not a pack: --pack-digest and --trust are for packs")
+    else:
+        found = _of_yaml(target, selection)
+    if not found.ids:
+        raise NothingSelected(f"{target.name}: no valid case is selected")
+    return found
+
+
+def _of_pack(target: CallTarget, selection: str) -> CallSource:
+    if target.sizes:
+        raise InvalidRequest(
+            f"{target.name}: the inputs of a pack have the sizes they have; --sizes is for suites"
+            " and configs"
+        )
+    pack = whole_pack(Path(target.name), target.digest, trust=target.trust)
+    records = [r for r in pack.select(selection) if r["expect"] == "result"]
+    return CallSource(
+        pack.manifest.header["suite"],
+        tuple(record["id"] for record in records),
+        partial(_call_of_vector, pack),
+    )
+
+
+def _call_of_vector(pack: Pack, case_id: str) -> NodeCall:
+    vector = pack.read(pack.case(case_id))
+    record = vector.record
+    return NodeCall(
+        id=case_id,
+        operator=record["operator"],
+        attributes=vector.attributes,
+        inputs=dict(vector.inputs),
+        outputs=tuple(record["outputs"]),
+        readings=record["readings"],
+        weights=record["weights"],
+    )
+
+
+def _of_yaml(target: CallTarget, selection: str) -> CallSource:
+    path = Path(target.name)
+    found = path if path.is_file() else find_spec(target.name)
+    if found is None:
+        raise InvalidRequest(
+            f"{target.name}: not a pack, no such file, and no suite or config of that name"
+        )
+    root = read_yaml(found)
+    if is_suite(root):
+        return _of_suite(found, dict(target.sizes), selection)
+    if selection:
+        raise InvalidRequest(f"{found}: is one case, of which -k selects nothing")
+    case = read_case(root, found.stem, found.parent)
+    make = partial(_call_of_case, case, "inputs", dict(target.sizes), found.parent)
+    return CallSource(found.stem, (case.name,), lambda _: make())
+
+
+def _of_suite(path: Path, sizes: Sizes, selection: str) -> CallSource:
+    suite = load_suite(path)
+    entries = {e.id: e for e in suite.select(selection) if e.breakage is None}
+    return CallSource(
+        suite.name, tuple(entries), partial(_call_of_entry, entries, sizes, suite.folder)
+    )
+
+
+def _call_of_entry(
+    entries: Mapping[str, Entry], sizes: Sizes, folder: Path, case_id: str
+) -> NodeCall:
+    entry = entries[case_id]
+    return _call_of_case(entry.case(), entry.weights, sizes, folder)
+
+
+def _call_of_case(case: Case, weights: str, sizes: Sizes, folder: Path) -> NodeCall:
+    if sizes:
+        root = resized(case.root, sizes)
+        case = read_case(root, case.name, folder, seed=case.seed, key=case.key)
+    return NodeCall(
+        id=case.name,
+        operator=case.operator.name,
+        attributes=case.attributes,
+        inputs=case.inputs,
+        outputs=case.outputs,
+        readings=case.readings,
+        weights=weights,
+    )
+
+
+def resized(root: YamlNode, sizes: Sizes) -> YamlNode:
+    """Return a config with other sizes; lengths that are written become random ones."""
+    assert isinstance(root.value, dict)
+    entries = dict(root.value)
+    _put(entries, "sizes", {name: YamlNode(size, root.place) for name, size in sizes.items()}, root)
+    inputs = root.child("inputs")
+    if inputs is not None and isinstance(inputs.value, dict):
+        written = {
+            str(name): YamlNode(LENGTHS, node.place)
+            for name, node in inputs.value.items()
+            if name.startswith("sequence_len") and isinstance(node.value, tuple)
+        }
+        _put(entries, "inputs", written, root)
+    return YamlNode(entries, root.place, root.size)
+
+
+def _put(
+    entries: dict[Key, YamlNode], section: str, values: Mapping[str, YamlNode], root: YamlNode
+) -> None:
+    """Replace some entries of a section, which is there afterwards."""
+    key = next((key for key in entries if key == section), Key(section, root.place))
+    there = entries.get(key)
+    kept = dict(there.value) if there is not None and isinstance(there.value, dict) else {}
+    for name, node in values.items():
+        own = next((k for k in kept if k == name), Key(name, root.place))
+        kept[own] = node
+    entries[key] = YamlNode(kept, root.place)
+
+
+def read_sizes(text: str) -> tuple[str, int]:
+    """Read `hidden_size=512`.
+
+    Raises:
+        ValueError: it is no size of a case, or no whole number from 1 on.
+    """
+    name, _, number = text.partition("=")
+    if name not in SIZES or not number.isascii() or not number.isdigit() or int(number) < 1:
+        raise ValueError(text)
+    return name, int(number)

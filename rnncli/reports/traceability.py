@@ -1,0 +1,255 @@
+"""What `rnncli trace` shows: the traceability matrix, one statement, the page of all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
+from rnncli.terminal import say
+from rnncli.tracing.batch import trace_of
+from rnncli.tracing.matrix import MISSING, CoverageState
+from rnncli.tracing.statement import CheckKind
+from rnncli.tracing.table import STATEMENTS
+from rnncli.tracing.violations import violation_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.tracing.matrix import Coverage, TraceMatrix
+    from rnncli.tracing.statement import Statement
+    from rnncli.vectors.pack import Pack
+
+COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
+# Columns that a terminal must have for all of these.
+WIDE = 132
+# How many cases of a statement a table names.
+MOST_NAMED = 2
+PAGE = """\
+# Traceability
+
+Every sentence of the specifications that says something testable is a *statement* with an id, in
+our words, and every case is asked which statements it checks. Nothing of that is written by hand:
+a case checks a statement if it is what the last column says (computed from its node and its
+numbers) and would notice a violation of the statement. A violation is an implementation that does
+something else, most often a mutant (`rnncli mutants`); the case notices it if the wrong outputs are
+beyond its tolerances. A pack checks a statement if every violation of it is noticed by one of the
+statement's cases.
+
+```sh
+rnncli trace vectors/core                       # the matrix
+rnncli trace vectors/core --missing             # only what is not checked, or not wholly
+rnncli trace vectors/core lstm.clip.bounds      # one statement, and every case that checks it
+rnncli trace core --op LSTM -k reverse --json
+rnncli trace vectors/core --complete            # exit code 1 where something is missing
+rnncli list vectors/core --json --statements    # what each case checks
+```
+
+| state | means |
+|---|---|
+| `checked` | cases check it, and every violation of it is noticed |
+| `partly` | cases check it, and some violations would not be noticed |
+| `unchecked` | no case checks it |
+| `untestable` | no vector can check it; the table says why |
+| `beyond` | the pack has no case of that operator that runs, or none that must be refused |
+
+Of a scored pack the kills that its manifest lists are taken as they are; every other violation is
+put to the case when it is traced. Statements without violations are checked by what the case is.
+
+This page is written by `rnncli trace --page`. An id has the operator in front: `lstm.clip.bounds`.
+Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
+`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. Versions are
+those of which a statement is true; only cases of these can check it.
+"""
+
+
+def show_matrix(
+    matrix: TraceMatrix, covered: Sequence[Coverage], *, as_json: bool, only_missing: bool
+) -> None:
+    """Print a matrix: the data to stdout, the sum of it in words to stderr.
+
+    Args:
+        matrix: what cases check.
+        covered: its statements.
+        as_json: one object a line.
+        only_missing: only statements that are unchecked, or partly checked.
+    """
+    shown = [each for each in covered if not only_missing or each.state in MISSING]
+    if as_json:
+        for each in shown:
+            print_json_line(record(each))
+    elif shown:
+        _print(shown)
+    sys.stdout.flush()
+    say(closing(matrix, covered))
+
+
+def record(covered: Coverage) -> dict[str, Any]:
+    """Return all that is known of a statement in a pack, as JSON holds it."""
+    return {
+        **statement_record(covered.statement),
+        "state": covered.state,
+        "noticed": covered.noticed,
+        "unnoticed": covered.unnoticed,
+        "cases": list(covered.cases),
+    }
+
+
+def statement_record(row: Statement) -> dict[str, Any]:
+    """Return a statement, as JSON holds it."""
+    return {
+        "statement": row.id,
+        "sentence": row.sentence,
+        "where": row.where,
+        "operator": row.operator,
+        "versions": list(row.versions),
+        "kind": row.kind,
+        "when": row.when.words,
+        "violations": list(row.against),
+        "why_not": row.why_not,
+    }
+
+
+def closing(matrix: TraceMatrix, covered: Iterable[Coverage]) -> str:
+    """Return a matrix in one sentence."""
+    counts = Counter(each.state for each in covered)
+    listed = ", ".join(f"{counts[state]} {state}" for state in CoverageState if counts[state])
+    return f"{matrix.name}: {counts.total()} statements, {len(matrix.cases)} cases: {listed}"
+
+
+def show_statement(covered: Coverage, *, as_json: bool) -> None:
+    """Print one statement: what it says, what violates it, and all cases that check it."""
+    if as_json:
+        print_json_line(record(covered))
+        return
+    row = covered.statement
+    click.echo(f"{row.id}: {row.sentence}")
+    click.echo(f"  where:    {row.where}; versions {', '.join(map(str, row.versions))}")
+    click.echo(f"  state:    {covered.state}")
+    click.echo(f"  checks:   {_checks(row)}")
+    for name, count in covered.noticed.items():
+        click.echo(f"  violated: {_sentence(name)}")
+        click.echo(f"            {name}, noticed by {count} of these cases")
+    if covered.cases:
+        click.echo("")
+        rows = [(case, " ".join(names)) for case, names in covered.cases.items()]
+        print_table(("case", "violations noticed"), rows)
+
+
+def _print(shown: Iterable[Coverage]) -> None:
+    """Print the table; a narrow terminal has no room for where statements stand."""
+    rows = [_row(each) for each in shown]
+    narrow = is_drawn() and terminal_width() < WIDE
+    columns = [k for k, name in enumerate(COLUMNS) if not (narrow and name == "where")]
+    kept = [[row[k] for k in columns] for row in rows]
+    print_table([COLUMNS[k] for k in columns], kept, whole=COLUMNS[:1])
+
+
+def _row(covered: Coverage) -> tuple[object, ...]:
+    row = covered.statement
+    return row.id, covered.state, len(covered.cases), row.where, _note(covered)
+
+
+def _note(covered: Coverage) -> str:
+    """Return the first cases, or why there are none, or which violations are not noticed."""
+    row = covered.statement
+    if covered.state is CoverageState.UNTESTABLE:
+        return row.why_not
+    if covered.state is CoverageState.PARTLY:
+        return f"not noticed: {', '.join(covered.unnoticed)}"
+    if covered.state is CoverageState.BEYOND:
+        return f"the pack does not have {row.kind.case}"
+    if not covered.cases:
+        return f"needs {_checks(row)}"
+    return ", ".join([*covered.cases][:MOST_NAMED])
+
+
+def _checks(row: Statement) -> str:
+    """Say what checks a statement."""
+    if row.why_not:
+        return f"nothing: {row.why_not}"
+    parts = filter(None, (row.when.words, "notices a violation" if row.against else ""))
+    asked = " and ".join(parts)
+    if row.kind is CheckKind.REJECTION:
+        return f"{row.kind.case}, because it {asked}"
+    return f"a case that {asked or 'runs'}"
+
+
+def _sentence(name: str) -> str:
+    return violation_named(name).sentence
+
+
+def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
+    """Return all that a manifest says of a case but its files, and the statements that it checks.
+
+    Raises:
+        InvalidRequest: there is no such case.
+        UnreadableFile: a file of it is missing or damaged.
+    """
+    record = pack.case(case_id)
+    tried = pack.manifest.header.get("mutants", {})
+    return {
+        **{name: value for name, value in record.items() if name != "files"},
+        "statements": list(trace_of(pack.read(record), tried).found),
+    }
+
+
+def page() -> str:
+    """Return the page of all statements, in Markdown."""
+    by_operator: dict[str, list[Statement]] = {}
+    for row in STATEMENTS.values():
+        by_operator.setdefault(row.operator, []).append(row)
+    return "\n".join([PAGE, _counts(by_operator), *_shared(by_operator)])
+
+
+def _counts(by_operator: dict[str, list[Statement]]) -> str:
+    lines = [
+        "| operator | statements | tied to violations | refusals | untestable |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for operator, rows in by_operator.items():
+        counts = Counter(row.kind for row in rows)
+        tied = sum(bool(row.against) for row in rows)
+        lines.append(
+            f"| {operator} | {len(rows)} | {tied} | {counts[CheckKind.REJECTION]}"
+            f" | {counts[CheckKind.NONE]} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _shared(by_operator: dict[str, list[Statement]]) -> Iterable[str]:
+    """Yield a table for the ONNX operators, a row for what they share, and one for OpenVINO."""
+    onnx = [row for op, rows in by_operator.items() if op != "RNNSequence" for row in rows]
+    for title, rows in (("ONNX", onnx), ("OpenVINO", by_operator["RNNSequence"])):
+        yield f"## {title}\n"
+        yield "| statement | says | section | versions | a case that |"
+        yield "|---|---|---|---|---|"
+        grouped: dict[tuple[str, str, str], list[Statement]] = {}
+        for row in rows:
+            grouped.setdefault((row.name, row.sentence, row.section), []).append(row)
+        yield from (_line(same) for same in grouped.values())
+        yield ""
+
+
+def _line(same: Sequence[Statement]) -> str:
+    """Return a row of the page: a statement of one operator, or of several alike."""
+    first = same[0]
+    versions = "; ".join(
+        f"{row.operator}-{'/'.join(str(version) for version in row.versions)}" for row in same
+    )
+    cells = (f"`{first.name}`", first.sentence, first.section, versions, _told(same))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _told(same: Sequence[Statement]) -> str:
+    """Say what checks a statement, with the violations."""
+    first = same[0]
+    if first.why_not:
+        return f"*none: {first.why_not}*"
+    names = dict.fromkeys(name for row in same for name in row.against)
+    refused = "must be refused" if first.kind is CheckKind.REJECTION else ""
+    noticed = f"notices {', '.join(f'`{name}`' for name in names)}" if names else ""
+    return "; ".join(filter(None, (refused, first.when.words, noticed))) or "runs"

@@ -1,0 +1,1 @@
+"""Traceability: what the specifications say, sentence by sentence, and which case checks it."""

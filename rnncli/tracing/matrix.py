@@ -1,0 +1,141 @@
+"""The traceability matrix: which statements a pack checks, by which cases, and what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.errors import NothingSelected
+from rnncli.tracing.statement import CheckKind
+from rnncli.tracing.table import STATEMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.tracing.statement import Statement
+
+
+class CaseTrace(NamedTuple):
+    """What one case checks.
+
+    Attributes:
+        id: of the case.
+        operator: its type, as `LSTM`.
+        kind: whether it must run or be refused.
+        found: id of each statement that it checks -> the violations of it that it notices.
+    """
+
+    id: str
+    operator: str
+    kind: CheckKind
+    found: Mapping[str, tuple[str, ...]]
+
+
+class CoverageState(StrEnum):
+    """What becomes of a statement in a pack."""
+
+    CHECKED = "checked"
+    """A case exercises it, and every violation of it is noticed."""
+    PARTLY = "partly"
+    """Some of its violations would not be noticed."""
+    UNCHECKED = "unchecked"
+    """No case checks it."""
+    UNTESTABLE = "untestable"
+    """No vector can."""
+    BEYOND = "beyond"
+    """The pack has no case of this operator and kind."""
+
+
+MISSING = (CoverageState.PARTLY, CoverageState.UNCHECKED)
+
+
+class Coverage(NamedTuple):
+    """One statement in a pack.
+
+    Attributes:
+        statement: which.
+        state: what becomes of it.
+        cases: the ids of those that check it -> the violations that each notices.
+    """
+
+    statement: Statement
+    state: CoverageState
+    cases: Mapping[str, tuple[str, ...]]
+
+    @property
+    def noticed(self) -> dict[str, int]:
+        """By how many cases each of its violations is noticed."""
+        counts = Counter(name for names in self.cases.values() for name in names)
+        return {name: counts[name] for name in self.statement.against}
+
+    @property
+    def unnoticed(self) -> list[str]:
+        """The violations that no case notices."""
+        return [name for name, count in self.noticed.items() if not count]
+
+
+@dataclass(frozen=True)
+class TraceMatrix:
+    """What the cases of a pack or suite check.
+
+    Attributes:
+        name: of the pack or suite.
+        cases: in its order.
+    """
+
+    name: str
+    cases: tuple[CaseTrace, ...]
+
+    def coverage(self, operator: str = "") -> list[Coverage]:
+        """Return every statement of an operator, or of all that there are cases of.
+
+        Raises:
+            NothingSelected: there is no case of that operator.
+        """
+        if operator and operator not in self.operators:
+            known = ", ".join(self.operators)
+            raise NothingSelected(f"{self.name}: no case of {operator}; there are cases of {known}")
+        wanted = [operator] if operator else self.operators
+        return [self._covered(row) for row in STATEMENTS.values() if row.operator in wanted]
+
+    def of(self, statement: Statement) -> Coverage:
+        """Return one statement.
+
+        Raises:
+            NothingSelected: there is no case that could check it.
+        """
+        covered = self._covered(statement)
+        if covered.state is CoverageState.BEYOND:
+            raise NothingSelected(
+                f"{self.name}: no case of {statement.operator}: it takes {statement.kind.case}"
+            )
+        return covered
+
+    def _covered(self, statement: Statement) -> Coverage:
+        checks = {
+            case.id: case.found[statement.id] for case in self.cases if statement.id in case.found
+        }
+        covered = Coverage(statement, CoverageState.CHECKED, checks)
+        return covered._replace(state=self._state(covered))
+
+    @cached_property
+    def operators(self) -> list[str]:
+        """The types of operators that there are cases of."""
+        return list(dict.fromkeys(case.operator for case in self.cases))
+
+    @cached_property
+    def _reach(self) -> set[tuple[str, CheckKind]]:
+        return {(case.operator, case.kind) for case in self.cases}
+
+    def _state(self, covered: Coverage) -> CoverageState:
+        row = covered.statement
+        if row.kind is CheckKind.NONE:
+            return CoverageState.UNTESTABLE
+        if (row.operator, row.kind) not in self._reach:
+            return CoverageState.BEYOND
+        if not covered.cases:
+            return CoverageState.UNCHECKED
+        return CoverageState.PARTLY if covered.unnoticed else CoverageState.CHECKED

@@ -1,0 +1,183 @@
+"""One case, as conditions of statements see it: what it asks, what it holds, which bugs it shows.
+
+Nothing is taken from what people wrote about a case: not its name, its flags or its summary.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+
+from rnncli.errors import RnncliWarning, UnreadableFile
+from rnncli.judging.adequacy import Fate, outcomes
+from rnncli.judging.rule import PACK_RULE
+from rnncli.operators import operator_named
+from rnncli.operators.checking import problems
+from rnncli.operators.node import checked
+from rnncli.tracing.violations import violation_named
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from rnncli.numerics import Array
+    from rnncli.operators.operator import Input, Operator
+    from rnncli.recurrence.activations import Activation
+    from rnncli.vectors.vector import Vector
+
+
+# What becomes of a violation that is told from the specification.
+TOLD = {Fate.KILLED, Fate.ACCEPTABLE}
+
+
+class TracedCase:
+    """A vector, asked about by many statements; what is asked twice is computed once.
+
+    Args:
+        vector: of any case.
+        tried: the mutants of each cell whose kills the vector's record lists; others are put to it
+            when asked for.
+
+    Raises:
+        InvalidOperator: it is invalid although it should run.
+        UnreadableFile: a file of it is missing or damaged.
+    """
+
+    def __init__(self, vector: Vector, tried: Mapping[str, Collection[str]]) -> None:
+        self.vector, self.record = vector, vector.record
+        self.operator: Operator = operator_named(vector.record["operator"])
+        self.is_rejection = vector.record["expect"] == "rejection"
+        known = tried.get(self.operator.cell.name, ())
+        listed = vector.record.get("kills")
+        if not self.is_rejection:
+            checked(self.operator, self.written, self.inputs, self.outputs, self.record["readings"])
+        self._noticed = {} if listed is None else {name: name in listed for name in known}
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The attributes that its node writes."""
+        return self.vector.attributes
+
+    @property
+    def inputs(self) -> dict[str, Array]:
+        """The inputs that are present, by name."""
+        return dict(self.vector.inputs)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The outputs asked for, by name."""
+        return list(self.record["outputs"])
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Sizes by name: seq_length, batch_size, input_size, hidden_size; of a case that runs."""
+        names = ("seq_length", "batch_size", "input_size", "hidden_size")
+        X = self.vector.node.canonical("X", self.inputs["X"])
+        return dict(zip(names, (*X.shape, self.inputs["R"].shape[-1]), strict=True))
+
+    @property
+    def layout(self) -> int:
+        """1 where the batch comes first."""
+        return self.vector.node.layout
+
+    @property
+    def direction(self) -> str:
+        """forward, reverse or bidirectional, written or not."""
+        return str(self.vector.node.values["direction"])
+
+    @property
+    def directions(self) -> int:
+        """How many there are."""
+        return len(self.vector.node.directions)
+
+    @property
+    def lengths_row(self) -> Input:
+        """The input that holds the lengths."""
+        return next(row for row in self.operator.inputs if row.role == "lengths")
+
+    @property
+    def lengths(self) -> Array | None:
+        """The valid steps of each sequence, where they are given."""
+        return self.inputs.get(self.lengths_row.name)
+
+    @property
+    def steps_of_x(self) -> int:
+        """How many steps X has, also where the case is broken elsewhere."""
+        shape = self.operator.inputs[0].shape(self.written.get("layout") or 0)
+        axis = [dim.symbol for dim in shape].index("seq_length")
+        return int(self.inputs["X"].shape[axis])
+
+    @cached_property
+    def padding(self) -> Array:
+        """The elements of X after the ends of sequences."""
+        X = self.vector.node.canonical("X", self.inputs["X"])
+        if self.lengths is None:
+            return X[:0].ravel()
+        return np.asarray(X[np.arange(len(X))[:, None] >= self.lengths])
+
+    @cached_property
+    def activations(self) -> list[Activation]:
+        """The functions of every direction, in the order of the attribute."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RnncliWarning)
+            return [each for row in self.vector.node.activations for each in row]
+
+    def without_own(self, key: str) -> set[str]:
+        """Return the functions that take an alpha (or beta) and are not given one.
+
+        Args:
+            key: alpha or beta.
+        """
+        takers = [each.name for each in self.activations if getattr(each, key) is not None]
+        given = self.vector.node.values.get(f"activation_{key}") or ()
+        return set(takers[len(given) :])
+
+    def with_own(self, key: str) -> list[bool]:
+        """Return, of each function, whether it takes an alpha (or beta) and is given one."""
+        given = iter(self.vector.node.values.get(f"activation_{key}") or ())
+        takes = [getattr(each, key) is not None for each in self.activations]
+        return [take and next(given, None) is not None for take in takes]
+
+    @cached_property
+    def node_inputs(self) -> list[str]:
+        """The names of the node's inputs as its model has them, "" for those left out."""
+        return list(self._proto.input) if self.vector.model else list(self.record["inputs"])
+
+    @cached_property
+    def node_outputs(self) -> list[str]:
+        """The names of the node's outputs as its model has them, "" for those left out."""
+        return list(self._proto.output) if self.vector.model else list(self.record["outputs"])
+
+    @cached_property
+    def _proto(self) -> onnx.NodeProto:
+        try:
+            nodes = onnx.ModelProto.FromString(self.vector.model).graph.node
+        except DecodeError as error:
+            raise UnreadableFile(f"{self.vector.id}: its model is not an ONNX model") from error
+        if len(nodes) != 1:
+            raise UnreadableFile(f"{self.vector.id}: its model has {len(nodes)} nodes instead of 1")
+        node: onnx.NodeProto = nodes[0]
+        return node
+
+    @cached_property
+    def broken(self) -> set[tuple[str, ...]]:
+        """What a case that must be refused has wrong: ("attributes", "clip"), ("inputs", "P")."""
+        found = problems(self.operator, self.written, self.inputs, self.outputs)
+        return {problem.subject for problem in found}
+
+    def noticed(self, names: Iterable[str]) -> list[str]:
+        """Return those of some violations that the case tells from the specification.
+
+        One that answers as another reading does is told from it as well, where the case was not
+        already tried on it: `verify` calls it acceptable, and not right.
+        """
+        wanted = list(names)
+        fresh = [violation_named(name) for name in wanted if name not in self._noticed]
+        if fresh:
+            found = outcomes(self.vector, fresh, PACK_RULE)
+            self._noticed |= {name: each.fate in TOLD for name, each in found.items()}
+        return [name for name in wanted if self._noticed[name]]

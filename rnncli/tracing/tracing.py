@@ -1,0 +1,40 @@
+"""Tracing a pack or suite, from the selection of cases to the traceability matrix."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rnncli.executors.table import executor_named
+from rnncli.scoring.scoring import LARGEST_BATCH
+from rnncli.tracing.batch import tried_in, work
+from rnncli.tracing.matrix import TraceMatrix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.scoring.scoring import ScoredCases, ScoringPlan
+    from rnncli.tracing.matrix import CaseTrace
+
+
+def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
+    """Ask every statement of the cases of a plan.
+
+    Args:
+        plan: which pack or suite, and who works.
+        selected: its cases.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        RnncliError: a vector is damaged, or cannot be made.
+    """
+    ids = list(selected.outputs)
+    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
+    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
+    tracing = partial(work, selected.origin, tried_in(selected.origin))
+    found: dict[str, CaseTrace] = {}
+    run = executor_named(plan.executor)
+    for _, traced in run(tracing, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        found |= {case.id: case for case in traced}
+        done(len(traced))
+    return TraceMatrix(selected.name, tuple(found[case_id] for case_id in ids))

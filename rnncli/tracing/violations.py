@@ -1,0 +1,273 @@
+"""Violations of statements: the mutants, and those that no mutant stands for.
+
+A statement is checked where a violation of it would be noticed. Most violations are mutants;
+those here are finer than a kernel's bugs are, and suites are not scored by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.backends.reference import NumPyEngine
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.mutants.functions import dealt, each_row, every_value
+from rnncli.mutants.mutant import Change
+from rnncli.mutants.parts import ALL, LSTM, family, row, stepped
+from rnncli.mutants.reasons import COUPLED, NO_STEP, where
+from rnncli.mutants.table import MUTANTS
+from rnncli.recurrence.activations import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.mutants.parts import Right
+    from rnncli.recurrence.activations import Activation, Function
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.recurrence import Recurrence
+
+OF_STATEMENTS = "statements"
+
+# function -> (id, what it is taken for, the wrong formula)
+WRONG_FORMULAS: Mapping[str, tuple[tuple[str, str, Function], ...]] = {
+    "Relu": (
+        ("identity", "x", lambda _, x, __, ___: x),
+        ("magnitude", "|x|", lambda math, x, _, __: math.absolute(x)),
+    ),
+    "Tanh": (
+        ("of-half", "(1 - e^-x)/(1 + e^-x)", lambda math, x, _, __: math.tanh(x / 2)),
+        ("hard", "min(max(x, -1), 1)", lambda _, x, __, ___: np.clip(x, -1, 1)),
+    ),
+    "Sigmoid": (
+        ("of-minus", "1/(1 + e^x)", lambda math, x, _, __: math.sigmoid(-x)),
+        ("hard", "min(max(x/4 + 1/2, 0), 1)", lambda _, x, __, ___: np.clip(x / 4 + 0.5, 0, 1)),
+    ),
+    "Affine": (
+        ("without-alpha", "x + beta", lambda _, x, __, beta: x + beta),
+        ("without-beta", "alpha*x", lambda _, x, alpha, __: alpha * x),
+    ),
+    "LeakyRelu": (
+        ("relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
+        ("everywhere", "alpha*x", lambda _, x, alpha, __: alpha * x),
+    ),
+    "ThresholdedRelu": (
+        ("relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
+        (
+            "shifted",
+            "max(0, x - alpha)",
+            lambda math, x, alpha, _: math.maximum(x - alpha, 0),
+        ),
+    ),
+    "ScaledTanh": (
+        ("without-alpha", "Tanh(beta*x)", lambda math, x, _, beta: math.tanh(beta * x)),
+        ("without-beta", "alpha*Tanh(x)", lambda math, x, alpha, _: alpha * math.tanh(x)),
+    ),
+    "HardSigmoid": (
+        (
+            "without-upper-bound",
+            "max(alpha*x + beta, 0)",
+            lambda math, x, alpha, beta: math.maximum(alpha * x + beta, 0),
+        ),
+        (
+            "without-lower-bound",
+            "min(alpha*x + beta, 1)",
+            lambda math, x, alpha, beta: math.minimum(alpha * x + beta, 1),
+        ),
+    ),
+    "Elu": (
+        ("relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
+        ("identity", "x", lambda _, x, __, ___: x),
+    ),
+    "Softsign": (
+        ("identity", "x", lambda _, x, __, ___: x),
+        ("tanh", "Tanh(x)", lambda math, x, _, __: math.tanh(x)),
+    ),
+    "Softplus": (
+        ("relu", "max(0, x)", lambda math, x, _, __: math.maximum(x, 0)),
+        ("of-minus", "log(1 + e^-x)", lambda math, x, _, __: math.softplus(-x)),
+    ),
+}
+# (function, alpha or beta, the default that another library has)
+OTHER_DEFAULTS = (
+    ("LeakyRelu", "alpha", 0.3),
+    ("ThresholdedRelu", "alpha", 0.0),
+    ("HardSigmoid", "alpha", 1 / 6),
+    ("HardSigmoid", "beta", 0.0),
+    ("Elu", "alpha", 1.6732632),
+)
+# What is taken for a clip where none is given.
+SOME_CLIP = 8.0
+
+
+def _uses(name: str, recurrence: Recurrence) -> bool:
+    return any(each.name == name for row_ in recurrence.activations for each in row_)
+
+
+def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurrence]:
+    def new(each: Activation) -> Activation:
+        return replace(each, function=function) if each.name == name else each
+
+    return each_row(lambda _, given: map(new, given))
+
+
+def _formulas() -> Iterator[Mutant]:
+    for name, wrong in WRONG_FORMULAS.items():
+        unused = where(lambda r, name=name: not _uses(name, r), f"no activation is {name}")  # type: ignore[misc]
+        for id_, formula, function in wrong:
+            yield row(
+                f"{name.lower()}-is-{id_}",
+                ALL,
+                f"{name}(x) is {formula}.",
+                "Other functions are right.",
+                _taken_for(name, function),
+                unused,
+                NO_STEP,
+            )
+
+
+def _other_default(name: str, key: str, other: float, own: str, given: float) -> float:
+    return other if own == name and given == getattr(ACTIVATIONS[name], key) else given
+
+
+def _defaults() -> Iterator[Mutant]:
+    for name, key, other in OTHER_DEFAULTS:
+        yield row(
+            f"default-{key}-of-{name.lower()}",
+            ALL,
+            f"The {key} of {name} is {other:.4g} where none is given.",
+            "Values that are given are right.",
+            every_value(key, partial(_other_default, name, key, other)),
+        )
+
+
+def _orders() -> Iterator[Mutant]:
+    for key in ("alpha", "beta"):
+        yield row(
+            f"{key}-positional",
+            ALL,
+            f"Element k of activation_{key} is given to activation k, whether it takes one or not.",
+            "Right where the functions that take one come first.",
+            partial(dealt, key=key, restart=False, positional=True),
+        )
+
+
+def _opened(gate: Callable[[Parameters], int]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that makes one of the values of f in a step 1."""
+
+    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
+        calls = count()
+
+        def f(v: Value) -> Value:
+            value = p.f(v)
+            return np.ones_like(value) if next(calls) == gate(p) else value
+
+        return right(replace(p, f=f), x, states)
+
+    return stepped(step)
+
+
+def _gates() -> Iterator[Mutant]:
+    effect = "Wrong from the first step on, or from the second."
+    yield row(
+        "input-gate-open", LSTM, "Ct = ft (.) Ct-1 + ct.", effect, _opened(lambda _: 0), NO_STEP
+    )
+    yield row(
+        "forget-gate-open",
+        LSTM,
+        "Ct = Ct-1 + it (.) ct.",
+        effect,
+        _opened(lambda _: 1),
+        COUPLED,
+        NO_STEP,
+    )
+    yield row(
+        "output-gate-open",
+        LSTM,
+        "Ht = h(Ct).",
+        effect,
+        _opened(lambda p: 1 if p.input_forget else 2),
+        NO_STEP,
+    )
+
+
+def _peepholes_of_one(recurrence: Recurrence) -> Recurrence:
+    r = recurrence
+    if r.P is not None:
+        return r
+    return replace(r, P=np.ones((len(r.W), 3, r.W.shape[-2]), r.dtype.numpy))
+
+
+def _bias_of_one(recurrence: Recurrence) -> Recurrence:
+    r = recurrence
+    if r.Wb is not None or r.Rb is not None:
+        return r
+    return replace(r, Wb=np.ones(r.W.shape[:-1], r.dtype.numpy))
+
+
+def _initial_of_one(which: int, recurrence: Recurrence) -> Recurrence:
+    r = recurrence
+    shape = (len(r.W), r.X.shape[1], r.W.shape[-2])
+    ones = np.ones(shape, r.dtype.numpy)
+    new = (ones if k == which and s is None else s for k, s in enumerate(r.initial))
+    return replace(r, initial=tuple(new))
+
+
+def _absent() -> Iterator[Mutant]:
+    for name, cells, change in (
+        ("b", ALL, _bias_of_one),
+        ("initial-h", ALL, partial(_initial_of_one, 0)),
+        ("initial-c", LSTM, partial(_initial_of_one, 1)),
+        ("p", LSTM, _peepholes_of_one),
+    ):
+        yield row(
+            f"absent-{name}-is-one",
+            cells,
+            "An input that is not given is taken for ones instead of zeros.",
+            "Right where it is given.",
+            change,
+            NO_STEP,
+        )
+
+
+def _some_clip(recurrence: Recurrence) -> Recurrence:
+    return replace(recurrence, clip=min(recurrence.clip, SOME_CLIP))
+
+
+def _rest() -> Iterator[Mutant]:
+    yield row(
+        "clip-where-none-is-given",
+        ALL,
+        f"Pre-activations are clipped to {SOME_CLIP:g} where no clip is given.",
+        "Right where all of them are smaller.",
+        _some_clip,
+    )
+    yield row(
+        "float64-computed-in-float32",
+        ALL,
+        "Whatever the dtype, float32 is computed with.",
+        "Only float64 is wrong.",
+        Change(engine=lambda _: NumPyEngine(np.dtype(np.float32))),
+        where(lambda r: r.dtype.name != "float64", "the dtype is narrower than float64"),
+    )
+
+
+_ROWS = (*_formulas(), *_defaults(), *_orders(), *_gates(), *_absent(), *_rest())
+VIOLATIONS: Mapping[str, Mutant] = {each.id: each for each in family(OF_STATEMENTS, _ROWS)}
+
+
+def violation_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it
+    """Return a violation of some statement: a mutant, or one of these.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    found = VIOLATIONS.get(id) or MUTANTS.get(id)
+    if found is None:
+        raise InvalidRequest(f"unknown violation '{id}'{did_you_mean(id, [*VIOLATIONS, *MUTANTS])}")
+    return found

@@ -1,0 +1,127 @@
+"""`rnncli verify --metamorphic` from the command line."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+SUITE = """\
+suite: two
+summary: Two small cases.
+seed: 11
+defaults:
+  sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 2}
+cases:
+  plain:
+    op: RNN-14
+  ragged:
+    op: GRU-14
+    inputs: {sequence_lens: [3, 1]}
+"""
+CONFIG = "op: LSTM-14\nsizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 3}\n"
+NUMPY = ("--metamorphic", "--backend", "numpy")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working folder with a suite and a config."""
+    (tmp_path / "two.yaml").write_text(SUITE)
+    (tmp_path / "lstm.yaml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(text):
+    """The objects of JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_suite_needs_no_pack(place, rnncli):
+    """Every relation of every case, none of which fails."""
+    done = rnncli("verify", "two.yaml", *NUMPY, "--json")
+    first, *found, last = lines(done.out)
+
+    assert done.code == 0
+    assert {"rnn_14_plain", "gru_14_ragged"} == {each["case"] for each in found}
+    assert (0, 2, "") == (last["fails"], last["judged"], last["shortfall"])
+    assert first["relations"][0] == "again"
+
+
+def test_sizes_are_those_given(place, rnncli):
+    """A longer batch is compared element by element; written lengths become random ones."""
+    sizes = ("--sizes", "hidden_size=9,batch_size=7", "--sizes", "seq_length=4")
+    done = rnncli("verify", "two.yaml", *NUMPY, *sizes, "--json", "--relation", "weights")
+    _, *found, _ = lines(done.out)
+
+    assert done.code == 0
+    assert [(4 + 1) * 7 * 9] * 2 == [each["elements"] for each in found]
+
+
+def test_a_config_is_one_case(place, rnncli):
+    """It is called by its file."""
+    done = rnncli("verify", "lstm.yaml", *NUMPY, "--relation", "split", "--json")
+    _, found, _ = lines(done.out)
+
+    assert ("lstm", "holds", "derived") == (found["case"], found["verdict"], found["equality"])
+    assert "--relation split" in found["repeat"]
+
+
+def test_workers_find_the_same(place, rnncli):
+    """In the same order."""
+    one = rnncli("verify", "two.yaml", *NUMPY, "--json")
+    two = rnncli("verify", "two.yaml", *NUMPY, "--json", "-j", "2")
+
+    def told(done):
+        return [(r.get("case"), r.get("relation"), r.get("margin")) for r in lines(done.out)]
+
+    assert told(one) == told(two)
+
+
+def test_a_large_case_is_judged_by_a_cheaper_bound(place, rnncli):
+    """And says so."""
+    sizes = ("--sizes", "hidden_size=512,seq_length=65,batch_size=1")
+    done = rnncli("verify", "lstm.yaml", *NUMPY, *sizes, "--relation", "units-permuted")
+
+    assert done.code == 0
+    assert "perturbed" in done.out
+
+
+def test_junit_has_a_suite_for_each_relation(place, rnncli):
+    """What does not apply counts as skipped."""
+    rnncli("verify", "two.yaml", *NUMPY, "--junit", "out.xml")
+    root = ET.parse(place / "out.xml").getroot()  # noqa: S314 -- our own
+    suites = {suite.get("name"): suite for suite in root}
+
+    assert ("2", "0", "0") == tuple(
+        suites["again"].get(k) for k in ("tests", "failures", "skipped")
+    )
+    assert suites["padding"].get("skipped") == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("two.yaml", "--metamorphic", "--results", "x"), "--results is about expected outputs"),
+        (("two.yaml", *NUMPY, "--atol", "1"), "--atol is about expected outputs"),
+        (("two.yaml", *NUMPY, "--diagnose"), "--diagnose is about expected outputs"),
+        (("two.yaml", *NUMPY, "--relation", "pading"), "did you mean 'padding'"),
+        (("two.yaml", *NUMPY, "--sizes", "hiden_size=3"), "expected NAME=SIZE"),
+        (("two.yaml", *NUMPY, "--sizes", "hidden_size=0"), "expected NAME=SIZE"),
+        (("two.yaml", "--backend", "numpy", "--relation", "split"), "needs --metamorphic"),
+        (("two.yaml", "--backend", "numpy", "--sizes", "batch_size=2"), "needs --metamorphic"),
+        (("nothing", *NUMPY), "not a pack, no such file"),
+        (
+            ("two.yaml", *NUMPY, "--pack-digest", "0" * 12),
+            "--pack-digest and --trust are for packs",
+        ),
+        (("lstm.yaml", *NUMPY, "-k", "lstm"), "is one case"),
+    ],
+)
+def test_wrong_requests(place, rnncli, arguments, said):
+    """One line says what is wrong."""
+    done = rnncli("verify", *arguments)
+
+    assert done.code == 2
+    assert said in " ".join(done.err.split())

@@ -1,0 +1,157 @@
+"""Claims about what ships: core leaves no statement of an ONNX operator unchecked."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from rnncli.operators import OPERATORS
+from rnncli.scoring.batch import vectors_of
+from rnncli.scoring.scoring import ScoringPlan, select
+from rnncli.tracing.batch import tried_in
+from rnncli.tracing.matrix import MISSING, CoverageState, TraceMatrix
+from rnncli.tracing.statement import CheckKind
+from rnncli.tracing.table import STATEMENTS
+from rnncli.tracing.traced_case import TracedCase
+from rnncli.tracing.tracing import trace_all
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+# Statements that core leaves unchecked, and why.
+NO_YAML = "the YAML of suites cannot say it"
+TO_COME = "core has no such case yet"
+OPEN = {
+    **dict.fromkeys(
+        (
+            f"{operator}.{name}"
+            for operator in ("rnn", "gru", "lstm")
+            for name in ("hidden_size.absent", "inputs.trailing-empty-name")
+        ),
+        NO_YAML,
+    ),
+    **dict.fromkeys(
+        (
+            *(f"{op}.{name}" for op in ("rnn", "gru") for name in ("functions.elu",)),
+            *(f"{op}.alpha.default.elu" for op in ("rnn", "gru")),
+            "rnn.alpha.default.leakyrelu",
+            *(f"{op}.beta.order" for op in ("rnn", "gru", "lstm")),
+            *(f"{op}.direction.forward" for op in ("rnn", "gru", "lstm")),
+            *(f"{op}.layout.zero" for op in ("rnn", "gru", "lstm")),
+            *(f"{op}.output_sequence.zero" for op in ("rnn", "gru", "lstm")),
+            *(f"{op}.output_sequence.one" for op in ("gru", "lstm")),
+            *(f"{op}.outputs.end-early" for op in ("rnn", "gru")),
+            "gru.direction.misspelt",
+            "gru.linear_before_reset.other",
+        ),
+        TO_COME,
+    ),
+}
+OPEN_IN_REJECT = {
+    "rnn.direction.refused": TO_COME,
+    "lstm.direction.refused": TO_COME,
+    "rnn.types.refused-lengths": TO_COME,
+    "gru.types.refused-lengths": TO_COME,
+    "rnn.types.refused-bfloat16": TO_COME,
+    "gru.types.refused-bfloat16": TO_COME,
+    "gru.linear_before_reset.refused-early": TO_COME,
+    **dict.fromkeys(
+        (f"{op}.output_sequence.refused-late" for op in ("rnn", "gru", "lstm")), TO_COME
+    ),
+}
+OPEN_IN_OPENVINO = {
+    "rnnsequence.types.lengths-int64": NO_YAML,
+    "rnnsequence.x.shape": TO_COME,
+    "rnnsequence.clip.default": TO_COME,
+}
+# Conditions that no shipped case fails, and why.
+ALWAYS_TRUE = {
+    "equations.transpose.early": "every case of these versions multiplies a state by R",
+    "outputs.y_h-required": "every case of GRU-1 asks for it, as the statement says",
+    "hidden_size.given": NO_YAML,
+    "inputs.end-early": "false only where every input is given, which some operator has no case of",
+    "direction.misspelt": TO_COME,
+    "linear_before_reset.refused-early": TO_COME,
+    "layout.refused-early": "opset 7 has no other case that must be refused",
+}
+
+
+@cache
+def traced(suite: str) -> TraceMatrix:
+    """The matrix of a pack or suite."""
+    plan = ScoringPlan(suite=suite)
+    return trace_all(plan, select(plan), lambda _: None)
+
+
+@cache
+def cases() -> list[TracedCase]:
+    """The cases of core and of the suite of rejections."""
+    found = []
+    for suite in (str(CORE), "reject"):
+        selected = select(ScoringPlan(suite=suite))
+        tried = tried_in(selected.origin)
+        vectors = vectors_of(selected.origin, list(selected.outputs))
+        found += [TracedCase(vector, tried) for vector in vectors]
+    return found
+
+
+def test_core_checks_every_statement_that_a_result_can_check():
+    """Of every ONNX operator, but those that are listed with the reason."""
+    assert missing_in(str(CORE)) - set(OPEN) == set()
+
+
+def test_reject_checks_every_statement_that_a_refusal_can_check():
+    """Of every ONNX operator."""
+    assert missing_in("reject") - set(OPEN_IN_REJECT) == set()
+
+
+def test_openvino_checks_every_statement_that_a_result_can_check():
+    """Of RNNSequence-5."""
+    assert missing_in("openvino") - set(OPEN_IN_OPENVINO) == set()
+
+
+def test_no_statement_is_listed_that_is_checked():
+    """A list of what is open gets shorter."""
+    assert set(OPEN) - missing_in(str(CORE)) == set()
+    assert set(OPEN_IN_REJECT) - missing_in("reject") == set()
+    assert set(OPEN_IN_OPENVINO) - missing_in("openvino") == set()
+
+
+def missing_in(suite):
+    """The ids of the statements that a pack or suite leaves unchecked, or checks partly."""
+    return {each.statement.id for each in traced(suite).coverage() if each.state in MISSING}
+
+
+def test_every_statement_of_onnx_is_checked_listed_or_untestable():
+    """Core and reject together leave nothing to chance."""
+    states = {}
+    for suite in (str(CORE), "reject"):
+        for each in traced(suite).coverage():
+            if each.state is not CoverageState.BEYOND:
+                states[each.statement.id] = each.state
+    onnx = {row.id for row in STATEMENTS.values() if row.operator != "RNNSequence"}
+
+    assert set(states) == onnx
+    assert {id_ for id_, state in states.items() if state in MISSING} <= {*OPEN, *OPEN_IN_REJECT}
+
+
+@pytest.mark.parametrize("name", sorted({row.name for row in STATEMENTS.values()}))
+def test_a_condition_is_not_true_of_every_case(name):
+    """Of the cases of its operators, versions and kind some fail it, or there is a reason."""
+    rows = [row for row in STATEMENTS.values() if row.name == name and row.operator in OPERATED]
+    rows = [row for row in rows if row.when.words]
+    if not rows:
+        pytest.skip("of OpenVINO, or true of every case on purpose")
+    reach = [(row, case) for row in rows for case in cases() if is_in_reach(row, case)]
+
+    assert any(not row.when.holds(case) for row, case in reach) or name in ALWAYS_TRUE
+
+
+OPERATED = {row.type for row in OPERATORS.values() if row.dialect == "ONNX"}
+
+
+def is_in_reach(row, case):
+    """Whether a case is of a statement's operator, versions and kind."""
+    kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
+    same = (case.operator.type, kind) == (row.operator, row.kind)
+    return same and case.operator.version in row.versions
