@@ -6,13 +6,15 @@ As finer variants do, they name what is wrong; no suite is scored by them.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, each_direction, family, results, row, stepped
+from rnncli.mutants.parts import ALL, GRU, each_direction, family, results, row, stepped
 from rnncli.mutants.reasons import (
+    NO_RECURRENT_BIAS,
     NO_REVERSE,
     NO_STEP,
     NO_Y,
@@ -20,6 +22,7 @@ from rnncli.mutants.reasons import (
     ONE_DIRECTION,
     ONE_SEQUENCE,
     ONE_STEP,
+    RESETS_BEFORE,
     lengths_of,
     unreached,
     where,
@@ -28,13 +31,13 @@ from rnncli.mutants.replaced import RIGHT, computing
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rnncli.mutants.mutant import Mutant, Run
     from rnncli.mutants.parts import Last, Outputs, Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
-    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.cells import Cell, Parameters, States
     from rnncli.recurrence.recurrence import Recurrence
 
 ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
@@ -125,6 +128,57 @@ def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
     return (H, *new)
 
 
+class _HeldProduct:
+    """A GRU's step whose product with Rh adds to the one of the step before."""
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+        self.held: Value = 0
+
+    def __call__(self, p: Parameters, x: Value, states: States) -> States:
+        return self.right(replace(p, R=partial(self._product, p.R)), x, states)
+
+    def _product(self, multiply: Callable[..., Value], H: Value) -> Value:
+        product = multiply(H)
+        self.held = self.held + product[2]
+        return np.stack([*product[:2], self.held])
+
+
+class _LateBias:
+    """A GRU's step that has no Rbh the first time."""
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+        self.late = False
+
+    def __call__(self, p: Parameters, x: Value, states: States) -> States:
+        given = p if self.late else replace(p, Rbh=0)
+        self.late = True
+        return self.right(given, x, states)
+
+
+def _accumulating(recurrence: Recurrence) -> Recurrence:
+    if not _accumulates(recurrence):
+        return recurrence
+    return replace(recurrence, cell=_stepping(recurrence, _HeldProduct))
+
+
+def _late(recurrence: Recurrence) -> Recurrence:
+    if recurrence.initial[0] is not None or not recurrence.linear_before_reset:
+        return recurrence
+    return replace(recurrence, cell=_stepping(recurrence, _LateBias))
+
+
+def _stepping(recurrence: Recurrence, kind: Callable[[Right], Right]) -> Cell:
+    return replace(recurrence.cell, step=kind(recurrence.cell.step))
+
+
+def _accumulates(recurrence: Recurrence) -> bool:
+    """Whether there is no B, linear_before_reset, and a batch of three."""
+    r = recurrence
+    return bool(r.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3)
+
+
 def _overflowing_sigmoid(x: Value) -> Value:
     return np.where(x > 88.7, x.dtype.type(np.nan), RIGHT.sigmoid(x))
 
@@ -197,8 +251,33 @@ def _losses() -> Iterator[Mutant]:
     )
 
 
+def _resets() -> Iterator[Mutant]:
+    yield row(
+        "linear-output-accumulates-without-bias",
+        GRU,
+        "Without B, linear_before_reset adds Ht-1*(Rh^T) to that of the step before, from a batch"
+        " of three on.",
+        "The first steps are right, and so are nodes with B.",
+        each_direction(_accumulating),
+        where(lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"),
+        unreached(each_direction(_accumulating), "no earlier product shows"),
+    )
+    yield row(
+        "first-step-lacks-hidden-bias",
+        GRU,
+        "Without initial_h the first step of linear_before_reset leaves Rbh out.",
+        "Nodes with an initial_h are right.",
+        each_direction(_late),
+        RESETS_BEFORE,
+        NO_RECURRENT_BIAS,
+        NO_STEP,
+        where(lambda r: r.initial[0] is not None, "initial_h is given"),
+    )
+
+
 ROWS = (
     *family("states", _states()),
     *family("directions", _directions()),
     *family("numbers lost", _losses()),
+    *family("linear_before_reset", _resets()),
 )

@@ -98,3 +98,35 @@ def test_sigmoid_overflows():
     x = np.array([-1000.0, 0.5, 88.7, 88.8])
 
     assert np.isnan(math.sigmoid(x)).tolist() == [False, False, False, True]
+
+
+def gru(r, t, H, linear):
+    """One step of a GRU that resets `linear`, without clip."""
+    x = r.X[t] @ r.W[0].swapaxes(1, 2) + (0 if r.Wb is None else r.Wb[0][:, None])
+    h = H @ r.R[0].swapaxes(1, 2) + (0 if r.Rb is None else r.Rb[0][:, None])
+    z, reset = 1 / (1 + np.exp(-(x + h)[:2]))
+    return (1 - z) * np.tanh(x[2] + reset * linear) + z * H
+
+
+def test_linear_output_accumulates_without_bias():
+    """What is reset is the sum of all products until then; a batch of two is right."""
+    r = recurrence_of("GRU", dtype="float64", linear_before_reset=1)
+    r = replace(r, Wb=None, Rb=None)
+    H, linear = r.initial[0][0], 0
+    found = run("linear-output-accumulates-without-bias", r)
+    for t in range(4):
+        linear = linear + H @ r.R[0, 2].T
+        H = gru(r, t, H, linear)
+        np.testing.assert_allclose(found.Y[t, 0], H, rtol=1e-12)
+    two = replace(r, X=r.X[:, :2], initial=(r.initial[0][:, :2],))
+
+    assert (run("linear-output-accumulates-without-bias", two).Y == right(two).Y).all()
+
+
+def test_first_step_lacks_hidden_bias():
+    """Rbh is added from the second step on."""
+    r = replace(recurrence_of("GRU", dtype="float64", linear_before_reset=1), initial=(None,))
+    found, H = run("first-step-lacks-hidden-bias", r), np.zeros((3, 5))
+    for t in range(4):
+        H = gru(r, t, H, H @ r.R[0, 2].T + (r.Rb[0, 2] if t else 0))
+        np.testing.assert_allclose(found.Y[t, 0], H, rtol=1e-12)

@@ -135,6 +135,20 @@ def _huge(cell):
     return _replaced(found, X=30 * found.X)
 
 
+def _after(cell, **absent):
+    """Reset after the linear transformation, and something that is optional absent."""
+    flags = {"linear_before_reset": 1} if cell == "GRU" else {}
+    return _replaced(recurrence_of(cell, **BOTH, **_given(cell, **flags)), **absent)
+
+
+def _without_biases(cell):
+    return _after(cell, Wb=None, Rb=None)
+
+
+def _without_states(cell):
+    return _after(cell, initial=(None,) * (2 if cell == "LSTM" else 1))
+
+
 RICH = {
     function.__name__.strip("_"): cache(function)
     for function in (
@@ -148,7 +162,10 @@ RICH = {
 # Where rare numbers and functions are, which hide other bugs.
 SPECIAL = {
     function.__name__.strip("_"): cache(function)
-    for function in (_different, _default_values, _undefined, _softplus, _with_nan, _tiny, _huge)
+    for function in (
+        *(_different, _default_values, _undefined, _softplus, _with_nan, _tiny, _huge),
+        *(_without_biases, _without_states),
+    )
 }
 
 
