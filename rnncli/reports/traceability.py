@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.operators import OPERATORS
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
 from rnncli.terminal import say
 from rnncli.tracing.batch import trace_of
@@ -61,8 +62,8 @@ put to the case when it is traced. Statements without violations are checked by 
 
 This page is written by `rnncli trace --page`. An id has the operator in front: `lstm.clip.bounds`.
 Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
-`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. Versions are
-those of which a statement is true; only cases of these can check it.
+`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. Where versions
+are named, a statement is true of these alone, and only their cases can check it.
 """
 
 
@@ -95,6 +96,7 @@ def record(covered: Coverage) -> dict[str, Any]:
         "noticed": covered.noticed,
         "unnoticed": covered.unnoticed,
         "cases": list(covered.cases),
+        "versions_checked": list(covered.versions),
     }
 
 
@@ -127,8 +129,8 @@ def show_statement(covered: Coverage, *, as_json: bool) -> None:
         return
     row = covered.statement
     click.echo(f"{row.id}: {row.sentence}")
-    click.echo(f"  where:    {row.where}; versions {', '.join(map(str, row.versions))}")
-    click.echo(f"  state:    {covered.state}")
+    click.echo(f"  where:    {row.where}; true of versions {_numbers(row.versions)}")
+    click.echo(f"  state:    {covered.state}, in versions {_numbers(covered.versions)}")
     click.echo(f"  checks:   {_checks(row)}")
     for name, count in covered.noticed.items():
         click.echo(f"  violated: {_sentence(name)}")
@@ -176,6 +178,10 @@ def _checks(row: Statement) -> str:
     if row.kind is CheckKind.REJECTION:
         return f"{row.kind.case}, because it {asked}"
     return f"a case that {asked or 'runs'}"
+
+
+def _numbers(versions: Iterable[int]) -> str:
+    return ", ".join(map(str, versions)) or "-"
 
 
 def _sentence(name: str) -> str:
@@ -237,11 +243,29 @@ def _shared(by_operator: dict[str, list[Statement]]) -> Iterable[str]:
 def _line(same: Sequence[Statement]) -> str:
     """Return a row of the page: a statement of one operator, or of several alike."""
     first = same[0]
-    versions = "; ".join(
-        f"{row.operator}-{'/'.join(str(version) for version in row.versions)}" for row in same
-    )
-    cells = (f"`{first.name}`", first.sentence, first.section, versions, _told(same))
+    cells = (f"`{first.name}`", first.sentence, first.section, _true_of(same), _told(same))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _true_of(same: Sequence[Statement]) -> str:
+    """Name operators and versions: `RNN, LSTM; GRU from 3 on`."""
+    spans: dict[str, list[str]] = {}
+    for row in same:
+        spans.setdefault(_span(row), []).append(row.operator)
+    return "; ".join(f"{', '.join(names)}{span}" for span, names in spans.items())
+
+
+def _span(row: Statement) -> str:
+    """Say which versions of its operator a statement is true of; nothing for all."""
+    known = tuple(each.version for each in OPERATORS.values() if each.type == row.operator)
+    first, last = row.versions[0], row.versions[-1]
+    if len(row.versions) == len(known):
+        return ""
+    if first == last != known[-1]:
+        return f" {first}"
+    if row.versions == known[-len(row.versions) :]:
+        return f" from {first} on"
+    return f" up to {last}" if first == known[0] else f" {first} to {last}"
 
 
 def _told(same: Sequence[Statement]) -> str:

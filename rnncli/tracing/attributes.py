@@ -38,14 +38,14 @@ _VALUES = (
     ),
     *statements(
         "alpha.order",
-        "Values are consumed in the order of the functions.",
+        "Values of activation_alpha are consumed in the order of the functions.",
         ALPHA,
         when=ALPHA_AFTER_NONE,
         against="alpha-positional",
     ),
     *statements(
         "alpha.directions",
-        "The backward functions go on where the forward ones have stopped.",
+        "Backward functions consume activation_alpha from where forward ones have stopped.",
         ALPHA,
         when=writes("activation_alpha") & BIDIRECTIONAL,
         against="alpha-beta-restarted",
@@ -59,14 +59,14 @@ _VALUES = (
     ),
     *statements(
         "beta.order",
-        "Values are consumed in the order of the functions.",
+        "Values of activation_beta are consumed in the order of the functions.",
         BETA,
         when=BETA_AFTER_NONE,
         against="beta-positional",
     ),
     *statements(
         "beta.directions",
-        "The backward functions go on where the forward ones have stopped.",
+        "Backward functions consume activation_beta from where forward ones have stopped.",
         BETA,
         when=writes("activation_beta") & BIDIRECTIONAL,
         against="alpha-beta-restarted",
@@ -124,7 +124,7 @@ _ACTIVATIONS = (
     ),
     *statements(
         "activations.default",
-        "Without the attribute the functions are those of the equations: Tanh, and Sigmoid for"
+        "Without activations the functions are those of the equations: Tanh, and Sigmoid for"
         " gates.",
         ACTIVATIONS,
         when=NO_ACTIVATIONS & ONE_DIRECTION,
@@ -134,7 +134,7 @@ _ACTIVATIONS = (
     ),
     *statements(
         "activations.default.directions",
-        "Both directions have the default functions.",
+        "Without activations both directions have the default functions.",
         ACTIVATIONS,
         when=NO_ACTIVATIONS & BIDIRECTIONAL,
         against="activation-f-is-relu activation-g-is-relu activation-h-is-relu",
@@ -143,14 +143,14 @@ _ACTIVATIONS = (
 _CLIP = (
     *statements(
         "clip.bounds",
-        "What is beyond the threshold becomes the threshold, on both sides.",
+        "A value beyond the threshold becomes the threshold, on both sides.",
         CLIP,
         when=writes("clip") & CLIPS,
         against="clip-ignored clip-doubled clip-halved clip-from-above-only clip-of-magnitude",
     ),
     *statements(
         "clip.within",
-        "What is within the threshold stays as it is.",
+        "A value within the threshold stays as it is.",
         CLIP,
         when=writes("clip") & CLIPS_NOTHING,
         against="clip-of-magnitude",
@@ -173,21 +173,21 @@ _CLIP = (
     ),
     *statements(
         "clip.hidden",
-        "So is the cell state that h is given; contested, a reading.",
+        "The cell state that h is given is clipped, too; contested, a reading.",
         CLIP,
         of="LSTM",
         when=writes("clip") & differs_under("clip-scope=gates"),
     ),
     *statements(
         "clip.directions",
-        "Both directions are clipped.",
+        "Both directions of a bidirectional node are clipped.",
         CLIP,
         when=writes("clip") & BIDIRECTIONAL,
         against="clip-of-first-direction-only",
     ),
     *statements(
         "clip.default",
-        "Without the attribute nothing is clipped.",
+        "Without clip nothing is clipped.",
         CLIP,
         when=leaves_out("clip"),
         against="clip-where-none-is-given",
@@ -210,7 +210,7 @@ _DIRECTION = (
     ),
     *statements(
         "direction.bidirectional",
-        "bidirectional does both.",
+        "bidirectional walks both ways.",
         DIRECTION,
         when=writes("direction", "bidirectional"),
         against="reverse-runs-forward forward-runs-reverse second-direction-missing"
@@ -218,7 +218,7 @@ _DIRECTION = (
     ),
     *statements(
         "direction.default",
-        "Without the attribute the direction is forward.",
+        "Without direction a node walks forward.",
         DIRECTION,
         when=leaves_out("direction"),
         against="forward-runs-reverse",
@@ -258,33 +258,33 @@ ONE = in_layout(1)
 _LAYOUT = (
     *_layout(
         "zero",
-        "0 is time first.",
+        "Layout 0 has time first in every tensor.",
         writes("layout", 0),
         "layout-of-x-ignored layout-of-y-ignored",
     ),
-    *_layout("default", "Without the attribute it is 0.", leaves_out("layout"), "layout-ignored"),
-    *_layout("one.x", "1 has X as [batch, time, input].", ONE, "layout-of-x-ignored"),
+    *_layout("default", "Without layout it is 0.", leaves_out("layout"), "layout-ignored"),
+    *_layout("one.x", "Layout 1 has X as [batch, time, input].", ONE, "layout-of-x-ignored"),
     *_layout(
         "one.y",
-        "1 has Y as [batch, time, direction, unit].",
+        "Layout 1 has Y as [batch, time, direction, unit].",
         ONE & asks("Y"),
         "layout-of-y-ignored",
     ),
     *_layout(
         "one.initial_h",
-        "1 has initial_h as [batch, direction, unit].",
+        "Layout 1 has initial_h as [batch, direction, unit].",
         ONE & gives("initial_h") & BIDIRECTIONAL,
         "layout-of-initial-states-ignored",
     ),
     *_layout(
         "one.y_h",
-        "1 has Y_h as [batch, direction, unit].",
+        "Layout 1 has Y_h as [batch, direction, unit].",
         ONE & asks("Y_h") & BIDIRECTIONAL,
         "layout-of-last-states-ignored",
     ),
     *statements(
         "layout.one.initial_c",
-        "1 has initial_c as [batch, direction, unit].",
+        "Layout 1 has initial_c as [batch, direction, unit].",
         LAYOUT,
         of="LSTM",
         since=14,
@@ -293,7 +293,7 @@ _LAYOUT = (
     ),
     *statements(
         "layout.one.y_c",
-        "1 has Y_c as [batch, direction, unit].",
+        "Layout 1 has Y_c as [batch, direction, unit].",
         LAYOUT,
         of="LSTM",
         since=14,
@@ -304,7 +304,7 @@ _LAYOUT = (
 _OWN = (
     *statements(
         "linear_before_reset.one",
-        "1 transforms Ht-1 before the reset gate is applied.",
+        "linear_before_reset 1 transforms Ht-1 before the reset gate is applied.",
         RESET,
         of="GRU",
         since=3,
@@ -313,7 +313,7 @@ _OWN = (
     ),
     *statements(
         "linear_before_reset.other",
-        "So does any other number than 0.",
+        "Any other number than 0 does what 1 does.",
         f"equations; {RESET}",
         of="GRU",
         since=3,
@@ -325,7 +325,7 @@ _OWN = (
     ),
     *statements(
         "linear_before_reset.default",
-        "Without the attribute the reset comes first.",
+        "Without linear_before_reset the reset comes first.",
         RESET,
         of="GRU",
         since=3,
@@ -334,7 +334,7 @@ _OWN = (
     ),
     *statements(
         "input_forget.one",
-        "1 couples the gates: the forget gate is what the input gate leaves.",
+        "input_forget 1 couples the gates: the forget gate is what the input gate leaves.",
         FORGET,
         of="LSTM",
         when=writes("input_forget", 1),
@@ -342,7 +342,7 @@ _OWN = (
     ),
     *statements(
         "input_forget.default",
-        "Without the attribute both gates have weights of their own.",
+        "Without input_forget both gates have weights of their own.",
         FORGET,
         of="LSTM",
         when=leaves_out("input_forget"),
@@ -350,7 +350,7 @@ _OWN = (
     ),
     *statements(
         "output_sequence.one",
-        "1 asks for Y.",
+        "output_sequence 1 asks for Y.",
         SEQUENCE,
         until=3,
         when=writes("output_sequence", 1) & asks("Y"),
@@ -358,7 +358,7 @@ _OWN = (
     ),
     *statements(
         "output_sequence.zero",
-        "Where it is 0, its default, Y may be left out.",
+        "Where output_sequence is 0, its default, Y may be left out.",
         SEQUENCE,
         until=3,
         when=CaseCondition("has output_sequence 0", lambda c: not c.written.get("output_sequence"))

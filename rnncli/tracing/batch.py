@@ -47,4 +47,5 @@ def trace_of(vector: Vector, tried: Tried) -> CaseTrace:
     """Return what a vector checks."""
     case = TracedCase(vector, tried)
     kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
-    return CaseTrace(vector.id, case.operator.type, kind, found_in(case))
+    row = case.operator
+    return CaseTrace(vector.id, row.type, row.version, kind, found_in(case))

@@ -237,7 +237,8 @@ def _bad_directions(case: TracedCase) -> bool:
 
 
 def _names(case: TracedCase) -> list[str]:
-    return [str(name) for name in case.written.get("activations", ())]
+    given = case.written.get("activations")
+    return [str(name) for name in given] if isinstance(given, list) else []
 
 
 def _unknown_activation(case: TracedCase) -> bool:
@@ -247,9 +248,10 @@ def _unknown_activation(case: TracedCase) -> bool:
 
 def _wrong_length(case: TracedCase) -> bool:
     name = case.lengths_row.name
-    alone = case.broken == {("inputs", name)} and not _is_foreign(case, name)
-    values = case.inputs[name].ravel() if alone else np.zeros(0, np.int32)
-    return bool(np.any((values < 0) | (values > case.steps_of_x)))
+    if case.broken != {("inputs", name)} or _is_foreign(case, name):
+        return False
+    lengths = case.inputs[name]
+    return bool(np.any((lengths < 0) | (lengths > case.steps_of_x)))
 
 
 ATTRIBUTE_ACTIVATIONS = breaks_attribute("activations")

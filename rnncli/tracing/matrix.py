@@ -24,12 +24,14 @@ class CaseTrace(NamedTuple):
     Attributes:
         id: of the case.
         operator: its type, as `LSTM`.
+        version: of the operator.
         kind: whether it must run or be refused.
         found: id of each statement that it checks -> the violations of it that it notices.
     """
 
     id: str
     operator: str
+    version: int
     kind: CheckKind
     found: Mapping[str, tuple[str, ...]]
 
@@ -59,11 +61,13 @@ class Coverage(NamedTuple):
         statement: which.
         state: what becomes of it.
         cases: the ids of those that check it -> the violations that each notices.
+        versions: those of the operator that these cases are of.
     """
 
     statement: Statement
     state: CoverageState
     cases: Mapping[str, tuple[str, ...]]
+    versions: tuple[int, ...]
 
     @property
     def noticed(self) -> dict[str, int]:
@@ -115,10 +119,13 @@ class TraceMatrix:
         return covered
 
     def _covered(self, statement: Statement) -> Coverage:
-        checks = {
-            case.id: case.found[statement.id] for case in self.cases if statement.id in case.found
-        }
-        covered = Coverage(statement, CoverageState.CHECKED, checks)
+        own = [case for case in self.cases if statement.id in case.found]
+        covered = Coverage(
+            statement,
+            CoverageState.CHECKED,
+            {case.id: case.found[statement.id] for case in own},
+            tuple(sorted({case.version for case in own})),
+        )
         return covered._replace(state=self._state(covered))
 
     @cached_property

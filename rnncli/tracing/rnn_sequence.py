@@ -82,13 +82,13 @@ _ATTRIBUTES = (
     ),
     *refused(
         "activations.refused",
-        "No other function may be.",
+        "No other function than relu, sigmoid and tanh may be the activation.",
         "attribute activations",
         when=breaks_attribute("activations"),
     ),
     *said(
         "activations.default",
-        "Without the attribute the activation is tanh.",
+        "Without activations the activation is tanh.",
         "attribute activations",
         when=leaves_out("activations"),
         against="activation-f-is-relu activation-f-is-sigmoid",
@@ -101,7 +101,7 @@ _ATTRIBUTES = (
     ),
     *said(
         "clip.bounds",
-        "Values are bounded on both sides.",
+        "Values beyond the bound become the bound, on both sides.",
         "attribute clip",
         when=writes("clip") & CLIPS,
         against="clip-ignored clip-doubled clip-halved clip-from-above-only clip-of-magnitude",
@@ -115,14 +115,14 @@ _ATTRIBUTES = (
     ),
     *said(
         "clip.default",
-        "Without the attribute nothing is clipped.",
+        "Without clip nothing is clipped.",
         "attribute clip",
         when=leaves_out("clip"),
         against="clip-where-none-is-given",
     ),
     *refused(
         "clip.refused",
-        "The bound is positive.",
+        "The bound of clip is positive.",
         "attribute clip",
         when=breaks_attribute("clip"),
     ),

@@ -176,7 +176,7 @@ def _state(name: str, of: str, ignored: str, *others: str) -> tuple[Statement, .
     return (
         *statements(
             f"{name}.given",
-            "The first step starts from it.",
+            f"The first step starts from {name}.",
             section,
             of=of,
             when=given,
@@ -184,7 +184,7 @@ def _state(name: str, of: str, ignored: str, *others: str) -> tuple[Statement, .
         ),
         *statements(
             f"{name}.shape",
-            "It is [num_directions, batch_size, hidden_size].",
+            f"{name} is [num_directions, batch_size, hidden_size].",
             section,
             of=of,
             when=given & TIME_FIRST & STATES_OF_TWO_SIZES,
@@ -192,7 +192,7 @@ def _state(name: str, of: str, ignored: str, *others: str) -> tuple[Statement, .
         ),
         *statements(
             f"{name}.directions",
-            "Each direction has its own.",
+            f"Each direction has a part of {name} of its own.",
             section,
             of=of,
             when=given & BIDIRECTIONAL,
@@ -201,7 +201,7 @@ def _state(name: str, of: str, ignored: str, *others: str) -> tuple[Statement, .
         ),
         *statements(
             f"{name}.default",
-            "Without it the state starts at 0.",
+            f"Without {name} the state starts at 0.",
             section,
             of=of,
             when=lacks(name),
@@ -258,7 +258,7 @@ _OPTIONAL = (
     ),
     *statements(
         "inputs.trailing-empty-name",
-        "It may do so at the end of the list, too.",
+        "An empty name may stand at the end of the list of inputs, too.",
         "summary",
         since=7,
         when=TRAILING_EMPTY_NAME,
@@ -284,12 +284,17 @@ _OPTIONAL = (
         since=7,
         when=OUTPUTS_END_EARLY,
     ),
-    *statements(
-        "outputs.none",
-        "A node may have no output at all.",
-        "outputs",
-        since=3,
-        why_not="nothing would be compared",
+    *(
+        row
+        for operators, since in (("RNN LSTM", 1), ("GRU", 3))  # GRU-1 requires Y_h
+        for row in statements(
+            "outputs.none",
+            "A node may have no output at all.",
+            "outputs",
+            of=operators,
+            since=since,
+            why_not="nothing would be compared",
+        )
     ),
     *statements(
         "outputs.y_h-required",
@@ -399,7 +404,7 @@ _VERSIONS = tuple(
     if operator.dialect == "ONNX"
     for row in statements(
         f"version-{operator.version}",
-        f"Operator set {operator.version} has a {operator.type} of its own.",
+        f"Operator set {operator.version} has a version of {operator.type} of its own.",
         "since_version",
         of=operator.type,
         since=operator.version,

@@ -54,6 +54,7 @@ def test_json_has_all_that_is_known(rnncli):
     assert bounds["noticed"]["clip-ignored"] == 1
     assert bounds["unnoticed"] == []
     assert bounds["versions"] == [1, 7, 14, 22]
+    assert bounds["versions_checked"] == [14]
     assert bounds["when"] == "writes clip and has values beyond the clip"
 
 
@@ -77,7 +78,7 @@ def test_one_statement_has_all_of_its_cases(rnncli):
     done = rnncli("trace", CORE, "lstm.clip.bounds", "-k", CLIP)
 
     assert done.code == 0
-    assert done.out.startswith("lstm.clip.bounds: What is beyond the threshold")
+    assert done.out.startswith("lstm.clip.bounds: A value beyond the threshold")
     assert "clip-halved, noticed by 1 of these cases" in done.out
     assert done.out.splitlines()[-1].startswith("lstm_14_clip\tclip-ignored clip-doubled")
 

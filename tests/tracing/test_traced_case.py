@@ -149,6 +149,22 @@ def test_two_things_broken_check_neither():
     assert checked("RNN-14", breaks=broken) == {"hidden_size.refused"}
 
 
+@pytest.mark.parametrize(
+    ("broken", "statement"),
+    [
+        ("activations: 3", "activations.refused-count"),
+        ("activations: Tanh", "activations.refused-count"),
+        ("layout: x", "layout.refused"),
+        ("direction: 2", "direction.refused"),
+        ("hidden_size: x", "hidden_size.refused"),
+        ("clip: x", "clip.refused"),
+    ],
+)
+def test_an_attribute_of_a_wrong_type_is_broken_like_any_other(broken, statement):
+    """What a node must refuse may be anything."""
+    assert checked("RNN-14", breaks=f"{{attributes: {{{broken}}}}}") == {statement}
+
+
 def test_kills_of_a_scored_pack_are_what_is_computed():
     """Whether a mutant is looked up in the manifest or put to the case, the answer is the same."""
     pack = open_pack(CORE)
