@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rnncli.judging.margins import problem_of
 from rnncli.metamorphic.ask import InapplicableError
+from rnncli.subjects.subject import KeepingSubject
 from rnncli.vectors.attempt import Attempt, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from rnncli.formats.format import Tensors
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.subjects.subject import Subject
+
+
+AskedT = TypeVar("AskedT")
+AnsweredT = TypeVar("AnsweredT")
 
 
 class UnansweredError(Exception):
@@ -59,9 +64,13 @@ class Asker:
         return self._asked(self._subject, call)
 
     def after(self, calls: list[NodeCall]) -> Tensors:
-        """Return the outputs of the last of some calls."""
-        *_, last = [self(call) for call in calls]
-        return last
+        """Return the outputs of the last of some calls, of one session where there are sessions."""
+        if not isinstance(self._subject, KeepingSubject):
+            *_, last = [self(call) for call in calls]
+            return last
+        self._refuse_all(calls)
+        attempts = self._timed(self._subject.session, [call.vector() for call in calls])
+        return _outputs(attempts[-1], calls[len(attempts) - 1])
 
     def in_threads(self, call: NodeCall) -> Tensors:
         """Return the outputs of a call of the subject with another number of threads."""
@@ -70,17 +79,29 @@ class Asker:
         return self._asked(self._threaded(), call)
 
     def _asked(self, subject: Subject, call: NodeCall) -> Tensors:
-        if lacking := self._refuse(call):
-            raise InapplicableError(lacking)
+        self._refuse_all([call])
+        return _outputs(self._timed(subject.attempt, call.vector()), call)
+
+    def _refuse_all(self, calls: Iterable[NodeCall]) -> None:
+        for call in calls:
+            if lacking := self._refuse(call):
+                raise InapplicableError(lacking)
+
+    def _timed(self, ask: Callable[[AskedT], AnsweredT], vectors: AskedT) -> AnsweredT:
         began = time.monotonic()
-        attempt = subject.attempt(call.vector())
-        self.seconds += time.monotonic() - began
-        if attempt.status is not Status.RAN:
-            raise UnansweredError(attempt)
-        for name in call.outputs:
-            if problem := _problem(attempt.outputs, call, name):
-                raise GarbledError(problem)
-        return {name: attempt.outputs[name] for name in call.outputs}
+        try:
+            return ask(vectors)
+        finally:
+            self.seconds += time.monotonic() - began
+
+
+def _outputs(attempt: Attempt, call: NodeCall) -> Tensors:
+    if attempt.status is not Status.RAN:
+        raise UnansweredError(attempt)
+    for name in call.outputs:
+        if problem := _problem(attempt.outputs, call, name):
+            raise GarbledError(problem)
+    return {name: attempt.outputs[name] for name in call.outputs}
 
 
 def _problem(outputs: Tensors, call: NodeCall, name: str) -> str:

@@ -108,12 +108,11 @@ def _compared(
     }
     judged = sum(int(np.count_nonzero(~np.isnan(each))) for each in margins.values())
     of = sum(each.size for each in margins.values())
-    if not judged:
-        why = "no output has an element" if not of else "no element can be told right from wrong"
+    wrong = next((name for name, each in margins.items() if (each > 1).any()), None)
+    if wrong is None and (why := _shows_nothing(case.outputs, judged, of)):
         return RelationVerdict(
             case.call.id, relation.name, RelationStatus.NOT_JUDGED, why, of=of, seconds=seconds
         )
-    wrong = next((name for name, each in margins.items() if (each > 1).any()), None)
     return RelationVerdict(
         case.call.id,
         relation.name,
@@ -125,6 +124,15 @@ def _compared(
         difference=None if wrong is None else _first(case, wrong, related, margins, closeness),
         seconds=seconds,
     )
+
+
+def _shows_nothing(outputs: Tensors, judged: int, of: int) -> str:
+    """Return why it shows nothing that no element differs, or ""."""
+    if not judged:
+        return "no element can be told right from wrong" if of else "no output has an element"
+    numbers = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])
+    is_constant = numbers.size > 1 and bool(np.array_equal(numbers, np.roll(numbers, 1), True))
+    return "the outputs are one number, which any transformation keeps" if is_constant else ""
 
 
 def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Array:

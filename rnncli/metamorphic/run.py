@@ -145,6 +145,8 @@ def judge_relations(
                 break
     finally:
         OpenSubjects.close()
+    if len(by_case) < len(ids) and not plan.stop_at_failure:
+        raise AssertionError("workers have returned fewer cases than they were given")
     return RelationReport(
         plan=plan,
         name=source_of(plan.target, plan.selection).name,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.run import RelationReport
 
 COLUMNS = ("relation", "cases", *MEANINGS, "elements", "worst margin", "equality")
+# How a verdict is said of many, where that is another word.
+PLURAL = {RelationStatus.HOLDS: "hold"}
 # What is said of where a case has given nothing itself.
 ITSELF = "the case itself"
 ERRORS = frozenset({RelationStatus.CRASHED, RelationStatus.TIMEOUT})
@@ -114,7 +116,11 @@ def closing(report: RelationReport) -> Iterator[str]:
     for (relation, status, why), count in reasons.most_common():
         yield visible(f"{relation} {status} to {count}: {why}")
     counts = Counter(verdict.status for verdict in report.verdicts)
-    told = ", ".join(f"{counts[status]} {status}" for status in MEANINGS if counts[status])
+    told = ", ".join(
+        f"{count} {PLURAL.get(status, status) if count > 1 else status}"
+        for status in MEANINGS
+        if (count := counts[status])
+    )
     cases = len({verdict.case for verdict in report.verdicts})
     version = report.subject.about.get("version", "")
     fails = f"{report.fails} fail{'s' * (report.fails == 1)}" if report.fails else "None fails"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from small_suite import small_suite
 
 from rnncli.formats import pb, write_tensors
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.metamorphic import run as metamorphic
 from rnncli.subjects.table import RuntimeRow
 from rnncli.vectors.manifest import JOURNAL, Manifest, sha256
 from rnncli.vectors.pack import open_pack
@@ -33,6 +35,17 @@ cases:
     matrix: {op: [RNN-14, GRU-14]}
 """
 EMPTIES = TWO.replace("batch_size: 2", "batch_size: 0")
+FIXED = """\
+suite: fixed
+summary: Inputs that are written out.
+seed: 11
+defaults:
+  sizes: {seq_length: 2, batch_size: 2, input_size: 1, hidden_size: 1}
+cases:
+  plain:
+    op: RNN-14
+    inputs: {X: [[[1], [2]], [[3], [4]]]}
+"""
 REJECTIONS = TWO + "    breaks: {sizes: {W: {input_size: 4}}}\n"
 TWICE = TWO + "    inputs: {sequence_lens: lengths}\n    calls: 2\n"
 COARSE = """\
@@ -72,6 +85,7 @@ def place(packs, tmp_path, monkeypatch):
     """A folder with the packs and all that the commands name, which is the working folder."""
     for name in ("two", "twice", "empties", "rejections", "coarse"):
         (tmp_path / name).symlink_to(packs / name)
+    (tmp_path / "fixed.yaml").write_text(FIXED)
     (tmp_path / "all.txt").write_text("* [refused, differs, crashed, timeout]  known\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -249,10 +263,22 @@ def without_interpreter(place):
     (place / "kernel").chmod(0o755)
 
 
+def zeros(place):
+    """Make a program that writes zeros in the shapes of the model's outputs."""
+    (place / "zeros.py").write_text(
+        "import sys, numpy, onnx\n"
+        "outputs = onnx.load(sys.argv[1]).graph.output\n"
+        "shapes = {o.name: [d.dim_value for d in o.type.tensor_type.shape.dim] for o in outputs}\n"
+        "made = {name: numpy.zeros(shape, 'f4') for name, shape in shapes.items()}\n"
+        "numpy.savez(sys.argv[2], **made)\n"
+    )
+
+
 def no_workers(place):
     """Make every executor return nothing."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(verification, "executor_named", lambda _: lambda *_, **__: iter(()))
+    for module in (verification, metamorphic):
+        patch.setattr(module, "executor_named", lambda _: lambda *_, **__: iter(()))
     return patch.undo
 
 
@@ -263,6 +289,8 @@ def nothing(_):
 COMMAND = ("--command", "./kernel {outputs}")
 XFAILS = ("--xfails", "all.txt")
 NUMPY = ("--backend", "numpy")
+RELATIONS = ("--metamorphic",)
+PROGRAM = ("--command", f"{sys.executable} {{here}}/zeros.py {{model}} {{outputs.npz}}")
 BOTH = ("rnn_14_plain", "gru_14_plain")
 RESULTS = ("--results", "results")
 CRASH, REFUSE = kernel("exit 1"), kernel("exit 3")
@@ -488,6 +516,64 @@ WAYS = {
         ("extract", "case/model.onnx", "-o", "new"),
         "no recurrent node",
     ),
+    "relations of a program that refuses everything": (
+        REFUSE,
+        ("verify", "two", *RELATIONS, *COMMAND, "--allow-refused"),
+        "relations of no case were judged",
+    ),
+    "relations of a program that always fails": (
+        CRASH,
+        ("verify", "two", *RELATIONS, *COMMAND),
+        "2 crashed",
+    ),
+    "relations of a program that writes zeros": (
+        zeros,
+        ("verify", "two", *RELATIONS, *PROGRAM, "--relation", "singles"),
+        "relations of no case were judged",
+    ),
+    "relations that apply to no case": (
+        nothing,
+        ("verify", "two", *RELATIONS, *NUMPY, "--relation", "padding"),
+        "relations of no case were judged",
+    ),
+    "relations that need what --require excludes": (
+        nothing,
+        (
+            *("verify", "two", *RELATIONS, *NUMPY, "--relation", "weights"),
+            *("--require", "weights=inputs"),
+        ),
+        "relations of no case were judged",
+    ),
+    "relations of outputs without an element": (
+        nothing,
+        ("verify", "empties", *RELATIONS, *NUMPY, "--relation", "weights"),
+        "relations of no case were judged",
+    ),
+    "relations at sizes that no case has": (
+        nothing,
+        ("verify", "fixed.yaml", *RELATIONS, *NUMPY, "--sizes", "batch_size=3"),
+        "relations of no case were judged",
+    ),
+    "relations of fewer cases than required": (
+        nothing,
+        ("verify", "two", *RELATIONS, *NUMPY, "--relation", "weights", "--min-cases", "3"),
+        "--min-cases requires 3",
+    ),
+    "relations of a pack of invalid cases": (
+        nothing,
+        ("verify", "rejections", *RELATIONS, *NUMPY),
+        "no valid case",
+    ),
+    "relations of results": (
+        results(*BOTH),
+        ("verify", "two", *RELATIONS, *RESULTS),
+        "--results is about expected outputs",
+    ),
+    "relations of workers that return nothing": (
+        no_workers,
+        ("verify", "two", *RELATIONS, *NUMPY),
+        "fewer cases",
+    ),
     "every failure in --xfails, all computed": (
         nothing,
         ("verify", "two", "--backend", "mutant:input-weights-transposed", *XFAILS),
@@ -509,6 +595,14 @@ WAYS = {
         "2 pass",
     ),
     "copies of the expected values": (results(*BOTH), ("verify", "two", *RESULTS), "2 pass"),
+    "relations of another function": (
+        nothing,
+        (
+            *("verify", "two", *RELATIONS, "--backend", "mutant:input-weights-transposed"),
+            *("--relation", "singles"),
+        ),
+        "2 hold. None fails",
+    ),
     "generate resumed where files and journal were altered together": (
         journal_of_zeros,
         ("generate", "two.yaml", "-o", "new"),

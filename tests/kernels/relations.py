@@ -48,13 +48,15 @@ class KernelSubject:
 
 def call_of(cell, seed):
     """Return a random node as a call."""
-    case = random_case(cell, seed)
+    return call_of_case(random_case(cell, seed), f"{cell}_{seed}")
+
+
+def call_of_case(case, name):
+    """Return a node as a call."""
     row = operator_named(case.operator)
     inputs = {r.name: case.inputs[r.name] for r in row.inputs if r.name in case.inputs}
     readings = dict(row.readings)
-    return NodeCall(
-        f"{cell}_{seed}", case.operator, case.attributes, inputs, tuple(case.outputs), readings
-    )
+    return NodeCall(name, case.operator, case.attributes, inputs, tuple(case.outputs), readings)
 
 
 def failures(session, cells, count, first=0):

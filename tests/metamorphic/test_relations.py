@@ -283,6 +283,35 @@ def test_threads_are_those_of_another_subject():
     assert other.message == "the program has no setting for threads"
 
 
+class Remembering(Broken):
+    """Right, but a session adds what its last call had."""
+
+    name = "remembering"
+
+    def session(self, vectors):
+        """Answer in turn."""
+        attempts = [self.attempt(vector) for vector in vectors]
+        for attempt in attempts[1:]:
+            attempt.outputs["Y"] += attempts[0].outputs["Y"]
+        return attempts
+
+    def describe(self):
+        """Say nothing."""
+
+    def alone(self, vector):
+        """Answer."""
+
+    def close(self):
+        """End nothing."""
+
+
+def test_again_is_asked_of_one_session():
+    """Calls that have sessions of their own would not see what one keeps."""
+    (verdict,) = judged(Remembering(lambda *_: None), plain("RNN-14"), "again")
+
+    assert (RelationStatus.BROKEN, "bit") == (verdict.status, verdict.equality)
+
+
 def test_only_what_every_kernel_promises_is_bit_for_bit():
     """What no sum is added in another order for."""
     exact = {name for name, row in RELATIONS.items() if row.equality == BIT}
@@ -336,6 +365,15 @@ def test_outputs_without_an_element_are_not_judged():
     (verdict,) = judged(Broken(lambda *_: None), empty, "weights")
 
     assert (RelationStatus.NOT_JUDGED, False) == (verdict.status, verdict.is_judged)
+
+
+def test_outputs_of_one_number_show_nothing():
+    """A program that writes zeros keeps every relation."""
+    zeros = Broken(lambda _, __, outputs: {name: values * 0 for name, values in outputs.items()})
+    found = judged(zeros, ragged())
+
+    assert {RelationStatus.NOT_JUDGED, RelationStatus.NOT_APPLICABLE} == {v.status for v in found}
+    assert not any(verdict.is_judged for verdict in found)
 
 
 def test_chaos_is_not_judged():
