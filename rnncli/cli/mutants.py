@@ -53,8 +53,9 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
 
     Semantic mutants are wrong in the equations, in whatever sizes; `rnncli verify` and `rnncli
     diagnose` name what is wrong by their ids. Structural ones are wrong in the data movement of a
-    blocked kernel, many of them at some sizes only. `rnncli score` scores suites by both, each for
-    itself, but by no finer variant of another. Each is a backend as well: --backend mutant:ID runs
+    blocked kernel: size-free, sized where only some sizes show them, or seen in a second call of a
+    session. `rnncli score` scores suites by both, each for itself, but by no finer variant of
+    another. Each is a backend as well: --backend mutant:ID runs
     it wherever a backend runs.
     """
     from rnncli.mutants.table import EVERY, mutant_named
@@ -68,7 +69,7 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
         for row in rows:
             click.echo(_page(row))
     else:
-        columns = ("mutant", "cells", "family", "kind", "sizes", "what goes wrong")
+        columns = ("mutant", "cells", "family", "kind", "what goes wrong")
         print_table(columns, map(_line, rows))
 
 
@@ -90,7 +91,8 @@ def _sizes(row: Mutant | StructuralMutant) -> str:
 
 
 def _line(row: Mutant | StructuralMutant) -> tuple[str, ...]:
-    return row.id, " ".join(row.cells), row.family, _kind(row), _sizes(row), row.sentence
+    kind = str(getattr(row, "reach", "")) or _kind(row)
+    return row.id, " ".join(row.cells), row.family, kind, row.sentence
 
 
 def _record(row: Mutant | StructuralMutant) -> dict[str, Any]:
