@@ -21,6 +21,7 @@ from rnncli.generating.record import (
 from rnncli.graph.single_node import single_node_model
 from rnncli.judging.conditioning import conditioning_problem, well_conditioned
 from rnncli.judging.exactness import exactness_problem
+from rnncli.judging.overflow import overflow_problem
 from rnncli.judging.scalars import scalar_equivalents
 from rnncli.operators import problems
 from rnncli.profiles import PROFILES
@@ -114,6 +115,7 @@ def with_later(first: Vector, *later: Vector) -> Vector:
 def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]:
     stack, solutions, rows, _ = draft
     case, first = stack.case, stack.entries[0]
+    _refuse_overflow(stack, solutions[""])
     answers = {
         name: _answers(stack, solution, tolerances[id(solution)], rows[name])
         for name, solution in solutions.items()
@@ -200,6 +202,18 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
             problem = conditioning_problem(values[k], tolerances[name][k])
             raise InvalidRequest(f"{stack.named}{name} is ill-conditioned: {problem}")
     return Answers(outputs, tolerances)
+
+
+def _refuse_overflow(stack: Stack, solution: Solution) -> None:
+    """Refuse what sound implementations could overflow in otherwise than the golden does.
+
+    Raises:
+        InvalidRequest: one of the stack.
+    """
+    profile = PROFILES[stack.entries[0].profile]
+    for k in range(len(stack.entries)):
+        if problem := overflow_problem(*solution.alone(k), profile):
+            raise InvalidRequest(f"{stack.named}{problem}")
 
 
 def _is_portable(recurrence: Recurrence) -> Array:

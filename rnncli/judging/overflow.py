@@ -1,0 +1,235 @@
+"""Whether a sound implementation could overflow where the expected values do not, or otherwise.
+
+Expected values are those of real numbers, rounded once. A kernel has accumulators and keeps states
+in them or in the tensors' dtype; what exceeds those becomes infinite, and infinity minus infinity
+is NaN. A case judges kernels only if none of that can matter:
+
+- the moduli of all terms of a sum, infinite ones aside, stay below the accumulator's largest
+  number, so that no order of summation overflows on its way;
+- no state is so near the dtype's largest number that rounding errors decide whether it overflows;
+- where states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly where
+  the expected values have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from rnncli.backends.backend import FLOAT64
+from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.numerics import dtype_named, round_to
+from rnncli.profiles import ACCUMULATORS
+from rnncli.recurrence.lanes import lanes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rnncli.numerics import Array, DType
+    from rnncli.profiles import Profile
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
+    from rnncli.recurrence.recurrence import Recurrence, Result
+
+# So near the largest number, as a part of it, errors of rounding may decide what overflows.
+NEAR = 2.0**-6
+# Activations whose values stay within -1 and 1.
+WITHIN_ONE = frozenset({"Sigmoid", "Tanh", "HardSigmoid", "Softsign"})
+Blend: TypeAlias = "Callable[[Value, Value, Value], Value]"
+# How kernels write (1 - z) (.) h + z (.) H of a GRU, beside that: of infinite h and H it is NaN.
+BLENDS: tuple[Blend | None, ...] = (None, lambda z, h, H: h + z * (H - h))
+
+
+def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -> str:
+    """Return why a sound implementation might not give the expected values, or "".
+
+    Args:
+        recurrence: what is evaluated.
+        golden: the expected values.
+        profile: says how sums are formed.
+    """
+    limits = _Limits.of(recurrence.dtype, profile)
+    if _is_small(recurrence, limits):
+        return ""
+    seen = _Observer(recurrence, limits)
+    seen.run()
+    return (
+        _problem_of_sums(recurrence, seen, limits)
+        or _problem_of_states(seen, limits)
+        or (_problem_of_kept(recurrence, golden) if seen.overflows else "")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The largest numbers.
+
+    Attributes:
+        dtype: of the tensors.
+        state: which they can hold.
+        accumulator: by name.
+        total: which a sum can hold.
+    """
+
+    dtype: DType
+    state: float
+    accumulator: DType
+    total: float
+
+    @classmethod
+    def of(cls, dtype: DType, profile: Profile) -> _Limits:
+        """Return those of a dtype; nothing is summed in fewer bits than it has."""
+        wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
+        accumulator = dtype_named("float32") if wide else dtype
+        return cls(dtype, _largest(dtype), accumulator, _largest(accumulator))
+
+
+def _largest(dtype: DType) -> float:
+    return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
+
+
+def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
+    """Whether the sizes of tensors alone say that nothing comes near an overflow."""
+    names = {activation.name for row in recurrence.activations for activation in row}
+    if not names <= WITHIN_ONE:
+        return False
+    h, *c = (max(1.0, _size(state)) for state in recurrence.initial)
+    cell = sum(c) + recurrence.X.shape[-3]
+    total = (
+        recurrence.X.shape[-1] * _size(recurrence.X) * _size(recurrence.W)
+        + recurrence.R.shape[-1] * h * _size(recurrence.R)
+        + (_size(recurrence.Wb) + _size(recurrence.Rb) + cell * _size(recurrence.P))
+    )
+    return bool(2 * total < limits.total and 2 * max(h, cell) < limits.state)
+
+
+def _size(values: Array | None) -> float:
+    """Return the largest finite modulus, 0 of nothing."""
+    if values is None:
+        return 0.0
+    moduli = np.abs(values.astype(np.float64))
+    return float(np.max(moduli, initial=0.0, where=np.isfinite(moduli)))
+
+
+class _Observer:
+    """Watches the states of an evaluation in float64.
+
+    Attributes:
+        kept: the largest finite modulus of a state that is kept from step to step, by state.
+        multiplied: that of what is multiplied by R.
+        overflows: whether a state exceeds the dtype.
+        is_near: whether one is so near its largest number that rounding errors decide.
+    """
+
+    def __init__(self, recurrence: Recurrence, limits: _Limits) -> None:
+        self.recurrence, self.limits = recurrence, limits
+        self.kept = [0.0] * recurrence.cell.states
+        self.multiplied = 0.0
+        self.overflows = self.is_near = False
+
+    def run(self) -> None:
+        """Evaluate."""
+        wide = replace(
+            self.recurrence,
+            dtype=dtype_named("float64"),
+            cell=replace(self.recurrence.cell, step=self._step),
+        )
+        self._observe(evaluate(wide, NumPyEngine(FLOAT64)).last)
+
+    def _step(self, p: Parameters, x: Value, states: States) -> States:
+        self._observe(states)
+
+        def multiply(state: Value, *gates: Any) -> Value:
+            self.multiplied = max(self.multiplied, _size(np.asarray(state)))
+            return p.R(state, *gates)
+
+        return self.recurrence.cell.step(replace(p, R=multiply), x, states)
+
+    def _observe(self, states: Iterable[Any]) -> None:
+        for k, state in enumerate(map(np.asarray, states)):
+            moduli = np.abs(state) / self.limits.state
+            self.kept[k] = max(self.kept[k], _size(state))
+            self.overflows |= bool((moduli > 1).any())
+            self.is_near |= bool((np.abs(moduli - 1) < NEAR).any())
+
+
+def _problem_of_sums(recurrence: Recurrence, seen: _Observer, limits: _Limits) -> str:
+    """Say of which gates the terms add up to more than an accumulator holds."""
+    lanes = lanes_of(recurrence)
+    X = np.abs(np.where(np.isfinite(lanes.X), lanes.X, 0).astype(np.float64))
+    W = np.abs(recurrence.W.astype(np.float64)).max(axis=1, initial=0.0)  # of any gate, [D, H, I]
+    flat = X.reshape(len(X), math.prod(X.shape[1:-1]), X.shape[-1])
+    with np.errstate(all="ignore"):
+        largest = float(np.max(flat @ W.swapaxes(1, 2), initial=0.0))
+        total = (
+            largest
+            + recurrence.R.shape[-1] * seen.multiplied * _size(recurrence.R)
+            + (_size(recurrence.Wb) + _size(recurrence.Rb))
+            + _size(recurrence.P) * seen.kept[-1]
+        )
+    if total < (1 - NEAR) * limits.total:
+        return ""
+    return (
+        f"the terms of a gate add up to {total:.3g} in modulus, and {limits.accumulator}, in which"
+        f" they may be summed, ends at {limits.total:.3g}: some order could overflow on its way"
+    )
+
+
+def _problem_of_states(seen: _Observer, limits: _Limits) -> str:
+    if seen.is_near:
+        return (
+            f"a state is within {NEAR:.0%} of {limits.state:.3g}, the largest {limits.dtype}:"
+            " rounding errors decide whether it overflows"
+        )
+    if max(seen.kept) < limits.total:
+        return ""
+    return f"a state reaches {max(seen.kept):.3g}, beyond the largest {limits.accumulator}"
+
+
+def _problem_of_kept(recurrence: Recurrence, golden: Result) -> str:
+    """Say where states kept in the dtype give infinity or NaN otherwise than is expected."""
+    found = (_difference(_kept(recurrence, form), golden, recurrence.dtype) for form in BLENDS)
+    return next(filter(None, found), "")
+
+
+def _kept(recurrence: Recurrence, blend: Blend | None) -> Result:
+    """Evaluate with states that are rounded to the dtype after every step."""
+    cell, dtype = recurrence.cell, recurrence.dtype
+
+    def step(p: Parameters, x: Value, states: States) -> States:
+        rounded = (round_to(np.asarray(state), dtype).astype(np.float64) for state in states)
+        return cell.step(replace(p, blend=blend or p.blend), x, tuple(rounded))
+
+    return evaluate(replace(recurrence, cell=replace(cell, step=step)), NumPyEngine(FLOAT64))
+
+
+def _difference(found: Result, golden: Result, dtype: DType) -> str:
+    names = ("Y", "Y_h", "Y_c")
+    for name, values, wanted in zip(
+        names, (found.Y, *found.last), (golden.Y, *golden.last), strict=False
+    ):
+        if values is None or wanted is None:
+            continue
+        where = np.argwhere(_kind(values) != _kind(wanted))
+        if len(where):
+            index = tuple(map(int, where[0]))
+            return _otherwise(name, index, (values[index], wanted[index]), dtype)
+    return ""
+
+
+def _kind(values: Array) -> Array:
+    """Return 0 of each finite value, 1 and -1 of infinities, 2 of NaN."""
+    signs = np.where(np.isinf(values), np.sign(values.astype(np.float64)), 0)
+    return np.where(np.isnan(values), 2, signs)
+
+
+def _otherwise(name: str, index: Sequence[int], pair: tuple[Any, Any], dtype: DType) -> str:
+    got, wanted = (float(value) for value in pair)
+    return (
+        f"a kernel that keeps its states in {dtype} has {got:g} at canonical {name}{list(index)},"
+        f" where {wanted:g} is expected"
+    )
