@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,13 +103,18 @@ def verify_relations(pack: Path, options: dict[str, Any]) -> int:
     plan = relation_plan(pack, options)
     check_reports({"junit": junit})
     ids = selected(plan)
-    with progress_bar(len(ids), "cases") as progress:
+    each = len(plan.relations)
+    with progress_bar(len(ids) * each, "relations") as progress:
+        told: Counter[str] = Counter()
         broken = 0
 
-        def done(verdicts: Sequence[RelationVerdict]) -> None:
+        def done(verdict: RelationVerdict) -> None:
             nonlocal broken
-            broken += sum(verdict.fails for verdict in verdicts)
-            progress.advance(1, f"{broken} fail")
+            broken += verdict.fails
+            # The verdict on a case that gives nothing stands for all that are left.
+            count = 1 if verdict.relation else each - told[verdict.case]
+            told[verdict.case] += count
+            progress.advance(count, f"{verdict.case} {verdict.relation}, {broken} fail")
 
         report = judge_relations(plan, ids, done)
     show_relations(report, as_json=as_json)

@@ -120,19 +120,24 @@ def _perturbed(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
     numpy = backend_named("numpy")
     truth = numpy.run(wide, Compute.FLOAT64)
     moved = [numpy.run(_moved(wide, call, profile, k), Compute.FLOAT64) for k in range(DRAWS)]
-    unit = profile.rounding(call.dtype).unit
+    rounding = profile.rounding(call.dtype)
 
-    def bound(of: Callable[[Result], Array | None]) -> Array:
+    def bound(of: Callable[[Result], Array | None], valid: Array) -> Array:
         right = of(truth)
         assert right is not None
+        size = np.abs(right)
         with np.errstate(invalid="ignore"):
             apart = [np.abs(values - right) for each in moved if (values := of(each)) is not None]
         widest = np.max(apart, axis=(0, -1))[..., None]
-        part = profile.deviations / 2
-        return np.asarray(part * widest + 2 * unit * np.abs(right) * (widest > 0))
+        # What a saturated function may be off, whatever its argument is.
+        least = rounding.relative * size + rounding.absolute + rounding.floor
+        return np.where(valid, profile.deviations * (widest / 2 + least / 3), 0.0)
 
-    last = [bound(lambda each, k=k: each.last[k]) for k in range(len(truth.last))]  # type: ignore[misc]
-    return truth, Result(bound(lambda each: each.Y), tuple(last))
+    lengths = call.lengths
+    live = (np.arange(call.sizes[T])[:, None] < lengths)[:, None, :, None]
+    started = (lengths > 0)[:, None]
+    last = [bound(lambda each, k=k: each.last[k], started) for k in range(len(truth.last))]  # type: ignore[misc]
+    return truth, Result(bound(lambda each: each.Y, live), tuple(last))
 
 
 SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {

@@ -21,7 +21,7 @@ from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
 from rnncli.verifying.verification import ALL, Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.metamorphic.targets import CallTarget
@@ -122,14 +122,14 @@ def selected(plan: RelationPlan) -> tuple[str, ...]:
 
 
 def judge_relations(
-    plan: RelationPlan, ids: Sequence[str], done: Callable[[Sequence[RelationVerdict]], None]
+    plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
 ) -> RelationReport:
     """Judge relations of the cases of a plan.
 
     Args:
         plan: what is judged, and how.
         ids: of the cases.
-        done: called with the verdicts of each case as they are there.
+        done: called with each verdict as it is there; from workers those of a case come together.
 
     Raises:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
@@ -138,9 +138,8 @@ def judge_relations(
     by_case: dict[str, list[RelationVerdict]] = {}
     try:
         about = OpenSubjects.opened(plan.subject).describe()
-        for case_id, verdicts in _judged(plan, ids):
+        for case_id, verdicts in _judged(plan, ids, done):
             by_case[case_id] = verdicts
-            done(verdicts)
             if plan.stop_at_failure and any(verdict.fails for verdict in verdicts):
                 break
     finally:
@@ -156,24 +155,45 @@ def judge_relations(
     )
 
 
-def _judged(plan: RelationPlan, ids: Sequence[str]) -> Iterator[tuple[str, list[RelationVerdict]]]:
+def _judged(
+    plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
+) -> Iterator[tuple[str, list[RelationVerdict]]]:
+    """Yield the verdicts of each case; without workers each is told at once: a case takes long."""
+    if plan.jobs == 1 and plan.executor == "processes" and not plan.scheduler:
+        yield from ((case_id, _told(verdicts_of(plan, case_id), done)) for case_id in ids)
+        return
     run = executor_named(plan.executor)
-    for index, verdicts in run(
-        partial(judge_case_by_id, plan), ids, jobs=plan.jobs, scheduler=plan.scheduler
-    ):
-        yield ids[index], verdicts
+    judging = partial(judge_case_by_id, plan)
+    for index, verdicts in run(judging, ids, jobs=plan.jobs, scheduler=plan.scheduler):
+        yield ids[index], _told(verdicts, done)
+
+
+def _told(
+    verdicts: Iterable[RelationVerdict], done: Callable[[RelationVerdict], None]
+) -> list[RelationVerdict]:
+    found = []
+    for verdict in verdicts:
+        done(verdict)
+        found.append(verdict)
+    return found
 
 
 def judge_case_by_id(plan: RelationPlan, case_id: str) -> list[RelationVerdict]:
     """Judge the relations of one case of a plan's target, in any process."""
     require_run()
+    return [*verdicts_of(plan, case_id)]
+
+
+def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
+    """Yield the verdicts of one case of a plan's target."""
     try:
         call = source_of(plan.target, plan.selection).make(case_id)
     except ConfigError as error:  # at other sizes than it was written for
-        return [RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))]
+        yield RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))
+        return
     relations = [RELATIONS[name] for name in plan.relations]
-    found = judge_call(call, relations, _asker(plan), plan.profile)
-    return [_allowed(plan, verdict) for verdict in found]
+    for verdict in judge_call(call, relations, _asker(plan), plan.profile):
+        yield _allowed(plan, verdict)
 
 
 def _allowed(plan: RelationPlan, verdict: RelationVerdict) -> RelationVerdict:

@@ -76,7 +76,7 @@ class Difference:
 
     def __str__(self) -> str:
         where = ", ".join(f"{name} {position}" for name, position in self.place.items())
-        within = f"at most {self.allowed:.3g} apart" if self.allowed else "the same bits"
+        within = f"at most {self.allowed:.3g} apart" if self.allowed else "equal"
         return (
             f"{self.output} at {where}: {self.alone:.9g}, and transformed {self.related:.9g};"
             f" they must be {within}; {self.count} elements differ"

@@ -571,7 +571,7 @@ WAYS = {
     ),
     "relations of workers that return nothing": (
         no_workers,
-        ("verify", "two", *RELATIONS, *NUMPY),
+        ("verify", "two", *RELATIONS, *NUMPY, "-j", "2"),
         "fewer cases",
     ),
     "every failure in --xfails, all computed": (

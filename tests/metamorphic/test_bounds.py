@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from kernels.random_cases import GATES, random_case
-from kernels.relations import call_of_case
+from kernels.relations import call_of, call_of_case
+from sound_variants import SOUND, VARIANTS
 
 from rnncli.metamorphic import bounds
+from rnncli.metamorphic.asking import Asker
 from rnncli.metamorphic.bounds import DERIVED, PERTURBED, closeness_of
+from rnncli.metamorphic.judging import judge_call
+from rnncli.metamorphic.relations import RELATIONS
 from rnncli.operators import evaluate
+from rnncli.vectors.attempt import Attempt, Status
 
 SIZES = (12, 5, 9, 40)
 
@@ -86,3 +93,35 @@ def test_a_stricter_profile_grants_less():
     for name in outputs:
         assert (strict[name] <= standard[name]).all()
         assert strict[name].max() < 0.6 * standard[name].max()
+
+
+class VariantSubject:
+    """A sound variant as a subject."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def attempt(self, vector):
+        """Answer."""
+        with np.errstate(all="ignore"):
+            return Attempt(Status.RAN, VARIANTS[self.name](vector))
+
+
+# Relations that change the order of sums, or what is stored on the way.
+REORDERING = ("singles", "units-permuted", "inputs-permuted", "units-added", "split")
+
+
+@pytest.mark.parametrize("derivable", [bounds.DERIVABLE, 0], ids=[DERIVED, PERTURBED])
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_variants_keep_relations(name, derivable, monkeypatch):
+    """Within either bound, whatever the order of their sums and the formulas of their functions."""
+    monkeypatch.setattr(bounds, "DERIVABLE", derivable)
+    asker = Asker(VariantSubject(name), lambda: None, "one thread")
+    relations = [RELATIONS[each] for each in REORDERING]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = [ordinary("LSTM", 3), call_of("GRU", 5)]
+        found = [v for call in calls for v in judge_call(call, relations, asker, "standard")]
+
+    assert [] == [verdict for verdict in found if verdict.fails]
+    assert any(verdict.is_judged for verdict in found)
