@@ -249,12 +249,14 @@ def is_unreached(survivor: Survivor) -> bool:
 def _axis(survivor: Survivor) -> str:
     """Return what the size of a structural mutant is of, "" for none."""
     size = STRUCTURAL[survivor.bug.mutant].size
-    return f"{size.axis} {'=' if size.edge == 1 else 'beyond'}" if size else ""
+    return size.words if size and "=" in size.words else f"{size.axis} beyond" if size else ""
 
 
 def _never(axis: str, sizes: Sequence[SizeClass]) -> str:
-    edges = ", ".join(map(str, sorted({size.edge for size in sizes})))
-    return f"never reached: {axis} {edges}" if axis else f"never reached: {Reach.CALLS}"
+    if not axis:
+        return f"never reached: {Reach.CALLS}"
+    edges = sorted({size.edge for size in sizes if "=" not in axis})
+    return f"never reached: {axis} {', '.join(map(str, edges))}".strip()
 
 
 def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:

@@ -8,7 +8,14 @@ import numpy as np
 
 from rnncli.mutants.blocked.kernel import BatchTile
 from rnncli.mutants.parts import ALL
-from rnncli.mutants.reasons import NO_INITIAL, NO_REVERSE, NO_Y, NOT_RAGGED
+from rnncli.mutants.reasons import (
+    NO_FORWARD,
+    NO_INITIAL,
+    NO_REVERSE,
+    NO_Y,
+    NOT_RAGGED,
+    ONE_STEP,
+)
 from rnncli.mutants.structural.bug import at_most_one, beyond, built_on, family, row, tail
 from rnncli.mutants.structural.lacking import LACKS, STARTS
 
@@ -120,6 +127,17 @@ def _last_tile_for_all(
         place[tile.lane.order] = state[np.arange(len(place)) % len(state)]
 
 
+def _full_rows_stored(
+    kernel: BlockedKernel, right: Seam, span: Span, history: Array, Y: Array
+) -> None:
+    """A partial tile stores a full one: zeros over the first rows of the next step."""
+    right(span, history, Y)
+    T, N, _ = Y.shape
+    surplus = kernel.blocking.tile - len(span.tile.rows)
+    if span.tile.first and surplus and not span.tile.lane.reverse:
+        Y[span.steps[span.steps + 1 < T] + 1, : min(surplus, N)] = 0
+
+
 def _vector_of_rows(kernel: BlockedKernel, right: Seam, tile: BatchTile, t: int) -> Array:
     """Rows run on while one of the four that they are computed with is live."""
     del kernel
@@ -224,6 +242,14 @@ SIMPLE: tuple[tuple[str, str, Changes, tuple[Reason, ...], tuple[int, ...], Sizi
         "are computed if they have more than one row",
         {"tiles": _single_row_missing},
         (),
+        FEW,
+        tail,
+    ),
+    (
+        "remainder-stored-whole",
+        "store full tiles: a partial one clears the first rows of the next step",
+        {"store": _full_rows_stored},
+        (NO_Y, ONE_STEP, NO_FORWARD),
         FEW,
         tail,
     ),

@@ -39,21 +39,21 @@ class SizeClass(NamedTuple):
     """Sizes at which a bug can be seen.
 
     Attributes:
-        axis: T, N, I or H, or a product of them, of directions D and of gates G, such as "G*H*I".
-        edge: the size that it is built on.
+        axis: T, N, I or H, a product of them, of directions D and of gates G, such as "G*H*I", or
+            an equation of two, such as "I = H".
+        edge: the size that it is built on; 0 for an equation.
         words: such as "H beyond 8 and not a multiple of it".
-        holds: whether a size is one of them.
+        holds: whether sizes by axis are such.
     """
 
     axis: str
     edge: int
     words: str
-    holds: Callable[[int], bool]
+    holds: Callable[[Mapping[str, int]], bool]
 
     def reached(self, recurrence: Recurrence) -> bool:
-        """Whether a recurrence has such a size."""
-        sizes = sizes_of(recurrence)
-        return self.holds(math.prod(sizes[axis] for axis in self.axis.split("*")))
+        """Whether a recurrence has such sizes."""
+        return self.holds(sizes_of(recurrence))
 
 
 def sizes_of(recurrence: Recurrence) -> dict[str, int]:
@@ -62,20 +62,37 @@ def sizes_of(recurrence: Recurrence) -> dict[str, int]:
     return {"T": T, "N": N, "I": size, "H": H, "D": D, "G": G}
 
 
+def product_of(sizes: Mapping[str, int], axis: str) -> int:
+    """Return a size, or a product of sizes such as "G*H*I"."""
+    return math.prod(sizes[each] for each in axis.split("*"))
+
+
 def beyond(axis: str, edge: int) -> SizeClass:
     """Return the sizes beyond an edge."""
-    return SizeClass(axis, edge, f"{axis} beyond {edge}", lambda size: size > edge)
+    words = f"{axis} beyond {edge}"
+    return SizeClass(axis, edge, words, lambda sizes: product_of(sizes, axis) > edge)
 
 
 def tail(axis: str, edge: int) -> SizeClass:
     """Return the sizes beyond an edge that are not multiples of it."""
     words = f"{axis} beyond {edge} and not a multiple of it"
-    return SizeClass(axis, edge, words, lambda size: size > edge and size % edge > 0)
+    return SizeClass(axis, edge, words, lambda sizes: sizes[axis] > edge and sizes[axis] % edge > 0)
+
+
+def exactly(axis: str, edge: int) -> SizeClass:
+    """Return one size."""
+    return SizeClass(axis, edge, f"{axis} = {edge}", lambda sizes: sizes[axis] == edge)
 
 
 def one(axis: str) -> SizeClass:
     """Return the size 1."""
-    return SizeClass(axis, 1, f"{axis} = 1", lambda size: size == 1)
+    return exactly(axis, 1)
+
+
+def equal(axis: str, other: str) -> SizeClass:
+    """Return sizes beyond 1 that are the same."""
+    words = f"{axis} = {other}"
+    return SizeClass(words, 0, words, lambda sizes: sizes[axis] == sizes[other] > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.mutants.parts import ALL, GATED
-from rnncli.mutants.reasons import NO_BIAS, NO_INITIAL, NO_Y, ONE_DIRECTION, ONE_SEQUENCE, ONE_STEP
+from rnncli.mutants.reasons import (
+    NO_BIAS,
+    NO_INITIAL,
+    NO_Y,
+    NOT_RAGGED,
+    ONE_DIRECTION,
+    ONE_SEQUENCE,
+    ONE_STEP,
+)
 from rnncli.mutants.structural.bug import at_most_one, family, row, same_size
 
 if TYPE_CHECKING:
@@ -66,6 +74,15 @@ def _initial_overlap(kernel: BlockedKernel, right: Seam, r: Recurrence, d: int, 
     H = r.W.shape[-2]
     states = (None if s is None else strided(s, (H, H, 1)) for s in r.initial)
     return right(replace(r, initial=tuple(states)), d, *rest)
+
+
+def _lengths_in_pairs(kernel: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
+    """Each number is a pair of lengths, the second times 2^32: beyond any T, or the first."""
+    del kernel
+    if name != "lengths" or len(set(values.tolist())) <= 1:
+        return right(name, d, values)
+    low, high = np.resize([*values, *np.zeros_like(values)], (len(values), 2)).T
+    return right(name, d, np.where(high > 0, values.max(), low))
 
 
 def _I(lane: BlockedLane) -> int:
@@ -135,6 +152,13 @@ READ = (
         "Steps of Y are taken to hold one direction.",
         {"returned": _directions_overlap},
         (ONE_DIRECTION, ONE_STEP, NO_Y),
+    ),
+    (
+        "lengths-of-64-bits",
+        ALL,
+        "Lengths of 32 bits are read as numbers of 64.",
+        {"given": _lengths_in_pairs},
+        (NOT_RAGGED,),
     ),
     (
         "initial-directions-of-one-row",

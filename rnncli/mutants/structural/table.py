@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rnncli.mutants.structural import (
     batch_tiles,
     counters,
+    equal_sizes,
     fast_paths,
     kept_buffers,
     packing,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _LEAVES = (
     *(unit_tails, packing, reductions, batch_tiles, sorting, time_chunks),
-    *(fast_paths, counters, strides, workers, kept_buffers),
+    *(fast_paths, counters, strides, equal_sizes, workers, kept_buffers),
 )
 _ROWS = tuple(row for leaf in _LEAVES for row in leaf.ROWS)
 STRUCTURAL: Mapping[str, StructuralMutant] = {row.id: row for row in _ROWS}

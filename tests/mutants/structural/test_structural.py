@@ -22,11 +22,15 @@ VALUED = {
     "GRU": (["HardSigmoid", "ScaledTanh"], [0.3, 0.7], [0.4, 0.9]),
     "LSTM": (["HardSigmoid", "ScaledTanh", "Softsign"], [0.3, 0.7], [0.4, 0.9]),
 }
-# The other sizes, where a product of sizes is what counts.
+# The sizes where a product or an equation of them is what counts.
 PRODUCTS = {
     "T*N*I": {"T": 5, "N": 3, "I": 4400, "H": 2},
     "G*H*I": {"T": 2, "N": 2, "I": 4400, "H": 15},
     "G*H*H": {"T": 2, "N": 2, "I": 2, "H": 260},
+    "I = H": {**SMALL, "I": 5},
+    "T = N": {**SMALL, "N": 6},
+    "N = D": {**SMALL, "N": 2},
+    "N = H": {**SMALL, "H": 4},
     "T*D*N*H": {"T": 33, "N": 8, "I": 2, "H": 130},
 }
 
@@ -63,17 +67,18 @@ def sizes(row):
     """Sizes that show a row."""
     if row.size is None or row.calls > 1:
         return SMALL
-    if "*" in row.size.axis:
+    if row.size.axis in PRODUCTS:
         return PRODUCTS[row.size.axis]
     many = {"T": 2, "N": 2, "I": 2, "H": 2} if row.size.edge > 255 else SMALL
-    return {**many, row.size.axis: row.size.edge + (row.size.edge > 1)}
+    return {**many, row.size.axis: row.size.edge + ("beyond" in row.size.words)}
 
 
 def below(row):
     """Sizes that do not: the edge itself; 2, where it is 1."""
-    if "*" in row.size.axis:
+    if row.size.axis in PRODUCTS:
         return SMALL
-    return {**SMALL, row.size.axis: 2 if row.size.edge == 1 else min(row.size.edge, 8)}
+    smaller = min(row.size.edge, 8) if "beyond" in row.size.words else 2
+    return {**SMALL, row.size.axis: smaller}
 
 
 @cache
