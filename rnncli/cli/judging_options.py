@@ -59,17 +59,18 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--results",
             metavar="PATH",
             help="Outputs that were made elsewhere: a folder laid out like the pack, or one .npz or"
-            " .h5 with ID/outputs/NAME. A case that the device refused has a file refused.txt (or a"
-            " tensor ID/refused); one of which there is nothing is missing.",
+            " .h5 with ID/outputs/NAME, and ID/calls/1/outputs/NAME of a second call. A case that"
+            " the device refused has a file refused.txt (or a tensor ID/refused); one of which"
+            " there is nothing is missing.",
         ),
         click.option(
             "--command",
             metavar="'PROG {model} {inputs} {outputs}'",
-            help="A program, started for each case, without a shell: {model} is model.onnx,"
-            " {inputs} a test_data_set folder ({inputs.npz}, {inputs.h5}: a file), {outputs} a"
-            " folder to put output_K.pb in ({outputs.npz}, {outputs.h5}: a file), {id} the case."
-            " Its working folder is new and empty, RNNCLI_CASE is the id; exit code 3 refuses the"
-            " case, any other but 0 is a crash, and 126 and 127 end the run.",
+            help="A program, started for each data set of each case, without a shell: {model} is"
+            " model.onnx, {inputs} a test_data_set folder ({inputs.npz}, {inputs.h5}: a file),"
+            " {outputs} a folder to put output_K.pb in ({outputs.npz}, {outputs.h5}: a file),"
+            " {id} the case. Its working folder is new and empty, RNNCLI_CASE is the id; exit"
+            " code 3 refuses the case, any other but 0 is a crash, and 126 and 127 end the run.",
         ),
         click.option(
             "--runtime-option",

@@ -1,4 +1,4 @@
-"""A vendor's program, started once for each vector.
+"""A vendor's program, started once for each data set of each case.
 
     --command 'python3 {here}/run.py {model} {inputs} {outputs}'
 
@@ -15,6 +15,9 @@ The text is split as a shell splits words, but no shell runs it. In each word th
 
 ``{{`` and ``}}`` are braces. A program with a slash in its name is looked for in {here}, any other
 where the shell would look.
+
+What a case asks again of the same session is asked of another process here: a program that is
+started anew keeps nothing, and is never stale.
 
 The program's working folder is a new one for every vector, deleted with all that is in it
 afterwards; all paths it gets are absolute. Its environment is that of rnncli with RNNCLI_CASE, the

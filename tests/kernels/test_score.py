@@ -4,7 +4,21 @@ from judged import CORE
 from kernels import score
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS, KERNELS, kernel_with
+from small_suite import small_suite
 
+from rnncli.generating.generation import GenerationPlan, generate
+
+SESSION = """\
+suite: session
+summary: One case.
+seed: 11
+cases:
+  fill:
+    op: LSTM-14
+    sizes: {{seq_length: 4, batch_size: 3, input_size: 2, hidden_size: 2}}
+    inputs: {{sequence_lens: lengths, B: uniform}}
+    calls: {calls}
+"""
 HALF = {half: [b.id for b in BUGS.values() if b.half == half] for half in (TUNING, HELD_OUT)}
 
 
@@ -56,3 +70,18 @@ def test_columns_are_those_of_the_packs_that_are_there():
         "all but large",
         "everything",
     ]
+
+
+def test_every_call_of_a_case_is_put_to_the_same_session(tmp_path):
+    """What is kept of an earlier call shows at a later one; a right kernel keeps nothing of it."""
+    packs = {}
+    for calls in (1, 2):
+        text = SESSION.format(calls=calls)
+        packs[calls] = tmp_path / f"calls_{calls}"
+        plan = GenerationPlan(suite=small_suite(text))
+        assert generate(plan, packs[calls], lambda _: None).failed == []
+    kept = BUGS["tiles:lengths-kept-by-shape"]
+
+    assert not score.catches(packs[1], kernel_with(kept))
+    assert score.catches(packs[2], kernel_with(kept))
+    assert [] == score.false_alarms([*packs.values()])
