@@ -76,7 +76,8 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
     wanted, each = (call.node.outputs_of(result) for result in (truth, tolerance))
     widths = {name: each[name].astype(np.float64) for name in wanted}
     if any(_is_another(outputs[name], wanted[name], widths[name]) for name in wanted):
-        widths = {n: _widened_to(_least(call, outputs, grants), w) for n, w in widths.items()}
+        least = _least(call, outputs, grants)
+        widths = {name: _widened_to(least, widths[name], outputs[name]) for name in wanted}
     return Closeness(kind, {n: _useful(wanted[n], widths[n], call) for n in wanted})
 
 
@@ -93,10 +94,12 @@ def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
     return profile.deviations * profile.rounding(call.dtype).unit * math.sqrt(terms) * largest
 
 
-def _widened_to(least: float, widths: Array) -> Array:
-    """Return at least the widest of some tolerances, and a number, everywhere but in padding."""
+def _widened_to(least: float, widths: Array, output: Array) -> Array:
+    """Return at least the widest of some tolerances, and a number, but where zero is left alone."""
     widest = float(np.nan_to_num(widths, posinf=0).max(initial=0.0))
-    return np.where(widths > 0, np.maximum(widths, max(widest, least)), widths)
+    # Padding has 0, unless it is taken for steps.
+    touched = (widths > 0) | (output != 0)
+    return np.where(touched, np.maximum(widths, max(widest, least)), widths)
 
 
 def _useful(wanted: Array, width: Array, call: NodeCall) -> Array:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # What axes are called where people read of elements.
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 UNTRANSFORMED = ""
+CONSTANT = "the outputs are one number throughout, which any transformation keeps"
 
 
 class JudgedCall:
@@ -132,7 +133,11 @@ def _shows_nothing(outputs: Tensors, judged: int, of: int) -> str:
         return "no element can be told right from wrong" if of else "no output has an element"
     numbers = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])
     is_constant = numbers.size > 1 and bool(np.array_equal(numbers, np.roll(numbers, 1), True))
-    return "the outputs are one number, which any transformation keeps" if is_constant else ""
+    return (
+        "the outputs are one number throughout, which any transformation keeps"
+        if is_constant
+        else ""
+    )
 
 
 def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Array:

@@ -283,6 +283,30 @@ def test_threads_are_those_of_another_subject():
     assert other.message == "the program has no setting for threads"
 
 
+def without_lengths(_, vector, __):
+    """Lengths are ignored, in the arithmetic of the tensors."""
+    kept = {name: v for name, v in vector.inputs.items() if name != "sequence_lens"}
+    return evaluate(
+        vector.record["operator"],
+        kept,
+        attributes=vector.attributes,
+        outputs=vector.record["outputs"],
+        compute="native",
+    )
+
+
+def test_what_is_wrong_everywhere_alike_breaks_its_own_relations_only():
+    """Who takes padding for steps agrees with itself where only the order of sums changes."""
+    call = ragged(I=40)
+    found = {v.relation: v.status for v in judged(Broken(without_lengths), call)}
+    broken = {name for name, status in found.items() if status is RelationStatus.BROKEN}
+
+    assert {"padding", "nan-padding", "longer", "cut", "split", "reversed", "last-state"} == broken
+    assert {found[name] for name in ("units-permuted", "inputs-permuted", "singles")} == {
+        RelationStatus.HOLDS
+    }
+
+
 class Remembering(Broken):
     """Right, but a session adds what its last call had."""
 
