@@ -48,7 +48,9 @@ class Stack(NamedTuple):
         held = held_inputs(self.case.node.operator, self.entries[0].weights, inputs)
         inputs |= {name: self.inputs[name] for name in held}
         _check_lengths(self.case, inputs)
-        return self._replace(inputs=inputs, call=call)
+        later = self._replace(inputs=inputs, call=call)
+        _refuse_repetition(self, later)
+        return later
 
     def inputs_at(self, k: int) -> dict[str, Array]:
         """Return the inputs of one entry."""
@@ -76,6 +78,14 @@ def stacks(group: Sequence[Origin]) -> Iterator[Stack]:
         inputs = case.stacked([entry.id for entry in some])
         _check_lengths(case, inputs)
         yield Stack(some, case, inputs)
+
+
+def _refuse_repetition(first: Stack, later: Stack) -> None:
+    """Refuse a later call that asks of any entry what the first call asks: nothing would show."""
+    for k in range(len(first.entries)):
+        pairs = ((first.inputs[name][k], values[k]) for name, values in later.inputs.items())
+        if all(one.tobytes() == other.tobytes() for one, other in pairs):
+            raise InvalidRequest(f"{later.named}every input is that of the first call")
 
 
 def _work(case: Question) -> int:

@@ -88,6 +88,12 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
     )
 
 
+def agrees(vector: Vector, got: Tensors, rule: Rule, reading: str) -> bool:
+    """Whether outputs are those of a reading; where that changes nothing, those of the vector."""
+    known = reading if reading in vector.alternatives else ""
+    return _agree(judge_outputs(got, rule.answers(vector, known), rule))
+
+
 def judge_outputs(got: Tensors, answers: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
     """Judge outputs by name: those asked for in their order, then those that were not.
 

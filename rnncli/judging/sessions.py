@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.judging.judgement import judge
+from rnncli.judging.judgement import agrees, judge
 from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.vectors.attempt import Attempt, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rnncli.judging.rule import Rule
     from rnncli.vectors.vector import Vector
@@ -72,7 +72,23 @@ def judge_session(session: Session, rule: Rule) -> CaseVerdict:
             verdict = _explained(session, number, verdict, found[0], rule)
         found.append(verdict)
     seconds = sum(verdict.seconds for verdict in found)
-    return replace(max(found, key=_severity), seconds=seconds)
+    worst = max(found, key=_severity)
+    if worst.verdict is Verdict.ACCEPTABLE:
+        worst = next(_at_odds(session, worst.reading, rule), worst)
+    return replace(worst, seconds=seconds)
+
+
+def _at_odds(session: Session, reading: str, rule: Rule) -> Iterator[CaseVerdict]:
+    """Yield a verdict on each call that is not as the reading of another call has it."""
+    for number, attempt in enumerate(session.attempts):
+        data_set = session.order[number]
+        vector = session.vector.calls[data_set]
+        if not agrees(vector, attempt.outputs, rule, reading):
+            sentence = (
+                f"call {number + 1} of {len(session.order)}: not as {reading} has it, which"
+                " another call is acceptable by"
+            )
+            yield CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
 
 
 def _call(session: Session, number: int, rule: Rule) -> CaseVerdict:

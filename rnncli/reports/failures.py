@@ -42,7 +42,7 @@ def _reasons(case: JudgedCase) -> Iterator[str]:
         yield f"acceptable: answers as {verdict.reading} has it"
     elif verdict.verdict is Verdict.ACCEPTED:
         yield f"accepted, although invalid: {excerpt(verdict.message)}"
-    elif verdict.verdict is not Verdict.DIFFERS and (message := excerpt(verdict.message)):
+    elif message := excerpt(verdict.message):
         yield f"{verdict.verdict}: {message}"
     elif verdict.verdict in FAILURES and not verdict.outputs:
         yield f"{verdict.verdict}: no message"

@@ -96,3 +96,20 @@ def test_calls_of_processes_of_their_own_are_never_stale(status, verdict):
 def test_every_verdict_has_its_place():
     """None is worse than every other by accident."""
     assert {*SEVERITY} == {*Verdict}
+
+
+def test_every_call_is_acceptable_by_the_same_reading():
+    """An implementation that reads the specification one way, and then the other, is wrong."""
+    vector = twice()["lstm_14_clip"]
+    (reading, other), *_ = vector.alternatives.items()
+    second = vector.later[0]
+    both = [ran(other.outputs), ran(second.alternatives[reading].outputs), ran(other.outputs)]
+    mixed = [ran(other.outputs), ran(second.answers.outputs), ran(other.outputs)]
+    same, odd = (
+        judge_session(Session(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+        for attempts in (both, mixed)
+    )
+
+    assert (same.verdict, same.reading) == (Verdict.ACCEPTABLE, reading)
+    assert (odd.verdict, odd.data_set) == (Verdict.DIFFERS, 1)
+    assert odd.message.startswith(f"call 2 of 3: not as {reading} has it")

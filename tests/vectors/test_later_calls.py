@@ -13,6 +13,7 @@ from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import read_tensors
 from rnncli.generating.checking import check
 from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.making import make_vectors
 from rnncli.vectors.conversion import convert_pack
 from rnncli.vectors.manifest import MANIFEST, Manifest, check_case
 from rnncli.vectors.pack import open_pack
@@ -202,3 +203,13 @@ def test_more_later_calls_than_there_are_folders_are_damage(pack):
     with pytest.raises(UnreadableFile, match="test_data_set_2"):
         assert vector.later[1].answers
     assert json.loads((pack / MANIFEST).read_bytes())["cases"][0]["id"] == vector.id
+
+
+def test_a_second_call_that_asks_nothing_else_is_refused():
+    """All inputs are constants, and the weights are the model's."""
+    text = TEXT.partition("cases:")[0] + (
+        "cases:\n  same:\n    op: RNN-14\n    weights: initializers\n    inputs: {X: ones}\n"
+    )
+    (error,) = make_vectors(small_suite(text).entries)
+
+    assert str(error) == "rnn_14_same: call 2: every input is that of the first call"
