@@ -70,7 +70,9 @@ def score(
     Semantic mutants, wrong in the equations, are the score. Structural mutants, wrong in the data
     movement of a blocked kernel, are counted apart: those that small sizes show, those that only
     sizes beyond an edge show, and those that take a second call. What the vectors cover besides
-    is listed with what they do not: sizes, second calls, threads, dtypes, operators.
+    is listed with what they do not: sizes, second calls, threads, dtypes, operators. A score over
+    these mutants measures whoever wrote them as well as the vectors: it tells what is missing, and
+    proves nothing of bugs that nobody thought of.
 
     \b
     rnncli score core -j 2

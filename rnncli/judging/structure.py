@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rnncli.backends.backend import Compute
 from rnncli.judging.adequacy import Fate, Outcome, Trial
 from rnncli.judging.sessions import order_of
-from rnncli.mutants.structural.bug import Reach
+from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.mutants.structural.table import structural_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.vectors.vector import Vector
 
 FATES = tuple(Fate)
-ONE_CALL = Outcome(Fate.EQUIVALENT, reason=f"not reached: {Reach.CALLS}")
+ONE_CALL = Outcome(Fate.EQUIVALENT, reason=f"{UNREACHED}{Reach.CALLS}")
 
 
 def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:

@@ -6,7 +6,6 @@ import json
 import math
 import pkgutil
 import sys
-from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from rnncli.files.atomic import write_text
 from rnncli.judging.adequacy import Fate
 from rnncli.judging.coverage import Covered, coverage_of
 from rnncli.judging.kill_matrix import every, of_family, of_reach, score
-from rnncli.mutants.structural.bug import Reach
+from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 from rnncli.terminal import say
@@ -193,7 +192,9 @@ def _print_tables(matrix: KillMatrix) -> None:
     _print("Covered", Covered._fields, coverage_of(matrix.rows))
     survivors = [(*each.bug, each.fate, each.margin, each.reason) for each in matrix.survivors]
     _print("Not killed", ("cell", "mutant", "fate", "margin", "reason"), survivors)
-    _print("Structural, not killed", ("mutants", "why"), structural_reasons(matrix.structural))
+    _print(
+        "Structural, not killed", ("mutants", "why", "which"), structural_reasons(matrix.structural)
+    )
     alone = [
         (row.id, len(row.kills), ", ".join(only))
         for row in matrix.rows
@@ -226,24 +227,38 @@ def _of_reach(matrix: KillMatrix, keep: Callable[[str], bool], reach: Reach) -> 
     return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
 
 
-def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str]]:
-    """Return how many structural mutants are not killed for which reason, most first.
+def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
+    """Return how many structural mutants are not killed for which reason, and which, most first.
 
     Those whose sizes no vector has are counted together, by axis.
     """
     unreached = [each for each in matrix.survivors if is_unreached(each)]
-    counts = Counter(each.reason for each in matrix.survivors if each not in unreached)
+    found = []
     for axis, alike in groupby(sorted(unreached, key=_axis), key=_axis):
-        edges = [STRUCTURAL[each.bug.mutant].size for each in alike]
-        counts[_never(axis, [edge for edge in edges if edge])] = len(edges)
-    return [(count, reason) for reason, count in counts.most_common()]
+        sizes = [STRUCTURAL[each.bug.mutant].size for each in alike]
+        found.append((len(sizes), _never(axis, [size for size in sizes if size]), ""))
+    others: dict[str, list[str]] = {}
+    for each in matrix.survivors:
+        if each not in unreached:
+            others.setdefault(_unseen(each.reason), []).append(each.bug.mutant)
+    found += [(len(ids), why, ", ".join(dict.fromkeys(ids))) for why, ids in others.items()]
+    return sorted(found, key=lambda line: -line[0])
+
+
+def _unseen(reason: str) -> str:
+    """Return why a mutant is not killed; its sizes, which some vectors have, say its id."""
+    never, *reasons = reason.split(": ", 1)
+    if never != "never exercised":
+        return reason
+    parts = [part for part in reasons[0].split("; ") if not part.startswith(UNREACHED)]
+    return f"{never}: {'; '.join(parts)}"
 
 
 def is_unreached(survivor: Survivor) -> bool:
     """Whether no vector has what it takes to see a structural mutant: its size, a second call."""
     row = STRUCTURAL[survivor.bug.mutant]
     wanted = row.size.words if row.size else str(row.reach)
-    return survivor.reason == f"never exercised: not reached: {wanted}"
+    return survivor.reason == f"never exercised: {UNREACHED}{wanted}"
 
 
 def _axis(survivor: Survivor) -> str:

@@ -94,8 +94,11 @@ def test_a_pipe_gets_tables(rnncli, few):
     ]
     assert covered[4] == ["H, units", "5, at most 5; beyond 4", "1; beyond 8, 16, 32, 64, 128, 256"]
     assert ["threads", "nothing"] in [line[:2] for line in covered]
-    assert ["2", "never reached: H beyond 8"] in missing
-    assert ["2", "never reached: second call"] in missing
+    assert ["2", "never reached: H beyond 8", ""] in missing
+    assert ["2", "never reached: second call", ""] in missing
+    assert [line[2] for line in missing if "sorted by length" in line[1]] == [
+        "sorting-y-left-sorted"
+    ]
     assert done.err.endswith(
         "structural mutants: size-free 2 of 4, sized 0 of 2, second call 0 of 2: 25.0 %\n"
     )

@@ -27,6 +27,10 @@ Sizing: TypeAlias = "Callable[[str, int], SizeClass]"
 USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
 
 
+# What a reason begins with where no size, or no later call, is what it takes.
+UNREACHED = "not reached: "
+
+
 class Reach(StrEnum):
     """What it takes to see a structural mutant."""
 
@@ -138,7 +142,7 @@ class StructuralMutant:
     def equivalent_when(self, recurrence: Recurrence) -> str:
         """Return why it cannot be seen in a recurrence; "" where it may be."""
         if self.size and not self.size.reached(recurrence):
-            return f"not reached: {self.size.words}"
+            return f"{UNREACHED}{self.size.words}"
         return self.unseen(recurrence)
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
