@@ -109,14 +109,18 @@ class ConfigKeys:
         return dtype_named(DEFAULT_DTYPE)
 
     def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Return the attributes as written, nulls aside, and hidden_size as sizes have it."""
+        """Return the attributes as written, nulls aside, and hidden_size as sizes have it.
+
+        The specification lets a node do without hidden_size: a null there leaves it out.
+        """
         entries = self._section("attributes", "attribute")
         written = {
             name: node.plain
             for name, node in entries.items()
             if node.value is not None and not self._too_large(node)
         }
-        if "hidden_size" not in operator.attributes or "hidden_size" not in sizes:
+        known = "hidden_size" in operator.attributes and "hidden_size" in sizes
+        if not known or ("hidden_size" in entries and entries["hidden_size"].value is None):
             return written
         hidden = sizes["hidden_size"]
         given = written.setdefault("hidden_size", hidden)

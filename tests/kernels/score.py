@@ -121,6 +121,12 @@ def _percentages(bugs, caught, columns):
     return [f"{100 * counts[title] / len(bugs):.1f} %" for title in columns]
 
 
+def held_out(caught):
+    """Return the percentage of the held-out half that any suite catches."""
+    bugs = [b.id for b in BUGS.values() if b.half == HELD_OUT]
+    return 100 * sum(map(bool, map(caught.get, bugs))) / len(bugs)
+
+
 def missed(caught, suites):
     """Return the ids of the tuning half that none of some suites catches."""
     return [b.id for b in BUGS.values() if b.half == TUNING and not suites & caught[b.id]]
@@ -142,6 +148,13 @@ def main(arguments=None):
     parser.add_argument("folder", type=Path, help="Folder of packs, each named as its suite.")
     parser.add_argument("--jobs", type=int, default=1, help="Number of processes.")
     parser.add_argument("--missed", metavar="COLUMN", help="List what it misses, tuning half.")
+    parser.add_argument(
+        "--min-held-out",
+        type=float,
+        metavar="PERCENT",
+        default=0.0,
+        help="Exit with 1 if all packs together catch less of the held-out half.",
+    )
     options = parser.parse_args(arguments)
     folders = sorted(path for path in options.folder.iterdir() if is_pack(path))
     if not folders:
@@ -156,7 +169,8 @@ def main(arguments=None):
         sys.stdout.write("\t".join(line) + "\n")
     for bug_id in missed(caught, columns[options.missed]) if options.missed else ():
         sys.stdout.write(f"missed\t{bug_id}\t{BUGS[bug_id].what}\n")
+    return int(held_out(caught) < options.min_held_out)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """The percentages of planted bugs that suites catch."""
 
+import pytest
 from judged import CORE
 from kernels import score
 from kernels.bug import HELD_OUT, TUNING
@@ -85,3 +86,15 @@ def test_every_call_of_a_case_is_put_to_the_same_session(tmp_path):
     assert not score.catches(packs[1], kernel_with(kept))
     assert score.catches(packs[2], kernel_with(kept))
     assert [] == score.false_alarms([*packs.values()])
+
+
+@pytest.mark.parametrize(("part", "least", "code"), [(1.0, 99, 0), (0.5, 40, 0), (0.5, 60, 1)])
+def test_a_minimum_of_the_held_out_half_fails_the_run(part, least, code, tmp_path, monkeypatch):
+    """What suites catch may not become less unseen."""
+    (tmp_path / "core").symlink_to(CORE)
+    caught = HALF[HELD_OUT][: round(part * len(HALF[HELD_OUT]))]
+    found = {bug_id: {"core"} if bug_id in caught else set() for bug_id in BUGS}
+    monkeypatch.setattr(score, "false_alarms", lambda _: [])
+    monkeypatch.setattr(score, "score", lambda *_: found)
+
+    assert score.main([str(tmp_path), "--min-held-out", str(least)]) == code

@@ -1,0 +1,1 @@
+B	initial_hJ’@¾Ë™¶¾jlF¾Wâw>

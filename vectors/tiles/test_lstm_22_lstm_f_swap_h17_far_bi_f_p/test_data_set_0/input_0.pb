@@ -1,0 +1,1 @@
+BXJ WyCùCΩCe‰ Cw2H√ù<kC©£MCıç{¬Wú€B

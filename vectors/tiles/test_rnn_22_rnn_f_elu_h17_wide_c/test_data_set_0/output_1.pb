@@ -1,0 +1,1 @@
+BY_hJˆ®s>®s>fff?®s>®s>fff?®s>®s>®s>¸ÐI?fff?XZÔ>®s>œ‰>®s>®s>®s>®s>fff?®s>±38>®s>fff?fff?fff?®s>fff?fff?fff?fff?fff?®s>fff?fff?

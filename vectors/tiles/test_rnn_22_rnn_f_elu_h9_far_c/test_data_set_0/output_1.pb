@@ -1,0 +1,1 @@
+	BY_hJH®s>®s>fff?fff?®s>®s>fff?®s>fff?®s>®s>®s>fff?®s>®s>fff?fff?fff?
