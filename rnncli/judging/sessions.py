@@ -68,7 +68,9 @@ def judge_session(session: Session, rule: Rule) -> CaseVerdict:
     found: list[CaseVerdict] = []
     for number in range(len(session.attempts)):
         verdict = _call(session, number, rule)
-        if number and verdict.verdict in FAILURES and session.alone:
+        # Where the first call fails, that is said, and what a later one adds to it is not asked.
+        is_asked = session.alone and number and found[0].verdict not in FAILURES
+        if is_asked and verdict.verdict in FAILURES:
             verdict = _explained(session, number, verdict, found[0], rule)
         found.append(verdict)
     seconds = sum(verdict.seconds for verdict in found)
@@ -125,5 +127,6 @@ def _wrong(verdict: CaseVerdict) -> str:
 
 
 def _severity(verdict: CaseVerdict) -> tuple[int, float]:
-    """Of calls that end alike, the first of the largest margin is told of."""
-    return SEVERITY.index(verdict.verdict), verdict.margin
+    """Of calls that end alike, the first is told of; of those that pass, the one farthest off."""
+    passes = verdict.verdict not in FAILURES
+    return SEVERITY.index(verdict.verdict), verdict.margin if passes else 0.0

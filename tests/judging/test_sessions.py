@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import second_calls
 from judged import ran
@@ -96,6 +97,36 @@ def test_calls_of_processes_of_their_own_are_never_stale(status, verdict):
 def test_every_verdict_has_its_place():
     """None is worse than every other by accident."""
     assert {*SEVERITY} == {*Verdict}
+
+
+def test_where_the_first_call_differs_that_is_said():
+    """Although the second is farther off; nobody is asked anything again."""
+    vector = twice()[LSTM]
+    near, far = (
+        [ran({n: v + off for n, v in right(each).items()}) for each in vector.calls]
+        for off in (np.float32(0.1), np.float32(1))
+    )
+    attempts = [near[0], far[1], near[0]]
+    found = judge_session(Session(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+
+    assert (found.verdict, found.data_set) == (Verdict.DIFFERS, 0)
+
+
+def test_of_calls_that_pass_the_one_farthest_off_is_told_of():
+    """Its margin is that of the case."""
+    vector = twice()[LSTM]
+    second = vector.later[0]
+    off = {
+        n: v + t / 2
+        for (n, v), t in zip(
+            second.answers.outputs.items(), second.answers.tolerances.values(), strict=True
+        )
+    }
+    attempts = [ran(vector.answers.outputs), ran(off), ran(vector.answers.outputs)]
+    found = judge_session(Session(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+
+    assert (found.verdict, found.data_set, found.seconds) == (Verdict.PASS, 1, 0)
+    assert 0.3 < found.margin < 0.7
 
 
 def test_every_call_is_acceptable_by_the_same_reading():
