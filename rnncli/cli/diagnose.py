@@ -25,10 +25,12 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     """Name the bug that explains an implementation's wrong outputs.
 
     Every case that differs is held against other readings of the specification and against every
-    mutant (`rnncli mutants` lists them), then against two of those at once; cases that pass tell
-    which of them it cannot be. The fewest that explain all failures of a cell are named, and what
-    nothing explains. The exit code is 1 when anything differs, and 5 when nothing does but no case
-    was answered. `rnncli verify --diagnose` says the same beside its verdicts.
+    mutant (`rnncli mutants` lists them), then against two of those at once; all cases tell which of
+    them it cannot be. The fewest that explain the failures of a cell by value are causes. Of the
+    rest it says that no known bug explains them, what they have in common (a pattern, no proof),
+    and what fits some of them although other cases speak against it. The exit code is 1 when
+    anything differs, and 5 when nothing does but no case was answered. `rnncli verify --diagnose`
+    says the same beside its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

@@ -26,37 +26,44 @@ PRECISIONS: Mapping[str, str] = {
     "computed-in-float16": "float16",
     "computed-in-bfloat16": "bfloat16",
 }
-# Sound arithmetic stays below 0.35; were it three bits coarser, it would reach more than 0.7.
-FITS = 0.5
+# So many numbers that a dtype happens to hold are no accident.
+LEAST_HELD = 4
 
 
 def coarser_arithmetic(steps: Steps) -> dict[str, float]:
-    """Return the arithmetic that explains steps most of whose h are off, with its margin.
+    """Return the coarsest arithmetic that explains steps most of whose h are off, with its margin.
 
-    It is the coarsest that can hold all of them, or else the finest that is coarse enough.
+    Every h must be a number of its dtype: errors of its size alone have many other causes.
     """
     spot = steps.spot
     if spot is None or 2 * np.count_nonzero(steps.wrong) < np.count_nonzero(steps.live) * (
         steps.margin.shape[0] * steps.margin.shape[-1]
     ):
         return {}
-    margins = {name: _margin(steps, DTYPES[dtype]) for name, dtype in _coarser(steps)}
-    for name, margin in reversed(margins.items()):
-        if margin <= 1 and all(_holds(path, DTYPES[PRECISIONS[name]]) for path in steps.paths):
-            return {name: margin}
-    return dict([pair for pair in margins.items() if pair[1] <= FITS][:1])
+    for name, dtype in reversed(_coarser(steps)):
+        row = DTYPES[dtype]
+        if all(holds(path.H[:, 1:], predicted(path), row) for path in steps.paths):
+            margin = _margin(steps, row)
+            return {name: margin} if margin <= 1 else {}
+    return {}
+
+
+def holds(got: Array, wanted: Array, dtype: DType) -> bool:
+    """Whether a dtype holds what came out, and hardly could what should have."""
+    lost = np.count_nonzero(~_is_held(wanted, dtype))
+    return bool(_is_held(got, dtype).all() and lost >= LEAST_HELD)
+
+
+def _is_held(values: Array, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        wide = values.astype(np.float64)
+        return np.asarray((round_to(wide, dtype).astype(np.float64) == wide) | np.isnan(wide))
 
 
 def _coarser(steps: Steps) -> list[tuple[str, str]]:
     """Return the rows with fewer bits than the tensors have."""
     own = steps.recurrence.dtype.precision
     return [row for row in PRECISIONS.items() if DTYPES[row[1]].precision < own]
-
-
-def _holds(path: Trajectory, dtype: DType) -> bool:
-    """Whether a dtype holds all the h of a path."""
-    h = path.H[:, 1:]
-    return bool(np.array_equal(round_to(h, dtype).astype(np.float64), h, equal_nan=True))
 
 
 def _margin(steps: Steps, dtype: DType) -> float:

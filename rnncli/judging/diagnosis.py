@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rnncli.judging.coarser import PRECISIONS
 from rnncli.judging.combining import parts_of
+from rnncli.judging.patterns import patterns_of
 from rnncli.judging.verdict import Verdict
-from rnncli.mutants.table import is_scored
+from rnncli.mutants.table import MUTANTS, is_scored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.judging.hypotheses import Evidence
+    from rnncli.judging.patterns import Pattern
+
+# What becomes of the smallest and largest numbers of a dtype says nothing of another's.
+OF_ONE_DTYPE = {"numbers lost"}
+# Two bugs that are never seen alone must explain so many cases at once.
+LEAST_TOGETHER = 2
+# A cause explains at least such a part of what is left when all are found.
+MINOR = 0.25
+# Where no more than such a part of what is explained is left, causes of the rest may be rare.
+REST = 0.5
+# A bug of a part of a kernel must explain so many cases.
+LEAST_OF_A_PART = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +34,7 @@ class Cause:
     """A bug, or another reading, that explains failures of one cell's kernel.
 
     Attributes:
-        hypothesis: id of a mutant, READING=CHOICE, or two of those.
+        hypothesis: id of a mutant, READING=CHOICE, or several of those.
         cell: whose kernel has it.
         explains: ids of the cases whose wrong outputs it gives.
         of: how many cases of that cell differ.
@@ -28,6 +42,8 @@ class Cause:
         refuted: ids of cases that pass although it would be seen in them.
         margin: the largest error / tolerance between its outputs and those that were got.
         indistinguishable: other hypotheses that explain and predict the same.
+        contradicted: ids of cases that differ otherwise than it would.
+        where: what the cases that it explains have in common, of those in which it would be seen.
     """
 
     hypothesis: str
@@ -38,11 +54,18 @@ class Cause:
     refuted: tuple[str, ...]
     margin: float
     indistinguishable: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def parts(self) -> list[str]:
         """The mutants and readings that are at work at once."""
         return parts_of(self.hypothesis)
+
+    @property
+    def against(self) -> int:
+        """How many cases speak against it."""
+        return len(self.refuted) + len(self.contradicted)
 
     @property
     def sentence(self) -> str:
@@ -52,6 +75,19 @@ class Cause:
         return (
             f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {self.of} failures"
             f"{passes if self.predicts or self.refuted else ''}{others}"
+            f"{f' ({self.where})' if self.where else ''}"
+        )
+
+    @property
+    def doubt(self) -> str:
+        """Say in one line why it is no cause, although it fits."""
+        facts = (
+            f"{len(self.refuted)} pass in which it would be seen" * bool(self.refuted),
+            f"{len(self.contradicted)} differ otherwise" * bool(self.contradicted),
+        )
+        return (
+            f"{self.cell}: {self.hypothesis} fits {len(self.explains)} of {self.of} failures by"
+            f" value, but {' and '.join(filter(None, facts)) or 'nothing explains the others'}"
         )
 
     def record(self) -> dict[str, Any]:
@@ -65,11 +101,15 @@ class Diagnosis:
 
     Attributes:
         causes: of each cell, the one that explains most first.
-        unexplained: ids of cases that differ and that nothing fits.
+        unexplained: ids of cases that differ and that nothing explains.
+        doubts: what fits some of those, although other cases speak against it.
+        patterns: what those have in common.
     """
 
     causes: tuple[Cause, ...] = ()
     unexplained: tuple[str, ...] = ()
+    doubts: tuple[Cause, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
 
     def cause_of(self, case_id: str) -> Cause | None:
         """Return the cause that explains a case."""
@@ -80,71 +120,175 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     """Find the fewest hypotheses that explain all failures, cell by cell.
 
     The one that explains most of what is left is taken first; of those that explain as much the one
-    that fewer passing cases refute, then one before two at once, then another reading before a bug,
-    then a bug before finer variants of others, then the one whose outputs are nearest.
+    that fewer cases speak against, then one before several at once, then another reading before a
+    bug, then a bug before finer variants of others, then the one whose outputs are nearest. Several
+    at once come after all single ones.
     """
-    causes: list[Cause] = []
-    unexplained: list[str] = []
-    for cell in dict.fromkeys(each.cell for each in evidence):
-        of_cell = [each for each in evidence if each.cell == cell]
-        left = [each for each in of_cell if each.verdict is Verdict.DIFFERS]
-        while cause := _best(of_cell, [each for each in left if each.fits]):
-            causes.append(cause)
-            left = [each for each in left if each.id not in cause.explains]
-        unexplained += [each.id for each in left]
-    return Diagnosis(tuple(causes), tuple(unexplained))
+    courts = [_Court(evidence, cell) for cell in dict.fromkeys(each.cell for each in evidence)]
+    left = [each for court in courts for each in court.left]
+    return Diagnosis(
+        tuple(cause for court in courts for cause in court.causes),
+        tuple(each.id for each in left),
+        tuple(cause for court in courts for cause in court.doubts),
+        _patterns(evidence, left),
+    )
 
 
-def _best(of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause | None:
-    """Return the hypothesis that explains most of what is left, and those as good.
+def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[Pattern, ...]:
+    """Return what failures that nothing explains have in common: of all cells, or of the first."""
+    cells = list(dict.fromkeys(each.cell for each in left))
+    for some in (cells, *([cell] for cell in cells)):
+        failing = [each for each in left if each.cell in some]
+        passing = [e.features for e in evidence if e.verdict is Verdict.PASS and e.cell in some]
+        features, places = [e.features for e in failing], [e.places for e in failing]
+        if found := patterns_of(features, passing, places):
+            return found
+    return ()
 
-    One that more passes refute than it explains and predicts is none: it came near by chance.
+
+class _Court:
+    """The cases of one cell, which speak for and against hypotheses.
+
+    Args:
+        evidence: of all cells.
+        cell: the one.
     """
-    names = dict.fromkeys(name for each in left for name in each.fits)
-    causes = [_cause(name, of_cell, left) for name in names]
-    likely = [c for c in causes if len(c.refuted) <= len(c.explains) + c.predicts]
-    ranked = sorted(likely, key=_merit)
-    if not ranked:
-        return None
-    best = ranked[0]
-    same = [
-        other.hypothesis
-        for other in ranked[1:]
-        if (other.explains, other.refuted) == (best.explains, best.refuted)
-    ]
-    return Cause(**{**_fields(best), "indistinguishable": tuple(same)})
+
+    def __init__(self, evidence: Sequence[Evidence], cell: str) -> None:
+        self.cell = cell
+        self.of_cell = [each for each in evidence if each.cell == cell]
+        self.failing = [each for each in self.of_cell if each.verdict is Verdict.DIFFERS]
+        self.passing = [each for each in self.of_cell if each.verdict is Verdict.PASS]
+        self.left = self.failing
+        self.causes: list[Cause] = []
+        for likely in (self._is_single, self._is_likely, self._is_rest):
+            while cause := self._best(likely):
+                self.causes.append(cause)
+                self.left = [each for each in self.left if each.id not in cause.explains]
+        self._drop_minor()
+        self.doubts = self._doubts()
+
+    def _drop_minor(self) -> None:
+        """Drop causes beside which too much is left: an unknown bug may look like them at times."""
+        most = MINOR * len(self.left)
+        self.causes = [cause for cause in self.causes if len(cause.explains) >= most]
+        explained = {name for cause in self.causes for name in cause.explains}
+        self.left = [each for each in self.failing if each.id not in explained]
+
+    def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
+        """Return the hypothesis that explains most of what is left, and those as good."""
+        names = dict.fromkeys(name for each in self.left for name in each.fits)
+        causes = (self._cause(name, self.left) for name in names)
+        ranked = sorted(filter(likely, causes), key=_merit)
+        if not ranked:
+            return None
+        best = ranked[0]
+        same = [other.hypothesis for other in ranked[1:] if _facts(other) == _facts(best)]
+        return replace(best, indistinguishable=tuple(same), where=self._where(best))
+
+    def _is_single(self, cause: Cause) -> bool:
+        """Whether a likely cause is one hypothesis."""
+        return len(cause.parts) == 1 and self._is_likely(cause)
+
+    def _is_rest(self, cause: Cause) -> bool:
+        """Whether a single hypothesis may be what is left where nearly all is explained.
+
+        That other failures are otherwise speaks against it no more: they have another cause.
+        """
+        explained = len(self.failing) - len(self.left)
+        return (
+            len(cause.parts) == 1
+            and len(cause.refuted) <= len(cause.explains)
+            and len(self.left) <= REST * explained
+        )
+
+    def _is_likely(self, cause: Cause) -> bool:
+        """Whether a hypothesis is a cause: no more cases speak against it than for it.
+
+        Or what passes against it lacks what all have that it explains: it is a part of the bug.
+        Two bugs at once are a cause if each is one by itself, or else if they explain whatever any
+        of them is seen in.
+        """
+        if sum(_is_bug(part) for part in cause.parts) <= 1:
+            whole = self._cause(cause.hypothesis, self.failing)
+            return whole.against <= len(whole.explains) or self._is_part(whole)
+        known = {part for each in self.causes for part in each.parts}
+        return known.issuperset(cause.parts) or (
+            not cause.against and len(cause.explains) >= LEAST_TOGETHER
+        )
+
+    def _cause(self, name: str, of: Sequence[Evidence]) -> Cause:
+        fitting = [each for each in of if name in each.fits]
+        parts = set(parts_of(name))
+        dtypes = {each.dtype for each in fitting} if _is_of_one_dtype(name) else set()
+        heard = [e for e in self.passing if not dtypes or e.dtype in dtypes]
+        refuted = [each.id for each in heard if parts & each.refuted]
+        contradicted = [
+            each.id
+            for each in self.failing
+            if parts & each.refuted and not (dtypes and each.dtype not in dtypes)
+        ]
+        return Cause(
+            hypothesis=name,
+            cell=self.cell,
+            explains=tuple(each.id for each in fitting),
+            of=len(self.failing),
+            predicts=len(self.passing) - len(refuted),
+            refuted=tuple(refuted),
+            margin=max((each.fits[name] for each in fitting), default=0.0),
+            contradicted=tuple(contradicted),
+        )
+
+    def _is_part(self, cause: Cause) -> bool:
+        """Whether a condition tells all that a hypothesis explains from all that passes."""
+        several = len(cause.explains) >= LEAST_OF_A_PART
+        return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
+
+    def _where(self, cause: Cause) -> str:
+        """Say what the cases that a cause explains have, and those that speak against it lack."""
+        pattern = self._pattern(cause)
+        return f"only {pattern.where}" if pattern else ""
+
+    def _pattern(self, cause: Cause, *, whole: bool = False) -> Pattern | None:
+        has = [each.features for each in self.failing if each.id in cause.explains]
+        against = {*cause.refuted, *cause.contradicted}
+        lacks = [each.features for each in self.of_cell if each.id in against]
+        found = (each for each in patterns_of(has, lacks, ()) if not (whole and each.among))
+        return next(found, None)
+
+    def _doubts(self) -> list[Cause]:
+        """Return what fits cases that nothing explains, the most first."""
+        left, found = self.left, []
+        while names := dict.fromkeys(name for each in left for name in each.fits):
+            best = min((self._cause(name, left) for name in names), key=_merit)
+            found.append(best)
+            left = [each for each in left if each.id not in best.explains]
+        return found
 
 
-def _fields(cause: Cause) -> Mapping[str, Any]:
-    return {name: getattr(cause, name) for name in cause.__slots__}
+def _is_bug(part: str) -> bool:
+    """Whether a part is a bug of the kernel's logic: no reading, no coarser arithmetic."""
+    return "=" not in part and part not in PRECISIONS
+
+
+def _is_of_one_dtype(name: str) -> bool:
+    return any(part in MUTANTS and MUTANTS[part].family in OF_ONE_DTYPE for part in parts_of(name))
+
+
+def _facts(cause: Cause) -> tuple[tuple[str, ...], ...]:
+    return cause.explains, cause.refuted, cause.contradicted
 
 
 def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
-    """Order causes: more explained, fewer refuting passes, one before two, readings, plain, nearer.
+    """Order causes: more explained, fewer against it, one before two, readings, plain, nearer.
 
     A mutant may be what another reading is: then that is no bug, and is named as what it is.
     """
     return (
         -len(cause.explains),
-        len(cause.refuted),
+        cause.against,
         len(cause.parts),
         -cause.hypothesis.count("="),
         sum(not is_scored(part) for part in cause.parts),
         cause.margin,
-    )
-
-
-def _cause(name: str, of_cell: Sequence[Evidence], left: Sequence[Evidence]) -> Cause:
-    fitting = [each for each in left if name in each.fits]
-    passing = [each for each in of_cell if each.verdict is Verdict.PASS]
-    parts = set(parts_of(name))
-    refuted = [each.id for each in passing if parts & each.refuted]
-    return Cause(
-        hypothesis=name,
-        cell=fitting[0].cell,
-        explains=tuple(each.id for each in fitting),
-        of=sum(each.verdict is Verdict.DIFFERS for each in of_cell),
-        predicts=len(passing) - len(refuted),
-        refuted=tuple(refuted),
-        margin=max(each.fits[name] for each in fitting),
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import evaluate
+from rnncli.judging.coarser import holds
 from rnncli.judging.combining import RIGHT, Hypothesis, engine_of
 from rnncli.judging.derivation import derive
 from rnncli.judging.margins import errors_of, problem_of
@@ -127,9 +128,21 @@ class Wrong:
         return [fits[each] for each in given if each in fits]
 
     def fitting(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
-        """Return the hypotheses that give what was got, the nearest first."""
+        """Return the hypotheses that give what was got, the nearest first.
+
+        None where all that differs follows from lost numbers: what is right would fit as well.
+        """
+        if self._is_lost:
+            return []
         fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
         return sorted(fits, key=lambda fit: fit.margin)
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether the right outputs fit, too, because what differs follows from lost numbers."""
+        if all(np.isfinite(each.wanted.astype(np.float64)).all() for each in self.asked):
+            return False
+        return all(fit.margin <= 1 for fit in self.tried([()]))
 
     def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
         """Return what a hypothesis takes the recurrence for.
@@ -273,10 +286,12 @@ class Wrong:
         """Return the margin of a hypothesis that is computed in a coarser dtype.
 
         Errors may then be as large as the profile `standard` lets that dtype's be; those of a
-        mutant are large elsewhere.
+        mutant are large elsewhere. That is infinite where the outputs are not numbers of the dtype.
         """
-        own = self.recurrence.dtype.precision
-        if not self.is_comparable or dtype_named(dtype).precision >= own:
+        own, row = self.recurrence.dtype.precision, dtype_named(dtype)
+        if not self.is_comparable or row.precision >= own:
+            return math.inf
+        if not all(holds(each.got, each.wanted, row) for each in self.asked if each.got.size):
             return math.inf
         ((_, result),) = self._results([hypothesis])
         return float(self._distances(result, self._coarse(hypothesis, dtype))[0][0])

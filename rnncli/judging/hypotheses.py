@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.adequacy import Fate, Trial
 from rnncli.judging.coarser import PRECISIONS, coarser_arithmetic
-from rnncli.judging.combining import AND, READING, RIGHT, name_of, pairs, parts_of, subsets
+from rnncli.judging.combining import (
+    AND,
+    READING,
+    RIGHT,
+    name_of,
+    pairs,
+    parts_of,
+    subsets,
+    together,
+)
+from rnncli.judging.features import Features, features_of
 from rnncli.judging.fitting import Wrong
 from rnncli.judging.localisation import steps_of
+from rnncli.judging.places import Places, places_of
 from rnncli.judging.screening import Screen
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change, Mutant
@@ -79,8 +90,12 @@ class Evidence:
         verdict: of the case.
         fits: of a case that differs: hypothesis -> the largest error / tolerance between its
             outputs and what was got, of those that give just that.
-        refuted: of a case that passes: the readings and single mutants that would have been seen.
+        refuted: the readings and single mutants that would have been seen, of those that were
+            tried; of a case that differs those that have no part in what fits.
         got: the outputs of a case that differs and that nothing fits.
+        dtype: of its tensors.
+        features: what it has that others lack.
+        places: of a case that differs: where it is wrong.
     """
 
     id: str
@@ -89,6 +104,14 @@ class Evidence:
     fits: dict[str, float]
     refuted: frozenset[str] = frozenset()
     got: Tensors = field(default_factory=dict, compare=False, repr=False)
+    dtype: str = ""
+    features: Features = field(default_factory=Features)
+    places: Places = field(default_factory=Places)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What has a part in any of its fits."""
+        return frozenset(part for name in self.fits for part in parts_of(name))
 
 
 def evidence_of_failure(
@@ -98,7 +121,7 @@ def evidence_of_failure(
     rule: Rule,
     fits: Mapping[str, float] | None = None,
 ) -> Evidence:
-    """Try readings and mutants on a case that differs, and pairs of them where none fits.
+    """Try readings and single mutants on a case that differs, and see what is particular about it.
 
     Args:
         vector: what was asked.
@@ -107,13 +130,17 @@ def evidence_of_failure(
         rule: how near is near enough.
         fits: what `single_fits` has found, if it was asked.
     """
+    steps = steps_of(vector, got, rule)
     found = dict(fits or {})
     if not found:
-        steps = steps_of(vector, got, rule)
         found = single_fits(vector, got, mutants, rule, steps) if fits is None else {}
-        found = found or _of_two(vector, got, mutants, rule, steps)
-    cell = vector.recurrence.cell.name
-    return Evidence(vector.id, cell, Verdict.DIFFERS, found, got={} if found else got)
+    return Evidence(
+        *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, found),
+        got={} if found else got,
+        dtype=vector.record["dtype"],
+        features=features_of(vector),
+        places=places_of(vector, got, rule, steps),
+    )
 
 
 def single_fits(
@@ -149,18 +176,25 @@ def single_fits(
     return fits or (coarser_arithmetic(steps) if steps else {})
 
 
-def _of_two(
-    vector: Vector, got: Tensors, mutants: Sequence[Mutant], rule: Rule, steps: Steps | None
-) -> dict[str, float]:
-    """Return the pairs that fit, of hypotheses whose outputs are near, or a coarser arithmetic."""
-    wrong = Wrong(vector, got, rule)
+def evidence_of_two(
+    vector: Vector, evidence: Evidence, mutants: Sequence[Mutant], rule: Rule
+) -> Evidence:
+    """Try two at once on a case that nothing fits, of hypotheses whose outputs are near.
+
+    Args:
+        vector: what was asked.
+        evidence: of the case.
+        mutants: of its cell.
+        rule: how near is near enough.
+    """
+    wrong, steps = Wrong(vector, evidence.got, rule), steps_of(vector, evidence.got, rule)
     if not wrong.is_comparable:
-        return {}
+        return evidence
     broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
     tried = wrong.tried((mutant,) for mutant in _seen(vector, wrong.recurrence, broad))
     near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
     several = _likely(wrong, steps, list(pairs([each[0] for each in near])))
-    return _margins(wrong.fitting(several)) or dict(_coarse(wrong, near))
+    return replace(evidence, fits=_margins(wrong.fitting(several)) or dict(_coarse(wrong, near)))
 
 
 def _likely(
@@ -180,29 +214,51 @@ def _likely(
 def evidence_of_several(
     vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
 ) -> Evidence:
-    """Try several hypotheses at once on a case that nothing fits: what other cases named.
+    """Try several hypotheses at once on a case that nothing explains: what other cases named.
 
     Args:
         vector: what was asked.
-        evidence: that nothing fits.
+        evidence: of the case.
         names: of mutants and readings.
         rule: how near is near enough.
     """
     wrong = Wrong(vector, evidence.got, rule)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
     found = _margins(wrong.fitting(subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
-    return replace(evidence, fits=found)
+    return replace(evidence, fits={**evidence.fits, **found})
+
+
+def evidence_of_named(
+    vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
+) -> Evidence:
+    """Try hypotheses on a case that nothing explains: the pairs that fit other cases.
+
+    Args:
+        vector: what was asked.
+        evidence: of the case.
+        names: of hypotheses.
+        rule: how near is near enough.
+    """
+    wrong = Wrong(vector, evidence.got, rule)
+    known = {**MUTANTS, **{each.id: each for each in _readings(vector)}}
+    parts = [parts_of(name) for name in names]
+    given = [together([known[part] for part in each]) for each in parts if known.keys() >= {*each}]
+    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(given))})
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
-    """Tell which of its readings and of some mutants a case that passes rules out."""
+    """Tell which of its readings and of some mutants a case rules out if it passes."""
     recurrence, trial = vector.recurrence, Trial(vector, rule)
     refuted = frozenset(
         mutant.id
         for mutant in _seen(vector, recurrence, mutants)
         if trial.outcome(mutant.run(recurrence)).fate is not Fate.SURVIVED
     )
-    return Evidence(vector.id, recurrence.cell.name, Verdict.PASS, {}, refuted)
+    return Evidence(
+        *(vector.id, recurrence.cell.name, Verdict.PASS, {}, refuted),
+        dtype=vector.record["dtype"],
+        features=features_of(vector),
+    )
 
 
 def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:

@@ -1,4 +1,4 @@
-"""What `rnncli diagnose` shows: a line for each cause, then what nothing explains."""
+"""What `rnncli diagnose` shows: a line for each cause, then what no known bug explains."""
 
 from __future__ import annotations
 
@@ -45,9 +45,13 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
 
 
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
-    """Yield a line of JSON for each cause, then one of what nothing explains."""
+    """Yield a line of JSON for each cause, doubt and pattern, then one of what nothing explains."""
     for cause in diagnosis.causes:
         yield {"kind": "cause", **cause.record(), "means": sentence_of(cause.hypothesis)}
+    for doubt in diagnosis.doubts:
+        yield {"kind": "doubt", **doubt.record(), "sentence": doubt.doubt}
+    for pattern in diagnosis.patterns:
+        yield {"kind": "pattern", **pattern.record()}
     yield {"kind": "unexplained", "cases": list(diagnosis.unexplained)}
 
 
@@ -59,8 +63,10 @@ def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def closing(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what nothing explains, or that there is nothing to explain."""
+    """Yield what no known bug explains, with its patterns, or that there is nothing to explain."""
     if diagnosis.unexplained:
-        yield f"nothing explains {', '.join(diagnosis.unexplained)}"
+        yield f"no known bug explains {', '.join(diagnosis.unexplained)}"
+        yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)
+        yield from (f"no cause: {each.doubt}" for each in diagnosis.doubts)
     elif not diagnosis.causes:
         yield "nothing differs: there is nothing to explain"

@@ -141,12 +141,26 @@ CAUSE_FIELDS: Mapping[str, Field] = {
     "refuted": Field("ids of cases that pass although it would be seen in them", _TEXTS),
     "margin": Field("the largest error / tolerance between its outputs and those got", _NUMBER),
     "indistinguishable": Field("other hypotheses that explain and predict the same", _TEXTS),
+    "contradicted": Field("ids of cases that differ otherwise than it would", _TEXTS),
+    "where": Field("what the cases it explains have, and those that speak against it lack", _TEXT),
     "sentence": Field("all of that in words", _TEXT),
     "means": Field("what goes wrong", _TEXT),
 }
+DOUBT_FIELDS: Mapping[str, Field] = {
+    **{name: field for name, field in CAUSE_FIELDS.items() if name != "means"},
+    "kind": Field("with --diagnose, what fits failures and is no cause", {"const": "doubt"}),
+}
+PATTERN_FIELDS: Mapping[str, Field] = {
+    "kind": Field("with --diagnose, what failures have in common", {"const": "pattern"}),
+    "sentence": Field("all of it in words, with counts", _TEXT),
+    "topics": Field("what it is about: units, rows, steps, inputs, clip, ...", _TEXTS),
+    "chance": Field("how likely chance gives it", _NUMBER),
+    "where": Field("which whole cases fail, or ''", _TEXT),
+    "among": Field("how many cases that pass are like that", _WHOLE),
+}
 UNEXPLAINED_FIELDS: Mapping[str, Field] = {
     "kind": Field("with --diagnose, after the causes", {"const": "unexplained"}),
-    "cases": Field("ids of those that differ and that nothing fits", _TEXTS),
+    "cases": Field("ids of those that differ and that no cause explains", _TEXTS),
 }
 TALLY_FIELDS: Mapping[str, Field] = {
     "cases": Field("how many there are", _WHOLE),
@@ -173,6 +187,8 @@ LINES = {
     "run": RUN_FIELDS,
     "case": VERDICT_FIELDS,
     "cause": CAUSE_FIELDS,
+    "doubt": DOUBT_FIELDS,
+    "pattern": PATTERN_FIELDS,
     "unexplained": UNEXPLAINED_FIELDS,
     "summary": SUMMARY_FIELDS,
 }

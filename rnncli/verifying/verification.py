@@ -200,19 +200,19 @@ def judge_all(
 def _diagnosed(
     plan: VerificationPlan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
 ) -> Diagnosis:
-    """Name what is behind failures; cases that pass are asked only where their cell fails."""
+    """Name what is behind failures; other cases are asked only where their cell fails."""
     cells = {evidence.cell for evidence in failures}
-    passing = [
+    asked = [
         case.record["id"]
         for case in judged
-        if case.verdict.verdict is Verdict.PASS
+        if case.verdict.verdict in {Verdict.PASS, Verdict.DIFFERS}
         and case.record["expect"] == "result"
         and cell_of(case.record) in cells
     ]
     order = {case.record["id"]: k for k, case in enumerate(judged)}
 
     def rule_out_all(names: frozenset[str]) -> Iterator[Evidence]:
-        for some in _run(plan, partial(rule_out, names), passing):
+        for some in _run(plan, partial(rule_out, names), asked):
             yield from some
 
     return investigate(

@@ -54,7 +54,7 @@ def test_what_nothing_explains_is_said(rnncli, tmp_path):
 
     assert done.code == 1
     assert done.rows == []
-    assert done.err.splitlines()[-1] == "nothing explains rnn_7_plain"
+    assert done.err.splitlines()[-1] == "no known bug explains rnn_7_plain"
 
 
 def test_nothing_wrong_is_exit_0(rnncli):

@@ -124,7 +124,7 @@ def names_of(cause):
 def has_true_pattern(diagnosis, bug):
     """Whether the first pattern of a cell is about what the bug is about."""
     topics = set(expected()[bug].topics)
-    return any(topics & set(pattern.topics) for pattern in getattr(diagnosis, "patterns", ()))
+    return any(topics & set(pattern.topics) for pattern in diagnosis.patterns)
 
 
 def classify(diagnosis, bug):
@@ -159,18 +159,17 @@ def attempts(session, folder):
 
 def diagnosis_of(kernel, names, folder):
     """Return what is said of a kernel with some bugs, or None where no case differs."""
-    read, failures, passing = {}, [], []
+    read, failures = {}, []
     for vector, attempt in attempts(KERNELS[kernel](names), folder):
-        read[vector.id] = vector
         verdict = judge(vector, attempt)
+        if verdict.verdict in {Verdict.PASS, Verdict.DIFFERS}:
+            read[vector.id] = vector
         if verdict.verdict is Verdict.DIFFERS:
             mutants = mutants_of(vector.recurrence.cell.name)
             fits = verdict.fits or None
             failures.append(evidence_of_failure(vector, attempt.outputs, mutants, PACK_RULE, fits))
-        elif verdict.verdict is Verdict.PASS:
-            passing.append(vector)
     cells = {each.cell for each in failures}
-    asked = [vector for vector in passing if vector.recurrence.cell.name in cells]
+    asked = [vector for vector in read.values() if vector.recurrence.cell.name in cells]
     rule_out = partial(_ruled_out, asked)
     return investigate(failures, rule_out, read.__getitem__, PACK_RULE) if failures else None
 
@@ -190,8 +189,9 @@ def measured(folder, bugs):
     if found is None:
         return bugs, UNSEEN, ()
     kind = classify_pair(found, bugs) if len(bugs) > 1 else classify(found, bugs[0])
-    patterns = [each.sentence for each in getattr(found, "patterns", ())]
-    return bugs, kind, (*(cause.sentence for cause in found.causes), *patterns)
+    patterns = [each.sentence for each in found.patterns]
+    doubts = [each.doubt for each in found.doubts]
+    return bugs, kind, (*(cause.sentence for cause in found.causes), *doubts, *patterns)
 
 
 def pairs(half, count=PAIRS):

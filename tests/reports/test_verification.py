@@ -83,7 +83,7 @@ def test_a_diagnosis_is_told(capsys):
     told = printed(capsys, "diagnosed").err.splitlines()
     first = "LSTM: recurrent-bias-dropped + clip-ignored explains 1 of 3 failures"
     assert sum(line.startswith(first) for line in told) == 1
-    assert "nothing explains lstm_14_missing" in told
+    assert "no known bug explains lstm_14_missing" in told
     assert (
         "nothing differs: there is nothing to explain" in printed(capsys, "nothing to explain").err
     )

@@ -180,7 +180,7 @@ BUGS = {
     "lstm_14_initial": "initial-h-ignored",
     "lstm_14_clip": "clip-ignored",
     "lstm_14_ragged": "lengths-ignored",
-    "lstm_14_peepholes": "biases-dropped",
+    "lstm_14_peepholes": "peepholes-dropped",
 }
 
 
