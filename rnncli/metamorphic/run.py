@@ -188,7 +188,10 @@ def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
     """Yield the verdicts of one case of a plan's target."""
     try:
         call = source_of(plan.target, plan.selection).make(case_id)
-    except ConfigError as error:  # at other sizes than it was written for
+    except ConfigError as error:
+        if not plan.target.sizes:
+            raise
+        # It was written for other sizes.
         yield RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))
         return
     relations = [RELATIONS[name] for name in plan.relations]

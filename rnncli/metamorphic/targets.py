@@ -13,6 +13,7 @@ from rnncli.cases.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.metamorphic.node_call import SIZES, NodeCall
+from rnncli.vectors.manifest import MANIFEST
 from rnncli.vectors.pack import is_pack
 from rnncli.verifying.verification import whole_pack
 
@@ -56,9 +57,8 @@ class CallSource(NamedTuple):
     make: Callable[[str], NodeCall]
 
 
-@lru_cache(maxsize=1)
 def source_of(target: CallTarget, selection: str = "") -> CallSource:
-    """Open a target; the last one is remembered.
+    """Open a target; the last one is remembered as long as its file is the same.
 
     Args:
         target: what the user named.
@@ -68,6 +68,14 @@ def source_of(target: CallTarget, selection: str = "") -> CallSource:
         InvalidRequest: it is nothing of the kind, or wrong in itself, or a pack with other sizes.
         NothingSelected: no valid case is selected.
     """
+    path = Path(target.name)
+    file = path / MANIFEST if is_pack(path) else path
+    written = file.stat().st_mtime_ns if file.is_file() else 0
+    return _opened(target, selection, (str(file.absolute()), written))
+
+
+@lru_cache(maxsize=1)
+def _opened(target: CallTarget, selection: str, _: tuple[str, int]) -> CallSource:
     if is_pack(target.name):
         found = _of_pack(target, selection)
     elif target.digest or target.trust:

@@ -100,6 +100,17 @@ def test_junit_has_a_suite_for_each_relation(place, rnncli):
     assert suites["padding"].get("skipped") == "1"
 
 
+def test_a_wrong_suite_is_no_case_that_does_not_apply(place, rnncli):
+    """What is wrong at the sizes it was written for is said, with its place."""
+    (place / "two.yaml").write_text(SUITE.replace("[3, 1]", "[3, 1, 1]"))
+    done = rnncli("verify", "two.yaml", *NUMPY)
+    other = rnncli("verify", "two.yaml", *NUMPY, "--sizes", "seq_length=2")
+
+    assert done.code == 2
+    assert "two.yaml:" in done.err
+    assert other.code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
