@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.mutants.approximations import NO_SIGMOID, SMOOTH
 from rnncli.mutants.functions import each_row, every_value
+from rnncli.mutants.lengths import SORTED, longest_first, starts_unsorted
 from rnncli.mutants.parts import (
     ALL,
     GATED,
@@ -24,14 +25,19 @@ from rnncli.mutants.parts import (
     arrays,
     family,
     of_second_direction,
+    results,
     row,
 )
 from rnncli.mutants.reasons import (
     COUPLED,
+    NO_CLIP,
+    NO_INITIAL_C,
+    NO_INITIAL_H,
     NO_INPUT_BIAS,
     NO_RECURRENT_BIAS,
     NO_RECURRENT_PRODUCT,
     NO_STEP,
+    NOT_RAGGED,
     ONE_DIRECTION,
 )
 from rnncli.mutants.replaced import computing
@@ -50,6 +56,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rnncli.mutants.mutant import Mutant, Reason
+    from rnncli.mutants.parts import Last, Outputs
+    from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.recurrence import Recurrence
@@ -160,6 +168,64 @@ def _hard_sigmoid(x: Value) -> Value:
     return np.clip(x / 6 + 0.5, 0, 1)
 
 
+def _left_sorted(which: int | None, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Leave Y, or one of the last states, in the order of the lengths."""
+    order = longest_first(recurrence)
+    if which is None:
+        return Y[:, :, order], last
+    return Y, tuple(s[:, order] if k == which else s for k, s in enumerate(last))
+
+
+SORTED_OUTPUTS: tuple[tuple[str, tuple[str, ...], int | None], ...] = (
+    ("y", ALL, None),
+    ("last-h", ALL, 0),
+    ("last-c", LSTM, 1),
+)
+
+
+def _sorted() -> Iterator[Mutant]:
+    """Yield sequences that are sorted by length, and one tensor that is not with them."""
+    effect = "Right where the longest sequences come first."
+    for id_, cells, which in SORTED_OUTPUTS:
+        yield row(
+            f"{id_}-left-sorted-by-length",
+            cells,
+            f"Sequences are computed longest first, and {id_} is not put back.",
+            effect,
+            results(partial(_left_sorted, which)),
+            NOT_RAGGED,
+            SORTED,
+        )
+    for id_, cells, which, reason in (
+        ("initial-h", ALL, 0, NO_INITIAL_H),
+        ("initial-c", LSTM, 1, NO_INITIAL_C),
+    ):
+        yield row(
+            f"{id_}-not-sorted-by-length",
+            cells,
+            f"Sequences are computed longest first, and {id_} is not sorted with them.",
+            effect,
+            partial(starts_unsorted, which=(which,)),
+            NOT_RAGGED,
+            SORTED,
+            reason,
+        )
+
+
+def _clips() -> Iterator[Mutant]:
+    """Yield clip in a narrower type."""
+    for id_, spelled, function in (
+        ("rounded", "rounded to an integer", np.rint),
+        ("truncated", "cut to an integer", np.trunc),
+        ("in-float16", "rounded to float16", np.float16),
+    ):
+
+        def change(recurrence: Recurrence, function: Any = function) -> Recurrence:
+            return replace(recurrence, clip=float(function(recurrence.clip)))
+
+        yield row(f"clip-{id_}", ALL, f"clip is {spelled}.", OFF, change, NO_CLIP)
+
+
 HARD_SIGMOID = row(
     "hard-sigmoid-of-a-sixth",
     ALL,
@@ -176,4 +242,6 @@ ROWS = (
     *family("activations", _functions()),
     *family("directions", _directions()),
     *family("approximations", (HARD_SIGMOID,)),
+    *family("lengths", _sorted()),
+    *family("clip", _clips()),
 )

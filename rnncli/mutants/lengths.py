@@ -27,7 +27,7 @@ from rnncli.mutants.reasons import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.mutants.mutant import Mutant, Run
     from rnncli.mutants.parts import Last, Outputs
@@ -135,19 +135,20 @@ SORTED = where(
 )
 
 
-def _longest_first(recurrence: Recurrence) -> Array:
+def longest_first(recurrence: Recurrence) -> Array:
+    """Return the sequences in the order of their lengths, the longest first."""
     return np.argsort(-lengths_of(recurrence), kind="stable")
 
 
 def _left_sorted(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    order = _longest_first(recurrence)
+    order = longest_first(recurrence)
     return Y[:, :, order], tuple(state[:, order] for state in last)
 
 
-def _starts_unsorted(recurrence: Recurrence) -> Recurrence:
-    """Give the k-th longest sequence the k-th initial state."""
-    place = np.argsort(_longest_first(recurrence))
-    return initial_states(lambda state: state[:, place])(recurrence)
+def starts_unsorted(recurrence: Recurrence, which: Sequence[int] = (0, 1)) -> Recurrence:
+    """Give the k-th longest sequence the k-th of some initial states."""
+    place = np.argsort(longest_first(recurrence))
+    return initial_states(lambda state: state[:, place], which)(recurrence)
 
 
 def _sorted() -> Iterator[Mutant]:
@@ -166,7 +167,7 @@ def _sorted() -> Iterator[Mutant]:
         ALL,
         "Sequences are computed longest first, and their initial states not sorted with them.",
         effect,
-        _starts_unsorted,
+        starts_unsorted,
         NOT_RAGGED,
         SORTED,
         NO_INITIAL,

@@ -80,7 +80,15 @@ def test_a_planted_bug_is_diagnosed_as_verify_would():
     _, kind, said = diagnosed.measured(CORE, ("tiles:forget-bias-plus-one",))
 
     assert kind == "right"
-    assert said[0].startswith("LSTM: forget-bias-plus-one explains 34 of 34 failures")
+    assert said[0].startswith("LSTM: forget-bias-plus-one explains ")
+
+
+def test_one_output_that_is_left_sorted_is_named():
+    """Not all outputs, as a mutant that is scored leaves them."""
+    _, kind, said = diagnosed.measured(CORE, ("units:y-not-unsorted",))
+
+    assert kind == "right"
+    assert "y-left-sorted-by-length" in said[0]
 
 
 def test_held_out_bugs_are_not_printed(capsys, monkeypatch):
