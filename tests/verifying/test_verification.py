@@ -112,7 +112,10 @@ DEVIATIONS = {
         *("NaN", "Flush"),
     },
     "onnx-reference": {"sequence_lens", "clip", "input_forget", "activations"},
-    "tract": {"reverse", "bidirectional", "clip", "input_forget", "activations"},
+    "tract": {
+        *("reverse", "bidirectional", "clip", "input_forget", "activations"),
+        "linear_before_reset=2",
+    },
 }
 
 
@@ -120,7 +123,7 @@ def traits(record):
     """What a case has that a runtime may not know, and what it was made to find."""
     needs = record["requirements"]
     found = {*needs["attributes"], *needs["inputs"], needs["dtype"], needs["direction"]}
-    found |= {*record["flags"]}
+    found |= {*record["flags"]} | {f"{name}={v}" for name, v in record["attributes"].items()}
     if {"activations", "bidirectional"} <= found:
         found.add("activations of two directions")
     return found
