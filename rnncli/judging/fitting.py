@@ -85,6 +85,11 @@ class Asked(NamedTuple):
         return np.where(values == self.wanted, self.tolerance, wide)
 
     @property
+    def differs(self) -> Array:
+        """Which elements of what came out are wrong."""
+        return errors_of(self.got, self.wanted, self.tolerance, self.max_ulp).margin > 1
+
+    @property
     def widest(self) -> float:
         """The largest tolerance of an element."""
         return float(self.tolerance.max(initial=0.0))
@@ -128,21 +133,9 @@ class Wrong:
         return [fits[each] for each in given if each in fits]
 
     def fitting(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
-        """Return the hypotheses that give what was got, the nearest first.
-
-        None where all that differs follows from lost numbers: what is right would fit as well.
-        """
-        if self._is_lost:
-            return []
+        """Return the hypotheses that give what was got, the nearest first."""
         fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
         return sorted(fits, key=lambda fit: fit.margin)
-
-    @property
-    def _is_lost(self) -> bool:
-        """Whether the right outputs fit, too, because what differs follows from lost numbers."""
-        if all(np.isfinite(each.wanted.astype(np.float64)).all() for each in self.asked):
-            return False
-        return all(fit.margin <= 1 for fit in self.tried([()]))
 
     def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
         """Return what a hypothesis takes the recurrence for.
@@ -245,12 +238,18 @@ class Wrong:
     ) -> tuple[Array, Array]:
         """Return of each of a stack the largest error / tolerance, and the mean absolute error.
 
+        The first is infinite where a hypothesis gives nothing of what is wrong, although all of it
+        follows from numbers that the hypothesis loses: then the right outputs would fit as well.
+
         Args:
             result: what hypotheses give.
             tolerances: of each output that was asked for; None for a hypothesis' own.
         """
         tensors = (result.Y, *result.last)
         masks = self._lost(result)
+        told: Array = np.full(len(result.last[0]), fill_value=True)
+        if masks[1] is not None:
+            told = np.asarray(~masks[1].reshape(len(told), -1).any(axis=1))
         margins = errors = np.zeros(len(tensors[-1]))  # type: ignore[arg-type]
         for k, each in enumerate(self.asked):
             values = tensors[each.which]
@@ -261,11 +260,14 @@ class Wrong:
             allowed = tolerances[k] if tolerances else each.allowed(values)
             found = errors_of(got, values, allowed, each.max_ulp)
             lost = masks[min(each.which, 1)]
-            kept = found.margin if lost is None else np.where(lost, 0.0, found.margin)
+            kept = found.margin
+            if lost is not None:
+                told |= (each.differs & (kept <= 1)).reshape(len(values), -1).any(axis=1)
+                kept = np.where(lost, 0.0, kept)
             margins = np.maximum(margins, kept.reshape(len(values), -1).max(axis=1))
             off = np.minimum(found.absolute, FARTHEST)
             errors = errors + off.reshape(len(values), -1).mean(axis=1)
-        return margins, errors
+        return np.where(told, margins, np.inf), errors
 
     def _lost(self, result: Result) -> tuple[Array | None, Array | None]:
         """Return where Y [S, T, D, N, 1] and last states [S, D, N, 1] follow from a lost number.
