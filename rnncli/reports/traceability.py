@@ -57,8 +57,8 @@ rnncli list vectors/core --json --statements    # what each case checks
 | `untestable` | no vector can check it; the table says why |
 | `beyond` | the pack has no case of that operator that runs, or none that must be refused |
 
-Of a scored pack the kills that its manifest lists are taken as they are; every other violation is
-put to the case when it is traced. Statements without violations are checked by what the case is.
+Every violation is put to the case when it is traced; what a manifest says that a case kills is not
+read. Statements without violations are checked by what the case is.
 
 This page is written by `rnncli trace --page`. An id has the operator in front: `lstm.clip.bounds`.
 Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
@@ -196,10 +196,9 @@ def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
         UnreadableFile: a file of it is missing or damaged.
     """
     record = pack.case(case_id)
-    tried = pack.manifest.header.get("mutants", {})
     return {
         **{name: value for name, value in record.items() if name != "files"},
-        "statements": list(trace_of(pack.read(record), tried).found),
+        "statements": list(trace_of(pack.read(record)).found),
     }
 
 

@@ -22,7 +22,7 @@ from rnncli.operators.node import checked
 from rnncli.tracing.violations import violation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable
 
     from rnncli.numerics import Array
     from rnncli.operators.operator import Input, Operator
@@ -38,24 +38,21 @@ class TracedCase:
     """A vector, asked about by many statements; what is asked twice is computed once.
 
     Args:
-        vector: of any case.
-        tried: the mutants of each cell whose kills the vector's record lists; others are put to it
-            when asked for.
+        vector: of any case. What its manifest says that it kills is not read: a pack may claim
+            anything.
 
     Raises:
         InvalidOperator: it is invalid although it should run.
         UnreadableFile: a file of it is missing or damaged.
     """
 
-    def __init__(self, vector: Vector, tried: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, vector: Vector) -> None:
         self.vector, self.record = vector, vector.record
         self.operator: Operator = operator_named(vector.record["operator"])
         self.is_rejection = vector.record["expect"] == "rejection"
-        known = tried.get(self.operator.cell.name, ())
-        listed = vector.record.get("kills")
         if not self.is_rejection:
             checked(self.operator, self.written, self.inputs, self.outputs, self.record["readings"])
-        self._noticed = {} if listed is None else {name: name in listed for name in known}
+        self._noticed: dict[str, bool] = {}
 
     @property
     def written(self) -> dict[str, Any]:
@@ -172,8 +169,8 @@ class TracedCase:
     def noticed(self, names: Iterable[str]) -> list[str]:
         """Return those of some violations that the case tells from the specification.
 
-        One that answers as another reading does is told from it as well, where the case was not
-        already tried on it: `verify` calls it acceptable, and not right.
+        One that answers as another reading does is told from it as well: `verify` calls it
+        acceptable, and not right.
         """
         wanted = list(names)
         fresh = [violation_named(name) for name in wanted if name not in self._noticed]

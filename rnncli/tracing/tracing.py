@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.executors.table import executor_named
 from rnncli.scoring.scoring import LARGEST_BATCH
-from rnncli.tracing.batch import tried_in, work
+from rnncli.tracing.batch import work
 from rnncli.tracing.matrix import TraceMatrix
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     batches = [ids[k : k + size] for k in range(0, len(ids), size)]
-    tracing = partial(work, selected.origin, tried_in(selected.origin))
+    tracing = partial(work, selected.origin)
     found: dict[str, CaseTrace] = {}
     run = executor_named(plan.executor)
     for _, traced in run(tracing, batches, jobs=plan.jobs, scheduler=plan.scheduler):

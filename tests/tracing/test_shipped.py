@@ -10,7 +10,6 @@ import pytest
 from rnncli.operators import OPERATORS
 from rnncli.scoring.batch import vectors_of
 from rnncli.scoring.scoring import ScoringPlan, select
-from rnncli.tracing.batch import tried_in
 from rnncli.tracing.matrix import MISSING, CoverageState, TraceMatrix
 from rnncli.tracing.statement import CheckKind
 from rnncli.tracing.table import STATEMENTS
@@ -48,9 +47,7 @@ def cases() -> list[TracedCase]:
     found = []
     for suite in (str(CORE), "reject"):
         selected = select(ScoringPlan(suite=suite))
-        tried = tried_in(selected.origin)
-        vectors = vectors_of(selected.origin, list(selected.outputs))
-        found += [TracedCase(vector, tried) for vector in vectors]
+        found += map(TracedCase, vectors_of(selected.origin, list(selected.outputs)))
     return found
 
 
