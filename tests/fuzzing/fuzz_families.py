@@ -149,11 +149,14 @@ def on_pack(box: Box, dice: random.Random, layout: str = "onnx") -> Command:
         (2, ("run", "pack", *json_), ()),
         (1, ("run", "pack", "-o", "out"), ("out",)),
         (0.3, ("score", "pack", *json_), ()),
+        (0.5, ("trace", "pack", "--complete", *json_), ()),
+        (0.3, ("list", "pack", "--statements", "--json"), ()),
         (0.5, ("diagnose", "pack", "--results", answers, *trust), ()),
         (0.5, ("compare", "pack", "pack"), ()),
         (0.5, ("generate", suite, "-o", "pack"), ("pack",)),
         (0.3, ("generate", suite, "-o", "pack", "--check"), ()),
         (0.01, ("verify", "pack", "--backend", "numpy", *trust), ()),
+        (0.01, ("verify", "pack", "--metamorphic", "--backend", "numpy", *trust), ()),
     )
     _, arguments, writes = dice.choices(rows, [row[0] for row in rows])[0]
     return Command(arguments, reads, writes)
