@@ -1,14 +1,13 @@
 """Claims about the memory that a run may take, of this process and of one that is measured."""
 
 import itertools
-import os
-import subprocess
 import sys
 import zipfile
 
 import numpy as np
 import onnx
 import pytest
+from measured import measured
 
 from rnncli import budget
 from rnncli.budget import OutOfMemory
@@ -35,21 +34,6 @@ HOSTILE = {
     ),
 }
 
-
-def run(*arguments):
-    """Return code, words on stderr and bytes at the peak of a command."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "rnncli", *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        words = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, words, usage.ru_maxrss * 1024
-
-
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone holds a budget")
 
 
@@ -63,7 +47,7 @@ def test_a_small_model_stays_below_1_gib(tmp_path, name):
     )
     onnx.save(model, tmp_path / "m.onnx")
 
-    code, words, peak = run("run", tmp_path / "m.onnx")
+    code, words, peak = measured("run", tmp_path / "m.onnx")
 
     assert (code, "node '" in words, "768.0 MiB in all" in words) == (2, True, True)
     assert "--max-memory SIZE raises that" in words
@@ -90,7 +74,7 @@ def test_a_config_of_zero_sequences_is_not_free(tmp_path):
     sizes = "seq_length: 1000000000, batch_size: 0, input_size: 3, hidden_size: 2"
     (tmp_path / "c.yaml").write_text(f"op: LSTM-14\nsizes: {{{sizes}}}\n")
 
-    code, words, peak = run("run", tmp_path / "c.yaml")
+    code, words, peak = measured("run", tmp_path / "c.yaml")
 
     assert (code, "these sizes are too large" in words, peak < 1 << 30) == (2, True, True)
 
@@ -102,7 +86,7 @@ def test_what_has_no_node_is_named_by_its_file(tmp_path):
     sizes = "seq_length: 2, batch_size: 1, input_size: 3, hidden_size: 1300"
     (tmp_path / "c.yaml").write_text(f"op: LSTM-14\nsizes: {{{sizes}}}\n")
 
-    code, words, peak = run("run", tmp_path / "c.yaml", "--backend", "certified")
+    code, words, peak = measured("run", tmp_path / "c.yaml", "--backend", "certified")
 
     assert code == 2
     assert f"{tmp_path / 'c.yaml'}: a recurrence of 6,775,606 balls takes" in words
@@ -121,7 +105,7 @@ def test_zipped_zeros_stay_below_1_gib(tmp_path):
         for _ in range(500):
             member.write(bytes(MIB))
 
-    code, words, peak = run("compare", tmp_path / "z.npz", tmp_path / "z.npz")
+    code, words, peak = measured("compare", tmp_path / "z.npz", tmp_path / "z.npz")
 
     assert (code, "z.npz" in words, peak < 1 << 30) == (2, True, True)
 

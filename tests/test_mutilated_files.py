@@ -33,15 +33,24 @@ MEBIBYTES = 1024
 
 
 class Outcome(NamedTuple):
-    """What a process left behind."""
+    """What a process left behind: its code, its words, and what it took beyond this process."""
 
     code: int
     err: str
     mebibytes: float
 
 
+def held() -> int:
+    """What a fork of this process is counted to hold from its beginning, in KiB."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    return os.wait4(child, 0)[2].ru_maxrss
+
+
 def run(folder: Path, *arguments: object) -> Outcome:
     """Run the command line in a forked process, killed after ten seconds."""
+    before = held()
     out, err = folder / "stdout", folder / "stderr"
     child = os.fork()
     if child == 0:
@@ -60,7 +69,8 @@ def run(folder: Path, *arguments: object) -> Outcome:
             sys.stderr.flush()
             os._exit(code)
     _, status, usage = os.wait4(child, 0)
-    return Outcome(os.waitstatus_to_exitcode(status), err.read_text(), usage.ru_maxrss / 1024)
+    mebibytes = (usage.ru_maxrss - before) / 1024
+    return Outcome(os.waitstatus_to_exitcode(status), err.read_text(), mebibytes)
 
 
 def assert_refused(outcome: Outcome, codes=(2, 3)) -> None:

@@ -1,11 +1,11 @@
 """Claims about the memory that a run takes, of a process as the system sees it."""
 
 import os
-import sys
 
 import numpy as np
 import onnx
 import pytest
+from measured import measured
 from onnx import helper, numpy_helper
 
 WEIGHTS = ("W", "R")
@@ -34,13 +34,9 @@ def model(T, N, K, H, folder):
 def peak(file, *options):
     """Return the bytes that a run of a model took at most, all of its process."""
     output = file.with_name("out.npz")
-    arguments = ["run", str(file), "--compute", "native", "-o", str(output), *options]
-    program = [sys.executable, "-m", "rnncli", *arguments]
-    nowhere = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    process = os.posix_spawn(sys.executable, program, os.environ, file_actions=nowhere)
-    _, status, usage = os.wait4(process, 0)
-    assert status == 0
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    done = measured("run", file, "--compute", "native", "-o", output, *options)
+    assert done.code == 0, done.words
+    return done.peak
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="os.wait4 is of Unix alone")
