@@ -15,6 +15,7 @@ from rnncli.judging.coarser import holds
 from rnncli.judging.combining import RIGHT, Hypothesis, engine_of
 from rnncli.judging.derivation import derive
 from rnncli.judging.margins import errors_of, problem_of
+from rnncli.mutants.reasons import is_same
 from rnncli.mutants.stacks import Runs, joined, kind_of, stack_size, stacked
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.operators.node import RESULTS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rnncli.backends.reference import Engine
     from rnncli.formats.format import Tensors
     from rnncli.judging.rule import Rule
+    from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
@@ -136,6 +138,11 @@ class Wrong:
         """Return the hypotheses that give what was got, the nearest first."""
         fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
         return sorted(fits, key=lambda fit: fit.margin)
+
+    def is_idle(self, mutant: Mutant) -> bool:
+        """Whether a mutant that changes nothing but the recurrence leaves it as it is."""
+        changed = self.changed((mutant,))
+        return changed is not None and is_same(self.recurrence, changed)
 
     def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
         """Return what a hypothesis takes the recurrence for.

@@ -170,7 +170,7 @@ def single_fits(
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
         return {}
-    likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong.recurrence))
+    likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong))
     singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(vector), *likely)]
     fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
     return fits or (coarser_arithmetic(steps) if steps else {})
@@ -267,9 +267,11 @@ def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> 
     return [*_readings(vector), *seen]
 
 
-def _may_be_seen(mutant: Mutant, recurrence: Recurrence) -> bool:
-    """Whether a mutant may be seen; what its arithmetic does wrong, an evaluation tells as soon."""
-    return mutant.change.engine is not RIGHT.engine or not mutant.equivalent_when(recurrence)
+def _may_be_seen(mutant: Mutant, wrong: Wrong) -> bool:
+    """Whether a mutant may be seen; what takes an evaluation, that of its outputs tells as soon."""
+    change = mutant.change
+    rewrites = change.engine is RIGHT.engine and change.result is RIGHT.result
+    return not (mutant.unseen(wrong.recurrence) or (rewrites and wrong.is_idle(mutant)))
 
 
 def _readings(vector: Vector) -> Iterator[Mutant]:

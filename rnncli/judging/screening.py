@@ -14,7 +14,7 @@ import numpy as np
 from rnncli.judging.combining import RIGHT
 from rnncli.judging.fitting import LEAST_ULPS
 from rnncli.judging.forced import ENGINE, as_stored, forced
-from rnncli.recurrence.lanes import alike, lanes_of, of_directions
+from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,6 @@ class Screen:
 
     def predicted(self, stack: Recurrence, engine: Engine) -> Array:
         """Return the h that recurrences of a stack give in the step, [S, D, N, H]."""
-        stack = _without_steps(stack)
         parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
         return np.concatenate(parts, axis=1)
 
@@ -100,8 +99,8 @@ class Screen:
 
     def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
         """Return the same of some directions that have the same activations."""
-        lanes = lanes_of(stack)
         X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
+        lanes = lanes_with(stack, X)
         if self._start:
             lanes = replace(lanes, initial=(H[:, 0], *(_for_each(C[part], stack) for C in self._C)))
         else:
@@ -115,11 +114,6 @@ class Screen:
             1 - self._wrong.recurrence.dtype.precision
         )
         return np.asarray(self._wider * np.maximum(self._Y.widest, ulps * np.abs(h)))
-
-
-def _without_steps(stack: Recurrence) -> Recurrence:
-    """Return a stack of which nothing but the weights and initial states is taken."""
-    return replace(stack, X=stack.X[:, :0], lengths=None)
 
 
 def _gain(R: Array) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rnncli.mutants.mutant import Change
 from rnncli.mutants.parts import ALL, GATED, arrays, family, initial_states, row
-from rnncli.mutants.reasons import unreached
+from rnncli.mutants.reasons import Unreached
 from rnncli.mutants.replaced import RIGHT, computing
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _losses() -> Iterator[Mutant]:
         _inputs_flushed,
     )
     for id_, cells, sentence, effect, change, reason in rows:
-        yield row(id_, cells, sentence, effect, change, unreached(change, reason))
+        yield row(id_, cells, sentence, effect, change, Unreached(change, reason))
 
 
 ROWS = family("numbers lost", _losses())

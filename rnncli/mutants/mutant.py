@@ -72,7 +72,8 @@ class Mutant:
         sentence: what goes wrong.
         effect: what is seen.
         change: how the right evaluation becomes this one.
-        equivalent_when: why it cannot be seen in a recurrence; "" where it may be.
+        unseen: why it cannot be seen in a recurrence, from a glance at it; "" where it may be.
+        idle: the same, where it takes the change, or an evaluation, to know.
     """
 
     id: str
@@ -81,7 +82,12 @@ class Mutant:
     sentence: str
     effect: str
     change: Change
-    equivalent_when: Reason = always_seen
+    unseen: Reason = always_seen
+    idle: Reason = always_seen
+
+    def equivalent_when(self, recurrence: Recurrence) -> str:
+        """Return why it cannot be seen in a recurrence; "" where it may be."""
+        return self.unseen(recurrence) or self.idle(recurrence)
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
         """Evaluate a recurrence of one of the cells as a kernel with this bug does."""

@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.mutant import Change
 from rnncli.mutants.parts import ALL, LSTM, family, row, stepped
-from rnncli.mutants.reasons import NO_STEP, unreached
+from rnncli.mutants.reasons import NO_STEP, Unreached
 from rnncli.numerics import DTYPES, round_to
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _formats() -> Iterator[Mutant]:
             f"The operands of matrix products are rounded to {spelled}.",
             COARSE,
             change,
-            unreached(change, "every operand and result is the same rounded"),
+            Unreached(change, "every operand and result is the same rounded"),
         )
     for dtype in ("bfloat16", "float16"):
         change = Change(_all_stored(rounded(dtype)), partial(RoundedOperands, rounded(dtype)))
@@ -123,7 +123,7 @@ def _formats() -> Iterator[Mutant]:
             f"The operands of matrix products are rounded to {dtype}, and so are states.",
             COARSE,
             change,
-            unreached(change, "every operand, state and result is the same rounded"),
+            Unreached(change, "every operand, state and result is the same rounded"),
         )
     change = Change(engine=Float16Sums)
     yield row(
@@ -132,7 +132,7 @@ def _formats() -> Iterator[Mutant]:
         "Matrix products are accumulated in float16.",
         "Errors grow with I and H; sums above 65504 are infinite.",
         change,
-        unreached(change, "every sum is the same in float16"),
+        Unreached(change, "every sum is the same in float16"),
     )
 
 

@@ -19,7 +19,7 @@ from rnncli.mutants.parts import (
     row,
     without_lengths,
 )
-from rnncli.mutants.reasons import NO_REVERSE, NO_Y, NOT_RAGGED, unreached
+from rnncli.mutants.reasons import NO_REVERSE, NO_Y, NOT_RAGGED, Unreached
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _paddings() -> Iterator[Mutant]:
         MASKED,
         NOT_RAGGED,
         NO_Y,
-        unreached(MASKED, "what running on gives in the padding is finite"),
+        Unreached(MASKED, "what running on gives in the padding is finite"),
     )
     for id_, sentence, change, reasons in (
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rnncli.mutants.mutant import Change, Mutant
-from rnncli.mutants.reasons import first, lengths_of, untouched
+from rnncli.mutants.reasons import Unreached, first, lengths_of, untouched
 from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Recurrence, Result
 
@@ -42,10 +42,12 @@ def row(
 
     One that changes nothing but the recurrence is equivalent where that stays the same.
     """
+    seen_at_once = [each for each in reasons if not isinstance(each, Unreached)]
+    tried = [each for each in reasons if isinstance(each, Unreached)]
+    idle = first(*tried)
     if not isinstance(change, Change):
-        reasons = (*reasons, untouched(change))
-        change = Change(recurrence=change)
-    return Mutant(id, cells, "", sentence, effect, change, first(*reasons))
+        idle, change = untouched(change), Change(recurrence=change)
+    return Mutant(id, cells, "", sentence, effect, change, first(*seen_at_once), idle)
 
 
 def family(name: str, rows: Iterable[Mutant]) -> tuple[Mutant, ...]:

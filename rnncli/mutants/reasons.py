@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.mutant import Change
-from rnncli.recurrence.recurrence import Direction
+from rnncli.recurrence.recurrence import Direction, Recurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rnncli.mutants.mutant import Reason
     from rnncli.numerics import Array
-    from rnncli.recurrence.recurrence import Recurrence, Result
+    from rnncli.recurrence.recurrence import Result
 
 RIGHT = Change()
+FIELDS = tuple(each.name for each in fields(Recurrence) if each.init)
 
 
 def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
@@ -35,25 +36,34 @@ def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
     """Return the reason that holds where a change leaves every field as it was, bit for bit."""
 
     def reason(recurrence: Recurrence) -> str:
-        changed = change(recurrence)
-        names = (field.name for field in fields(recurrence) if field.init)
-        same = all(_same(getattr(recurrence, name), getattr(changed, name)) for name in names)
-        return "what it changes is the same here" if same else ""
+        return "what it changes is the same here" if is_same(recurrence, change(recurrence)) else ""
 
     return reason
 
 
-def unreached(change: Change, sentence: str) -> Reason:
-    """Return the reason that holds where no number gets to what a change does wrong.
+def is_same(one: Recurrence, other: Recurrence) -> bool:
+    """Whether every field of two recurrences is the same, bit for bit."""
+    return all(_same(getattr(one, name), getattr(other, name)) for name in FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """The reason that holds where no number gets to what a change does wrong.
 
     Only an evaluation knows its numbers, so it is tried.
+
+    Attributes:
+        change: what is done wrong.
+        sentence: what is said.
     """
 
-    def reason(recurrence: Recurrence) -> str:
-        right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, change))
-        return sentence if same_results(right, changed) else ""
+    change: Change
+    sentence: str
 
-    return reason
+    def __call__(self, recurrence: Recurrence) -> str:
+        """Evaluate with the change and without."""
+        right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, self.change))
+        return self.sentence if same_results(right, changed) else ""
 
 
 def same_results(one: Result, other: Result) -> bool:

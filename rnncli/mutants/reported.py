@@ -24,7 +24,7 @@ from rnncli.mutants.reasons import (
     ONE_STEP,
     RESETS_BEFORE,
     lengths_of,
-    unreached,
+    Unreached,
     where,
 )
 from rnncli.mutants.replaced import RIGHT, computing
@@ -247,7 +247,7 @@ def _losses() -> Iterator[Mutant]:
         "Sigmoid is NaN above 88.7, where e^x / (1 + e^x) overflows in float32.",
         "Large arguments give NaN.",
         change,
-        unreached(change, "no argument of Sigmoid is above 88.7"),
+        Unreached(change, "no argument of Sigmoid is above 88.7"),
     )
 
 
@@ -260,7 +260,7 @@ def _resets() -> Iterator[Mutant]:
         "The first steps are right, and so are nodes with B.",
         each_direction(_accumulating),
         where(lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"),
-        unreached(each_direction(_accumulating), "no earlier product shows"),
+        Unreached(each_direction(_accumulating), "no earlier product shows"),
     )
     yield row(
         "first-step-lacks-hidden-bias",

@@ -66,14 +66,20 @@ def lanes_of(recurrence: Recurrence) -> Lanes:
     Args:
         recurrence: one, or a stack, of which every array has one more axis in front.
     """
+    L = math.prod(recurrence.W.shape[:-3])
+    X = _inputs(recurrence).reshape(L, *recurrence.X.shape[-3:])
+    return lanes_with(recurrence, X, _live(recurrence))
+
+
+def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> Lanes:
+    """Return the lanes of directions with the same activations, with inputs [L, T, N, I]."""
     r = recurrence
-    T, N, size = r.X.shape[-3:]
+    L, _, N, _ = X.shape
     H = r.W.shape[-2]
-    L = math.prod(r.W.shape[:-3])
     return Lanes(
         cell=r.cell,
-        X=_inputs(r).reshape(L, T, N, size),
-        live=_live(r),
+        X=X,
+        live=live,
         W=gates_first(r.W),
         R=gates_first(r.R),
         Wb=per_gate(r.Wb),
