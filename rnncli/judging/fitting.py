@@ -149,6 +149,8 @@ class Wrong:
 
         None where one of several mutants counts on the other's part being right.
         """
+        if hypothesis in self._changed:
+            return self._changed[hypothesis]
         acting = tuple(m for m in hypothesis if m.change.recurrence is not RIGHT.recurrence)
         if acting in self._changed:
             return self._changed[acting]

@@ -61,7 +61,7 @@ class Change:
         return self.result(lambda given: evaluate(given, engine), self.recurrence(recurrence))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mutant:
     """One plausible bug.
 

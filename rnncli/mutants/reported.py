@@ -23,8 +23,8 @@ from rnncli.mutants.reasons import (
     ONE_SEQUENCE,
     ONE_STEP,
     RESETS_BEFORE,
-    lengths_of,
     Unreached,
+    lengths_of,
     where,
 )
 from rnncli.mutants.replaced import RIGHT, computing
