@@ -15,7 +15,7 @@ PACKAGE = Path(rnncli.__file__).parent
 
 # From the bottom up; what stands on one line does not import each other.
 LAYERS = (
-    ("terminal", "signals"),
+    ("terminal", "signals", "words"),
     ("errors", "notes"),
     ("budget", "deadline"),
     ("files", "plugins"),

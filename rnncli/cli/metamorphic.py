@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Options of `verify` that ask about expected outputs, of which there are none.
 OF_GOLDENS = (
     *TOLERANCES,
-    *("results", "xfails", "allow_missing", "diagnoses", "markdown", "html"),
+    *("results", "xfails", "allow_missing", "diagnoses"),
 )
 OF_RELATIONS = ("relations", "sizes")
 
@@ -53,7 +53,7 @@ def relation_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--metamorphic",
             is_flag=True,
             help="Judge without expected outputs: ask each case and transformed ones, whose"
-            " outputs must be related. PACK may be a suite or config, too, by path or name.",
+            " outputs must be related. A suite or config will do, too, by path or name.",
         ),
         click.option(
             "--relation",
@@ -96,32 +96,31 @@ def verify_relations(pack: Path, options: dict[str, Any]) -> int:
     """Judge an implementation by relations, and return the exit code."""
     from rnncli.metamorphic.run import judge_relations, selected
     from rnncli.reports.progress import progress_bar
-    from rnncli.reports.relations import show_relations, write_relations_junit
-    from rnncli.reports.verification import check_reports
+    from rnncli.reports.relations import WRITERS, show_relations
+    from rnncli.reports.verification import check_reports, write_reports
 
-    junit, as_json = options.pop("junit"), options.pop("as_json")
+    files = {kind: options.pop(kind) for kind in WRITERS}
+    as_json = options.pop("as_json")
     plan = relation_plan(pack, options)
-    check_reports({"junit": junit})
-    ids = selected(plan)
+    check_reports(files)
+    cases = selected(plan)
     each = len(plan.relations)
-    with progress_bar(len(ids) * each, "relations") as progress:
-        told: Counter[str] = Counter()
+    with progress_bar(sum(cases.values()) * each, "relations") as progress:
+        told: Counter[tuple[str, int]] = Counter()
         broken = 0
 
         def done(verdict: RelationVerdict) -> None:
             nonlocal broken
             broken += verdict.fails
-            # The verdict on a case that gives nothing stands for all that are left.
-            count = 1 if verdict.relation else each - told[verdict.case]
-            told[verdict.case] += count
+            # The verdict on a data set that gives nothing stands for all that are left.
+            call = (verdict.case, verdict.data_set)
+            count = 1 if verdict.relation else each - told[call]
+            told[call] += count
             progress.advance(count, f"{verdict.case} {verdict.relation}, {broken} fail")
 
-        report = judge_relations(plan, ids, done)
+        report = judge_relations(plan, cases, done)
     show_relations(report, as_json=as_json)
-    if junit:
-        from pathlib import Path
-
-        write_relations_junit(Path(junit), report)
+    write_reports(report, files, WRITERS)
     return 1 if report.fails else NothingSelected.exit_code if report.shortfall else 0
 
 

@@ -12,6 +12,7 @@ SCHEMAS = {
     "suite": "rnncli.cases.suite_schema:suite_schema",
     "manifest": "rnncli.vectors.manifest:manifest_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
+    "relations": "rnncli.reports.relations_schema:relations_schema",
 }
 
 
@@ -28,10 +29,12 @@ SCHEMAS = {
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
-    Of configs, suites, manifests, or the lines of `rnncli verify --json`.
+    Of configs, suites, manifests, or the lines of `rnncli verify --json`, without and with
+    --metamorphic.
 
     Editors use the first two to complete and check YAML, readers of packs and of verifications the
-    others: they ship as specs/schema.json and specs/{suite,manifest,verification}.schema.json.
+    others: they ship as specs/schema.json and
+    specs/{suite,manifest,verification,relations}.schema.json.
     """
     import pkgutil
     from pathlib import Path

@@ -35,7 +35,7 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 
 
 @click.command()
-@click.argument("pack", type=click.Path(path_type=Path))
+@click.argument("pack", metavar="PACK|SUITE|CONFIG", type=click.Path(path_type=Path))
 @judging_options
 @relation_options
 @click.option(
@@ -87,7 +87,8 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     """Judge an implementation against a pack of conformance vectors.
 
-    One of --runtime, --backend, --results and --command says which. All but results run in a
+    One of --runtime, --backend, --results and --command says which. A suite or a config will do
+    with --metamorphic only, which needs no expected outputs. All but results run in a
     process of their own: a crash, a hang or garbage is a verdict about that case, and the run goes
     on. The exit code is 1 when any case is silently wrong, refused, crashed, timed out or missing
     and is neither a known failure nor allowed; it is 5 when none fails, but fewer than --min-cases

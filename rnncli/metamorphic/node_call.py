@@ -45,6 +45,7 @@ class NodeCall:
         outputs: the names of those asked for.
         readings: every reading of the operator.
         weights: where W, R, B and P stand in a model: "inputs" or "initializers".
+        data_set: which data set of its case it is.
     """
 
     id: str
@@ -54,6 +55,7 @@ class NodeCall:
     outputs: tuple[str, ...]
     readings: Mapping[str, str]
     weights: str = "inputs"
+    data_set: int = 0
 
     @cached_property
     def row(self) -> Operator:

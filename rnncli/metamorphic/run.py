@@ -16,12 +16,14 @@ from rnncli.judging.verification import JudgedSubject
 from rnncli.metamorphic.asking import Asker
 from rnncli.metamorphic.judging import judge_call
 from rnncli.metamorphic.relations import RELATIONS
+from rnncli.metamorphic.report import RelationReport
 from rnncli.metamorphic.targets import source_of
 from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
 from rnncli.verifying.verification import ALL, Shard
+from rnncli.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.metamorphic.targets import CallTarget
@@ -67,68 +69,31 @@ class RelationPlan:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RelationReport:
-    """What was found.
-
-    Attributes:
-        plan: what was judged, and how.
-        name: of the target.
-        subject: the implementation, as it describes itself.
-        verdicts: of every case and relation, in the order of the cases.
-        seconds: of the whole run.
-    """
-
-    plan: RelationPlan
-    name: str
-    subject: JudgedSubject
-    verdicts: tuple[RelationVerdict, ...]
-    seconds: float
-
-    @property
-    def fails(self) -> int:
-        """How many verdicts fail the run."""
-        return sum(verdict.fails for verdict in self.verdicts)
-
-    @property
-    def judged(self) -> int:
-        """Of how many cases at least one relation was judged."""
-        return len({verdict.case for verdict in self.verdicts if verdict.is_judged})
-
-    @property
-    def shortfall(self) -> str:
-        """Why it would prove nothing that no relation fails, or ""."""
-        if self.judged >= max(1, self.plan.min_cases):
-            return ""
-        cases = f"{self.judged} case{'s' * (self.judged != 1)}" if self.judged else "no case"
-        return f"relations of {cases} were judged; --min-cases requires {self.plan.min_cases}"
-
-
-def selected(plan: RelationPlan) -> tuple[str, ...]:
-    """Return the ids of the cases of a plan.
+def selected(plan: RelationPlan) -> Mapping[str, int]:
+    """Return how many data sets each case of a plan has, by id.
 
     Raises:
         InvalidRequest: the target is nothing that can be judged, or wrong in itself.
         NothingSelected: there is no case, or only fewer than `min_cases`.
     """
-    found = source_of(plan.target, plan.selection).ids
-    ids = found[plan.shard.number - 1 :: plan.shard.of]
+    found = source_of(plan.target, plan.selection).data_sets
+    ids = [*found][plan.shard.number - 1 :: plan.shard.of]
     if len(ids) < max(1, plan.min_cases):
-        many = f"only {len(ids)} case{'s' * (len(ids) != 1)}" if ids else "no case"
+        many = f"only {counted(len(ids), 'case')}" if ids else "no case"
         raise NothingSelected(
             f"{plan.target.name}: {many} to judge; --min-cases requires {plan.min_cases}"
         )
-    return ids
+    return {case_id: found[case_id] for case_id in ids}
 
 
 def judge_relations(
-    plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
+    plan: RelationPlan, ids: Collection[str], done: Callable[[RelationVerdict], None]
 ) -> RelationReport:
     """Judge relations of the cases of a plan.
 
     Args:
         plan: what is judged, and how.
-        ids: of the cases.
+        ids: of the cases, in their order.
         done: called with each verdict as it is there; from workers those of a case come together.
 
     Raises:
@@ -146,17 +111,19 @@ def judge_relations(
         OpenSubjects.close()
     if len(by_case) < len(ids) and not plan.stop_at_failure:
         raise AssertionError("workers have returned fewer cases than they were given")
+    source = source_of(plan.target, plan.selection)
     return RelationReport(
         plan=plan,
-        name=source_of(plan.target, plan.selection).name,
+        name=source.name,
         subject=JudgedSubject(plan.subject.name, dict(about)),
         verdicts=tuple(v for case_id in ids for v in by_case.get(case_id, ())),
         seconds=time.perf_counter() - start,
+        selects=source.selects,
     )
 
 
 def _judged(
-    plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
+    plan: RelationPlan, ids: Collection[str], done: Callable[[RelationVerdict], None]
 ) -> Iterator[tuple[str, list[RelationVerdict]]]:
     """Yield the verdicts of each case; without workers each is told at once: a case takes long."""
     if plan.jobs == 1 and plan.executor == "processes" and not plan.scheduler:
@@ -164,6 +131,7 @@ def _judged(
         return
     run = executor_named(plan.executor)
     judging = partial(judge_case_by_id, plan)
+    ids = [*ids]
     for index, verdicts in run(judging, ids, jobs=plan.jobs, scheduler=plan.scheduler):
         yield ids[index], _told(verdicts, done)
 
@@ -187,7 +155,7 @@ def judge_case_by_id(plan: RelationPlan, case_id: str) -> list[RelationVerdict]:
 def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
     """Yield the verdicts of one case of a plan's target."""
     try:
-        call = source_of(plan.target, plan.selection).make(case_id)
+        calls = source_of(plan.target, plan.selection).make(case_id)
     except ConfigError as error:
         if not plan.target.sizes:
             raise
@@ -195,8 +163,9 @@ def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
         yield RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))
         return
     relations = [RELATIONS[name] for name in plan.relations]
-    for verdict in judge_call(call, relations, _asker(plan), plan.profile):
-        yield _allowed(plan, verdict)
+    for call in calls:
+        for verdict in judge_call(call, relations, _asker(plan), plan.profile):
+            yield replace(_allowed(plan, verdict), data_set=call.data_set)
 
 
 def _allowed(plan: RelationPlan, verdict: RelationVerdict) -> RelationVerdict:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.metamorphic.node_call import T
+from rnncli.vectors.conversion import held_inputs
 
 if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
@@ -22,9 +23,12 @@ def again(call: NodeCall, ask: Ask) -> Tensors:
 
 
 def _other(call: NodeCall) -> NodeCall:
-    """Return a call of the same shapes with other inputs, and lengths where there are some."""
-    X = call.canonical("X")
-    other = call.given_canonical("X", np.flip(X, (0, 1)) + np.asarray(1, X.dtype))
+    """Return a call of the same model with other numbers in whatever the model does not hold."""
+    held = held_inputs(call.row, call.weights, call.inputs)
+    fed = {name: values for name, values in call.inputs.items() if name not in held}
+    other = call.having({name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()})
+    X = other.canonical("X")
+    other = other.given_canonical("X", X + np.asarray(1, X.dtype))
     if call.get("lengths") is None:
         return other
     return other.with_lengths(np.maximum(call.sizes[T] - call.lengths, 1))

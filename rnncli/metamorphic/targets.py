@@ -13,7 +13,8 @@ from rnncli.cases.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.metamorphic.node_call import SIZES, NodeCall
-from rnncli.vectors.manifest import MANIFEST
+from rnncli.vectors.conversion import held_inputs
+from rnncli.vectors.manifest import MANIFEST, calls_of
 from rnncli.vectors.pack import is_pack
 from rnncli.verifying.verification import whole_pack
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rnncli.cases.case import Case
     from rnncli.cases.entry import Entry
     from rnncli.vectors.pack import Pack
+    from rnncli.vectors.vector import Vector
 
 Sizes = Mapping[str, int]
 # How lengths are made where those that are written do not fit other sizes.
@@ -48,13 +50,15 @@ class CallSource(NamedTuple):
 
     Attributes:
         name: for people.
-        ids: of all that were selected, in their order.
-        make: from an id to its call.
+        data_sets: id -> how many data sets it has, of all that were selected, in their order.
+        make: from an id to a call with each of its data sets.
+        selects: whether -k chooses among them; a config is one case.
     """
 
     name: str
-    ids: tuple[str, ...]
-    make: Callable[[str], NodeCall]
+    data_sets: Mapping[str, int]
+    make: Callable[[str], tuple[NodeCall, ...]]
+    selects: bool = True
 
 
 def source_of(target: CallTarget, selection: str = "") -> CallSource:
@@ -82,7 +86,7 @@ def _opened(target: CallTarget, selection: str, _: tuple[str, int]) -> CallSourc
         raise InvalidRequest(f"{target.name}: not a pack: --pack-digest and --trust are for packs")
     else:
         found = _of_yaml(target, selection)
-    if not found.ids:
+    if not found.data_sets:
         raise NothingSelected(f"{target.name}: no valid case is selected")
     return found
 
@@ -97,22 +101,26 @@ def _of_pack(target: CallTarget, selection: str) -> CallSource:
     records = [r for r in pack.select(selection) if r["expect"] == "result"]
     return CallSource(
         pack.manifest.header["suite"],
-        tuple(record["id"] for record in records),
-        partial(_call_of_vector, pack),
+        {record["id"]: len(calls_of(record)) for record in records},
+        partial(_calls_of_record, pack),
     )
 
 
-def _call_of_vector(pack: Pack, case_id: str) -> NodeCall:
-    vector = pack.read(pack.case(case_id))
+def _calls_of_record(pack: Pack, case_id: str) -> tuple[NodeCall, ...]:
+    return tuple(map(_call_of_vector, pack.read(pack.case(case_id)).calls))
+
+
+def _call_of_vector(vector: Vector) -> NodeCall:
     record = vector.record
     return NodeCall(
-        id=case_id,
+        id=vector.id,
         operator=record["operator"],
         attributes=vector.attributes,
         inputs=dict(vector.inputs),
         outputs=tuple(record["outputs"]),
         readings=record["readings"],
         weights=record["weights"],
+        data_set=vector.call,
     )
 
 
@@ -129,30 +137,34 @@ def _of_yaml(target: CallTarget, selection: str) -> CallSource:
     if selection:
         raise InvalidRequest(f"{found}: is one case, of which -k selects nothing")
     case = read_case(root, found.stem, found.parent)
-    make = partial(_call_of_case, case, "inputs", dict(target.sizes), found.parent)
-    return CallSource(found.stem, (case.name,), lambda _: make())
+    make = partial(_calls_of_case, case, 1, "inputs", dict(target.sizes), found.parent)
+    return CallSource(found.stem, {case.name: 1}, lambda _: make(), selects=False)
 
 
 def _of_suite(path: Path, sizes: Sizes, selection: str) -> CallSource:
     suite = load_suite(path)
     entries = {e.id: e for e in suite.select(selection) if e.breakage is None}
     return CallSource(
-        suite.name, tuple(entries), partial(_call_of_entry, entries, sizes, suite.folder)
+        suite.name,
+        {case_id: entry.calls for case_id, entry in entries.items()},
+        partial(_calls_of_entry, entries, sizes, suite.folder),
     )
 
 
-def _call_of_entry(
+def _calls_of_entry(
     entries: Mapping[str, Entry], sizes: Sizes, folder: Path, case_id: str
-) -> NodeCall:
+) -> tuple[NodeCall, ...]:
     entry = entries[case_id]
-    return _call_of_case(entry.case(), entry.weights, sizes, folder)
+    return _calls_of_case(entry.case(), entry.calls, entry.weights, sizes, folder)
 
 
-def _call_of_case(case: Case, weights: str, sizes: Sizes, folder: Path) -> NodeCall:
+def _calls_of_case(
+    case: Case, calls: int, weights: str, sizes: Sizes, folder: Path
+) -> tuple[NodeCall, ...]:
     if sizes:
         root = resized(case.root, sizes)
         case = read_case(root, case.name, folder, seed=case.seed, key=case.key)
-    return NodeCall(
+    first = NodeCall(
         id=case.name,
         operator=case.operator.name,
         attributes=case.attributes,
@@ -161,6 +173,15 @@ def _call_of_case(case: Case, weights: str, sizes: Sizes, folder: Path) -> NodeC
         readings=case.readings,
         weights=weights,
     )
+    return (first, *(_later_call(first, case, call) for call in range(1, calls)))
+
+
+def _later_call(first: NodeCall, case: Case, call: int) -> NodeCall:
+    """Return a case's call with another data set; what the model holds itself stays."""
+    held = held_inputs(case.operator, first.weights, first.inputs)
+    made = {name: stack[0] for name, stack in case.stacked([case.key], call).items()}
+    fed = {name: values for name, values in made.items() if name not in held}
+    return first.having(fed, data_set=call)
 
 
 def resized(root: YamlNode, sizes: Sizes) -> YamlNode:

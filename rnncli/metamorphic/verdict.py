@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rnncli.vectors.attempt import Status
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,8 @@ FAILURES = frozenset(
         RelationStatus.TIMEOUT,
     }
 )
+# Nothing was computed, or nothing of it judged, which is nobody's fault.
+SILENT = frozenset({RelationStatus.NOT_JUDGED, RelationStatus.NOT_APPLICABLE})
 # Something was computed, and judged.
 JUDGED = frozenset({RelationStatus.HOLDS, RelationStatus.BROKEN})
 ENDED: Mapping[Status, RelationStatus] = {
@@ -79,7 +82,8 @@ class Difference:
         within = f"at most {self.allowed:.3g} apart" if self.allowed else "equal"
         return (
             f"{self.output} at {where}: {self.alone:.9g}, and transformed {self.related:.9g};"
-            f" they must be {within}; {self.count} elements differ"
+            f" they must be {within}; {counted(self.count, 'element')}"
+            f" {plural(self.count, 'differs', 'differ')}"
         )
 
 
@@ -99,6 +103,7 @@ class RelationVerdict:
         difference: the first element that differs.
         seconds: what asking took.
         allowed: the option that keeps it from failing the run; "" if none does.
+        data_set: which data set of the case was transformed.
     """
 
     case: str
@@ -112,6 +117,7 @@ class RelationVerdict:
     difference: Difference | None = None
     seconds: float = 0.0
     allowed: str = ""
+    data_set: int = 0
 
     @property
     def fails(self) -> bool:

@@ -34,6 +34,7 @@ def page(report: VerificationReport) -> str:
     total = report.total
     return rendered(
         "report",
+        parts=("list",),
         report=report,
         total=total,
         verdicts=[name for name in MEANINGS if total.counts[name]],

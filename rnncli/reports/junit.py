@@ -12,11 +12,11 @@ from rnncli.reports.failures import sentences
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from rnncli.judging.verdict import CaseVerdict
-    from rnncli.judging.verification import JudgedCase, VerificationReport
+    from rnncli.judging.verification import JudgedCase, JudgedSubject, VerificationReport
 
 # The implementation did not get as far as being wrong.
 ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MISSING})
@@ -37,7 +37,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
     if report.shortfall:
-        root.append(_shortfall(report))
+        root.append(shortfall_suite(report.pack.name, report.shortfall))
     count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
@@ -46,32 +46,34 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
     suite = ET.Element("testsuite", name=visible(operator))
-    properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(report).items():
-        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
+    pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
+    add_properties(suite, report.subject, pack)
     suite.extend(_case(report, case) for case in cases)
     count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
     return suite
 
 
-def _shortfall(report: VerificationReport) -> ET.Element:
-    """Return a test suite that fails because too few cases were answered."""
+def shortfall_suite(name: str, shortfall: str) -> ET.Element:
+    """Return a test suite that fails because too few cases were answered.
+
+    Args:
+        name: of what was judged.
+        shortfall: what is lacking.
+    """
     suite = ET.Element("testsuite", name="answers")
-    named = visible(f"{report.pack.name}.answers")
+    named = visible(f"{name}.answers")
     case = ET.SubElement(suite, "testcase", classname=named, name="min-cases", time="0.000000")
-    ET.SubElement(case, "failure", message=report.shortfall)
+    ET.SubElement(case, "failure", message=visible(shortfall))
     count_outcomes(suite, [case], 0.0)
     return suite
 
 
-def _properties(report: VerificationReport) -> dict[str, str]:
-    return {
-        "subject": report.subject.name,
-        **{f"subject.{name}": value for name, value in report.subject.about.items()},
-        "pack": report.pack.name,
-        "pack.digest": report.pack.digest,
-        "rule": report.rule,
-    }
+def add_properties(suite: ET.Element, subject: JudgedSubject, judged_by: Mapping[str, str]) -> None:
+    """Write what was judged, and by what, into a test suite."""
+    about = {f"subject.{name}": value for name, value in subject.about.items()}
+    properties = ET.SubElement(suite, "properties")
+    for name, value in {"subject": subject.name, **about, **judged_by}.items():
+        ET.SubElement(properties, "property", name=visible(name), value=visible(value))
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:

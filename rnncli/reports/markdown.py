@@ -12,6 +12,7 @@ from rnncli.reports.diagnosis import diagnosis_sentences
 from rnncli.reports.failures import sentences, times
 from rnncli.reports.verification import title
 from rnncli.terminal import visible
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +41,7 @@ def _lines(report: VerificationReport) -> Iterator[str]:
     mark = "❌" if total.fails else "✅" if report.is_green else "⚠️"
     fails = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
     outcome = fails if total.fails or not total.cases else report.shortfall or fails
-    yield f"## {mark} {_inline(report.subject.name)}: {outcome}"
+    yield f"## {mark} {inline(report.subject.name)}: {outcome}"
     yield ""
     yield from _about(report)
     yield ""
@@ -54,27 +55,28 @@ def _lines(report: VerificationReport) -> Iterator[str]:
 
 def _about(report: VerificationReport) -> Iterator[str]:
     settings = [f"{name} {value}" for name, value in report.subject.about.items()]
-    yield f"{_inline(title(report))} in {report.seconds:.3g} s."
+    yield f"{inline(title(report))} in {report.seconds:.3g} s."
     if settings:
-        yield f"Subject: {_inline('; '.join(settings))}."
-    yield f"Pack: {_inline(report.pack.name)}, digest {_inline(report.pack.digest[:16])}."
+        yield f"Subject: {inline('; '.join(settings))}."
+    yield f"Pack: {inline(report.pack.name)}, digest {inline(report.pack.digest[:16])}."
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
     """Yield a table of counts, without the verdicts that nobody has."""
     verdicts = [name for name in MEANINGS if any(tally.counts[name] for tally in tallies)]
-    yield _table_row([heading, "cases", *verdicts, "worst margin"])
-    yield _table_row(["---", *["---:"] * (len(verdicts) + 2)])
+    yield table_row([heading, "cases", *verdicts, "worst margin"])
+    yield table_row(["---", *["---:"] * (len(verdicts) + 2)])
     for tally in tallies:
-        yield _table_row(_cells(tally, verdicts))
+        yield table_row(_cells(tally, verdicts))
 
 
 def _cells(tally: Tally, verdicts: Iterable[Verdict]) -> list[Any]:
     counts = [tally.counts[verdict] or "" for verdict in verdicts]
-    return [_inline(tally.name), tally.cases, *counts, times(tally.margin)]
+    return [inline(tally.name), tally.cases, *counts, times(tally.margin)]
 
 
-def _table_row(cells: Iterable[Any]) -> str:
+def table_row(cells: Iterable[Any]) -> str:
+    """Write a row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -83,25 +85,36 @@ def _diagnosis(report: VerificationReport) -> Iterator[str]:
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
         for sentence in diagnosis_sentences(report.diagnosis):
-            yield f"- {_inline(sentence)}"
+            yield f"- {inline(sentence)}"
 
 
 def _failures(report: VerificationReport) -> Iterator[str]:
-    """Yield a block that opens for each failure, as long as there is room."""
     failing = [case for case in report.cases if case.verdict.fails]
-    room = LIMIT
-    for k, case in enumerate(failing):
-        about = f"<code>{_escaped(case.verdict.id)}</code> {case.verdict.verdict}"
-        body = _escaped("\n".join(sentences(report, case)))
+    return folded(
+        (case.verdict.id, case.verdict.verdict, sentences(report, case)) for case in failing
+    )
+
+
+def folded(failures: Iterable[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
+    """Yield a block that opens for each failure, as long as there is room, then how many are left.
+
+    Args:
+        failures: of each what it is of, its verdict, and what there is to say.
+    """
+    room, left = LIMIT, 0
+    for name, verdict, lines in failures:
+        about = f"<code>{_escaped(name)}</code> {verdict}"
+        body = _escaped("\n".join(lines)) if room >= 0 else ""
         block = f"\n<details><summary>{about}</summary>\n<pre>\n{body}\n</pre>\n</details>"
         room -= len(block.encode())
-        if room < 0:
-            yield f"\n... and {len(failing) - k} more failures."
-            return
-        yield block
+        if room >= 0:
+            yield block
+        left += room < 0
+    if left:
+        yield f"\n... and {counted(left, 'more failure')}."
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Write text so that it is text: no markup, no link, no new line, no new cell."""
     flat = " ".join(visible(text).split())
     marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))

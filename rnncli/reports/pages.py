@@ -15,10 +15,11 @@ from rnncli import __version__
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import write_text
 from rnncli.judging.hypotheses import sentence_of
-from rnncli.reports.failures import times
+from rnncli.reports.failures import excerpt, times
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from jinja2 import Environment
@@ -49,12 +50,13 @@ def write_page(path: Path, page: str) -> None:
     write_text(path, page)
 
 
-def rendered(name: str, **context: Any) -> str:
+def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
     """Return a page: the same context gives the same bytes.
 
     Args:
         name: of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after those
             that all pages share.
+        parts: names of other parts that it shares with some, which stand between.
         context: what the template says; `data` is what the script knows.
 
     Raises:
@@ -63,7 +65,8 @@ def rendered(name: str, **context: Any) -> str:
     check_extra()
     from markupsafe import Markup
 
-    style, script = (_part(f"shared.{kind}") + _part(f"{name}.{kind}") for kind in ("css", "js"))
+    names = ("shared", *parts, name)
+    style, script = ("".join(_part(f"{each}.{kind}") for each in names) for kind in ("css", "js"))
     return (
         _environment()
         .get_template(f"{name}.html")
@@ -89,7 +92,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"times": times, "visible": visible, "meaning": sentence_of}
+    environment.filters |= {
+        "times": times,
+        "visible": visible,
+        "meaning": sentence_of,
+        "excerpt": excerpt,
+    }
     return environment
 
 

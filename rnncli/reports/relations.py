@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
 
-from rnncli.files.atomic import atomic_file
 from rnncli.metamorphic.relations import RELATIONS
+from rnncli.metamorphic.report import ITSELF
 from rnncli.metamorphic.verdict import MEANINGS, RelationStatus, RelationVerdict
-from rnncli.reports.junit import count_outcomes
-from rnncli.reports.tables import print_json_line, print_table
+from rnncli.reports.failures import excerpt
+from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.terminal import say, visible
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from rnncli.metamorphic.run import RelationReport
+    from rnncli.metamorphic.report import RelationReport, RelationTally
 
 COLUMNS = ("relation", "cases", *MEANINGS, "elements", "worst margin", "equality")
+# What a table on a terminal has although it is zero everywhere.
+ALWAYS = {"relation", "cases", RelationStatus.HOLDS, "worst margin"}
+# What it has not: 80 columns are few.
+NEVER = {"elements", "equality"}
+# How it heads columns, where that is shorter.
+HEADINGS = {
+    RelationStatus.NOT_JUDGED: "unjudged",
+    RelationStatus.NOT_APPLICABLE: "n/a",
+    "worst margin": "margin",
+}
 # How a verdict is said of many, where that is another word.
 PLURAL = {RelationStatus.HOLDS: "hold"}
-# What is said of where a case has given nothing itself.
-ITSELF = "the case itself"
-ERRORS = frozenset({RelationStatus.CRASHED, RelationStatus.TIMEOUT})
+
+# What a report is written to, and what writes it; each is imported on use.
+WRITERS = {
+    "junit": "rnncli.reports.relations_junit:write_relations_junit",
+    "markdown": "rnncli.reports.relations_markdown:write_relations_markdown",
+    "html": "rnncli.reports.relations_html:write_relations_html",
+}
 
 
 def relation_table() -> str:
@@ -45,26 +56,33 @@ def show_relations(report: RelationReport, *, as_json: bool = False) -> None:
         for record in records(report):
             print_json_line(record)
     else:
-        for verdict in filter(_fails, report.verdicts):
-            say(f"FAIL {sentence(verdict)}")
-            say(f"  {finds(verdict)}")
-            say(f"  repeat: {repeat(report, verdict)}")
-        print_table(COLUMNS, [*_rows(report)])
+        for verdict in report.failures:
+            first, *others = sentences(report, verdict)
+            say(f"FAIL {first}")
+            for line in others:
+                say(f"  {line}")
+        _print_table([*report.by_relation, report.total])
     sys.stdout.flush()
-    for line in closing(report):
+    for line in (*unjudged(report), *closing(report)):
         say(line)
 
 
-def _fails(verdict: RelationVerdict) -> bool:
-    return verdict.fails
+def sentences(report: RelationReport, verdict: RelationVerdict) -> tuple[str, str, str]:
+    """Return what there is to say of a verdict: what is wrong, what was asked, how to repeat it."""
+    return sentence(verdict), finds(verdict), visible(f"repeat: {report.repeat(verdict)}")
 
 
 def sentence(verdict: RelationVerdict) -> str:
     """Return what is said of one relation and one case."""
-    what = str(verdict.difference) if verdict.difference else verdict.message
+    what = str(verdict.difference) if verdict.difference else excerpt(verdict.message)
     bound = f" ({verdict.equality})" if verdict.difference else ""
-    named = verdict.relation or ITSELF
-    return visible(f"{verdict.case}: {named}: {verdict.status}: {what}{bound}")
+    said = f": {what}{bound}" if what else ""
+    return visible(f"{named(verdict)}: {verdict.relation or ITSELF}: {verdict.status}{said}")
+
+
+def named(verdict: RelationVerdict) -> str:
+    """Return the case of a verdict, and which data set of it where that is not the first."""
+    return f"{verdict.case} test_data_set_{verdict.data_set}" if verdict.data_set else verdict.case
 
 
 def finds(verdict: RelationVerdict) -> str:
@@ -75,61 +93,75 @@ def finds(verdict: RelationVerdict) -> str:
     return f"asked: {row.summary} (finds: {row.finds})"
 
 
-def repeat(report: RelationReport, verdict: RelationVerdict) -> str:
-    """Return the command line that judges one relation of one case again."""
-    one = len({each.case for each in report.verdicts}) == 1 and not report.plan.selection
-    case = "" if one else f" -k {shlex.quote(f'id:{verdict.case}')}"
-    relation = f" --relation {verdict.relation}" if verdict.relation else ""
-    return f"{report.plan.command}{case}{relation}"
+def _print_table(tallies: Sequence[RelationTally]) -> None:
+    """Print a row for each relation; on a terminal without columns that are zero everywhere."""
+    rows = [dict(zip(COLUMNS, _row(each), strict=True)) for each in tallies]
+    if not is_drawn():
+        print_table(COLUMNS, [[*row.values()] for row in rows])
+        return
+    said = {name for row in rows for name, value in row.items() if value}
+    columns = [name for name in COLUMNS if name in (ALWAYS | said) - NEVER]
+    cells = [[drawn(row[name]) for name in columns] for row in rows]
+    draw_table([HEADINGS.get(name, name) for name in columns], cells, whole={"relation"})
 
 
-def _rows(report: RelationReport) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each relation, and one for all; first that of cases that give nothing."""
-    for name in ("", *report.plan.relations):
-        some = [verdict for verdict in report.verdicts if verdict.relation == name]
-        if some:
-            yield _row(name or ITSELF, some)
-    yield _row("all", report.verdicts)
-
-
-def _row(name: str, verdicts: Sequence[RelationVerdict]) -> tuple[Any, ...]:
-    counts = Counter(verdict.status for verdict in verdicts)
-    kinds = dict.fromkeys(verdict.equality for verdict in verdicts if verdict.equality)
+def _row(found: RelationTally) -> tuple[Any, ...]:
     return (
-        name,
-        len({verdict.case for verdict in verdicts}),
-        *(counts[status] for status in MEANINGS),
-        sum(verdict.elements for verdict in verdicts),
-        max((verdict.margin for verdict in verdicts), default=0.0),
-        ", ".join(kinds) or "-",
+        found.name,
+        found.cases,
+        *found.counts.values(),
+        found.elements,
+        found.margin,
+        ", ".join(found.kinds) or "-",
     )
+
+
+def unjudged(report: RelationReport) -> Iterator[str]:
+    """Yield why relations were not judged, the commonest reason first."""
+    for relation, status, why, count in report.reasons:
+        yield visible(f"{relation} {status} to {count}: {excerpt(why)}")
 
 
 def closing(report: RelationReport) -> Iterator[str]:
-    """Yield why relations were not judged, then a line with all counts, then what is lacking."""
-    silent = {RelationStatus.NOT_JUDGED, RelationStatus.NOT_APPLICABLE}
-    reasons = Counter(
-        (verdict.relation or ITSELF, str(verdict.status), verdict.message)
-        for verdict in report.verdicts
-        if verdict.status in silent
-    )
-    for (relation, status, why), count in reasons.most_common():
-        yield visible(f"{relation} {status} to {count}: {why}")
-    counts = Counter(verdict.status for verdict in report.verdicts)
-    told = ", ".join(
-        f"{count} {PLURAL.get(status, status) if count > 1 else status}"
-        for status in MEANINGS
-        if (count := counts[status])
-    )
-    cases = len({verdict.case for verdict in report.verdicts})
-    version = report.subject.about.get("version", "")
-    fails = f"{report.fails} fail{'s' * (report.fails == 1)}" if report.fails else "None fails"
-    yield visible(
-        f"{report.subject.name} {version}: relations of {cases} case{'s' * (cases != 1)} of"
-        f" {report.name} in {report.seconds:.3g} s: {told}. {fails}"
+    """Yield a line with all counts, then what is lacking."""
+    total = report.total
+    yield (
+        f"{title(report)} in {report.seconds:.3g} s: {counts(total)}. {outcome(report)}"
+        if total.verdicts
+        else f"{title(report)}: nothing was asked"
     )
     if report.shortfall:
         yield report.shortfall
+
+
+def title(report: RelationReport) -> str:
+    """Return whose relations of how many cases were judged."""
+    subject = f"{report.subject.name} {report.subject.about.get('version', '')}".rstrip()
+    cases = counted(report.total.cases, "case")
+    return visible(f"{subject}: relations of {cases} of {report.name}")
+
+
+def heading(report: RelationReport) -> str:
+    """Return the outcome in a few words."""
+    total = report.total
+    if report.shortfall and not total.fails:
+        return report.shortfall
+    relations = counted(total.verdicts, "relation")
+    return f"{total.fails} of {relations} {plural(total.fails, 'fails', 'fail')}"
+
+
+def counts(total: RelationTally) -> str:
+    """Return how many verdicts there are of each status that there is."""
+    return ", ".join(
+        counted(count, status, PLURAL.get(status, status))
+        for status, count in total.counts.items()
+        if count
+    )
+
+
+def outcome(report: RelationReport) -> str:
+    """Return how many verdicts fail."""
+    return counted(report.fails, "fails", "fail") if report.fails else "None fails"
 
 
 def records(report: RelationReport) -> Iterator[dict[str, Any]]:
@@ -144,12 +176,12 @@ def records(report: RelationReport) -> Iterator[dict[str, Any]]:
         "command": report.plan.command,
     }
     for verdict in report.verdicts:
-        yield {"kind": "relation", **_record(verdict), "repeat": repeat(report, verdict)}
-    counts = Counter(verdict.status for verdict in report.verdicts)
+        yield {"kind": "relation", **_record(verdict), "repeat": report.repeat(verdict)}
+    total = report.total
     yield {
         "kind": "summary",
-        "verdicts": {str(status): counts[status] for status in MEANINGS},
-        "cases": len({verdict.case for verdict in report.verdicts}),
+        "verdicts": {str(status): count for status, count in total.counts.items()},
+        "cases": total.cases,
         "judged": report.judged,
         "fails": report.fails,
         "wall_seconds": report.seconds,
@@ -161,6 +193,7 @@ def _record(verdict: RelationVerdict) -> dict[str, Any]:
     first = verdict.difference
     return {
         "case": verdict.case,
+        "data_set": verdict.data_set,
         "relation": verdict.relation,
         "verdict": str(verdict.status),
         "fails": verdict.fails,
@@ -182,46 +215,3 @@ def _record(verdict: RelationVerdict) -> dict[str, Any]:
             "differing": first.count,
         },
     }
-
-
-def write_relations_junit(path: Path, report: RelationReport) -> None:
-    """Write a test suite for each relation, a test case for each case.
-
-    Raises:
-        rnncli.errors.InvalidRequest: the file cannot be written.
-    """
-    root = ET.Element("testsuites", name=visible(f"rnncli verify --metamorphic {report.name}"))
-    for name in ("", *report.plan.relations):
-        some = [verdict for verdict in report.verdicts if verdict.relation == name]
-        if some:
-            root.append(_suite(name or ITSELF, some, report))
-    if report.shortfall:
-        suite = ET.SubElement(root, "testsuite", name="answers")
-        case = ET.SubElement(suite, "testcase", classname="answers", name="min-cases", time="0")
-        ET.SubElement(case, "failure", message=report.shortfall)
-        count_outcomes(suite, [case], 0.0)
-    count_outcomes(root, root.iter("testcase"), sum(v.seconds for v in report.verdicts))
-    ET.indent(root)
-    with atomic_file(path) as stream:
-        ET.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
-
-
-def _suite(name: str, verdicts: Sequence[RelationVerdict], report: RelationReport) -> ET.Element:
-    suite = ET.Element("testsuite", name=visible(name))
-    for verdict in verdicts:
-        classname = visible(f"{report.name}.{name}")
-        seconds = f"{verdict.seconds:.6f}"
-        case = ET.SubElement(
-            suite, "testcase", classname=classname, name=visible(verdict.case), time=seconds
-        )
-        if tag := _outcome(verdict):
-            ET.SubElement(case, tag, message=sentence(verdict))
-    count_outcomes(suite, suite.iter("testcase"), sum(verdict.seconds for verdict in verdicts))
-    return suite
-
-
-def _outcome(verdict: RelationVerdict) -> str:
-    """Return the element that says how a test case ended; "" if well."""
-    if verdict.fails:
-        return "error" if verdict.status in ERRORS else "failure"
-    return "" if verdict.status is RelationStatus.HOLDS else "skipped"

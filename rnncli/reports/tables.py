@@ -72,6 +72,13 @@ def shown(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
+def drawn(count: Any) -> Any:
+    """Return a count or a margin as it is drawn: with three digits, and no zero counts."""
+    if isinstance(count, float):
+        return float(f"{count:.3g}")
+    return "" if count == 0 else count
+
+
 def terminal_width() -> int:
     """Return how wide a table may be drawn: as the terminal, any width elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else ANY_WIDTH

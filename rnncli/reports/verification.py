@@ -14,7 +14,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.judging.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, sentences
-from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
+from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.terminal import say, visible
 
 if TYPE_CHECKING:
@@ -55,12 +55,15 @@ def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
         say(sentence)
 
 
-def write_reports(report: VerificationReport, files: Mapping[str, str | None]) -> None:
+def write_reports(
+    report: Any, files: Mapping[str, str | None], writers: Mapping[str, str] = WRITERS
+) -> None:
     """Write a report to files.
 
     Args:
-        report: what was found.
-        files: kind, a key of `WRITERS` -> path; empty where none is wanted.
+        report: what was found; of the kind that the writers take.
+        files: kind, a key of `writers` -> path; empty where none is wanted.
+        writers: kind -> what writes it.
 
     Raises:
         rnncli.errors.InvalidRequest: a file cannot be written.
@@ -69,7 +72,7 @@ def write_reports(report: VerificationReport, files: Mapping[str, str | None]) -
     """
     for kind, path in files.items():
         if path:
-            pkgutil.resolve_name(WRITERS[kind])(Path(path), report)
+            pkgutil.resolve_name(writers[kind])(Path(path), report)
 
 
 def check_reports(files: Mapping[str, str | None]) -> None:
@@ -194,13 +197,7 @@ def _draw(by: str, tallies: Sequence[Tally]) -> None:
     columns = [name for name in COLUMNS[1:] if name in ALWAYS or any(row[name] for row in rows)]
     if rows:
         heading = [by if name == "name" else name for name in columns]
-        draw_table(heading, [[_cell(row[name]) for name in columns] for row in rows])
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.3g}")
-    return "" if value == 0 else value
+        draw_table(heading, [[drawn(row[name]) for name in columns] for row in rows])
 
 
 def run_record(report: VerificationReport) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
 from rnncli.judging.investigation import investigate
@@ -37,6 +38,10 @@ LARGEST_BATCH = 32
 UNASKED = (
     "results cannot be asked a valid case: only a pack of valid cases shows that what wrote them"
     " does not refuse everything"
+)
+SPEC = (
+    "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack of a suite, and"
+    " `rnncli verify --metamorphic` needs none"
 )
 
 Found = TypeVar("Found")
@@ -260,7 +265,10 @@ def _lacking(folder: Path) -> str:
     """Return why a path is not a pack."""
     if any((folder / name).exists() for name in (JOURNAL, SPOOL)):
         return f"it is unfinished; `rnncli generate SUITE -o {folder}` goes on with it"
-    return "it has no manifest.json" if folder.is_dir() else "it is not a folder"
+    if folder.is_dir():
+        return "it has no manifest.json"
+    is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
+    return SPEC if is_spec else "it is not a folder"
 
 
 def _too_few(plan: VerificationPlan, found: Selected) -> str:

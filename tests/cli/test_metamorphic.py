@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
+
+from rnncli.metamorphic.targets import CallTarget, source_of
+from rnncli.reports.relations_schema import relations_schema
 
 SUITE = """\
 suite: two
@@ -43,6 +47,8 @@ def test_a_suite_needs_no_pack(place, rnncli):
     done = rnncli("verify", "two.yaml", *NUMPY, "--json")
     first, *found, last = lines(done.out)
 
+    for line in (first, *found, last):
+        jsonschema.validate(line, relations_schema())
     assert done.code == 0
     assert {"rnn_14_plain", "gru_14_ragged"} == {each["case"] for each in found}
     assert (0, 2, "") == (last["fails"], last["judged"], last["shortfall"])
@@ -136,3 +142,71 @@ def test_wrong_requests(place, rnncli, arguments, said):
 
     assert done.code == 2
     assert said in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("suite", ["core", "two.yaml"])
+def test_a_suite_without_metamorphic_is_told_what_takes_it(place, rnncli, suite):
+    """It is no pack, and there are two ways to go on."""
+    done = rnncli("verify", suite, "--backend", "numpy")
+
+    assert done.code == 2
+    assert f"{suite}: not a pack of vectors: it is a suite or a config" in done.err
+    assert "generate" in done.err
+    assert "--metamorphic" in done.err
+
+
+def test_help_says_what_it_takes(rnncli):
+    """The usage line names suites and configs, the text under which option."""
+    said = " ".join(rnncli("verify", "--help").out.split())
+
+    assert "verify [OPTIONS] PACK|SUITE|CONFIG" in said
+    assert "A suite or a config will do with --metamorphic only" in said
+
+
+TWICE = SUITE.replace("lens: [3, 1]}\n", "lens: [3, 1]}\n    calls: 2\n")
+
+
+@pytest.mark.parametrize("weights", ["inputs", "initializers"])
+def test_every_data_set_of_a_case_is_transformed(place, rnncli, weights):
+    """A suite's and its pack's alike: the second one is other data for the same model."""
+    defaults = f"defaults:\n  weights: {weights}\n"
+    (place / "two.yaml").write_text(TWICE.replace("defaults:\n", defaults))
+    assert rnncli("generate", "two.yaml", "-o", "pack").code == 0
+    told = {}
+    for target in ("two.yaml", "pack"):
+        done = rnncli("verify", target, *NUMPY, "--json", "--relation", "padding", "-k", "gru")
+        assert done.code == 0
+        _, *found, last = lines(done.out)
+        told[target] = [(each["case"], each["data_set"], each["elements"]) for each in found]
+        assert (last["cases"], last["verdicts"]["holds"]) == (1, 2)
+
+    assert told["two.yaml"] == told["pack"]
+    assert [data_set for _, data_set, _ in told["pack"]] == [0, 1]
+
+
+def test_second_data_sets_of_a_suite_are_those_of_its_pack(place, rnncli):
+    """Bit for bit, weights that the model holds included."""
+    defaults = "defaults:\n  weights: initializers\n"
+    (place / "two.yaml").write_text(TWICE.replace("defaults:\n", defaults))
+    rnncli("generate", "two.yaml", "-o", "pack")
+    suite, pack = (
+        source_of(CallTarget(name), "").make("gru_14_ragged") for name in ("two.yaml", "pack")
+    )
+
+    assert [call.data_set for call in suite] == [0, 1]
+    for one, other in zip(suite, pack, strict=True):
+        assert {n: v.tobytes() for n, v in one.inputs.items()} == {
+            n: v.tobytes() for n, v in other.inputs.items()
+        }
+
+
+def test_reports_are_written_beside_the_table(place, rnncli):
+    """JUnit, Markdown and a page, of a run that fails."""
+    files = [("--junit", "v.xml"), ("--markdown", "v.md"), ("--html", "v.html")]
+    options = [part for pair in files for part in pair]
+    subject = ("--metamorphic", "--backend", "mutant:padding-computed")
+    done = rnncli("verify", "two.yaml", *subject, *options)
+
+    assert done.code == 1
+    for _, name in files:
+        assert "gru_14_ragged" in (place / name).read_text(encoding="utf-8")

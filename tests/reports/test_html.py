@@ -7,10 +7,10 @@ import hashlib
 import json
 import math
 import re
-from html.parser import HTMLParser
 
 import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, many, report
+from web_pages import FETCHING, Elements
 
 from rnncli.errors import Unsupported
 from rnncli.reports import html, pages
@@ -19,21 +19,6 @@ from rnncli.reports.verification import check_reports, write_reports
 from rnncli.terminal import visible
 
 PAGES = {name: html.page(verification) for name, verification in REPORTS.items()}
-# Elements and attributes that make a browser fetch something.
-FETCHING = {"img", "link", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
-
-
-class Elements(HTMLParser):
-    """The start tags of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Keep it."""
-        self.tags.append((tag, dict(attrs)))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from browser import PROGRAM
 from verifications import CASES, REPORTS, every_verdict, judged, many, report
+from web_pages import CONTRAST, WIDTHS
 
 from rnncli.judging.verdict import Verdict
 from rnncli.reports.html import write_html
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")
-WIDTHS = {"phone": 375, "tablet": 768, "desktop": 1280}
 SHOWN = "[...document.querySelectorAll('.case')].map(c => c.querySelector('.id').textContent)"
 COUNT = "document.getElementById('found').textContent"
 
@@ -248,36 +248,6 @@ def test_light_and_dark(browser, pages):
     assert browser.evaluate(PAPER) == seen["light"]
     browser.evaluate("document.getElementById('theme').click()")
     assert browser.evaluate(PAPER) == seen["dark"]
-
-
-CONTRAST = """(() => {
-  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const rgb = colour => {
-    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const behind = node => {
-    const own = node ? rgb(getComputedStyle(node).backgroundColor) : [255, 255, 255, 255];
-    if (own[3] === 255) return own;
-    const under = behind(node.parentElement), share = own[3] / 255;
-    return own.slice(0, 3).map((v, k) => v * share + under[k] * (1 - share)).concat(255);
-  };
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  let worst = [99, ''];
-  while (texts.nextNode()) {
-    const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || !node.checkVisibility() || node.closest('svg, td.none'))
-      continue;
-    const colours = [rgb(getComputedStyle(node).color), behind(node)];
-    const [a, b] = colours.map(light).sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < worst[0]) worst = [ratio, node.className + ': ' + texts.currentNode.data.trim()];
-  }
-  return worst;
-})()"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

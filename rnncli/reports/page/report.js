@@ -1,6 +1,4 @@
 (() => {
-  const CHUNK = 100;
-  const FIELDS = ["q", "operator", "flag", "verdict", "sort"];
   const COLUMNS = [
     "output",
     "verdict",
@@ -26,29 +24,21 @@
     margin: ["largest margin", (a, b) => b.order - a.order],
     seconds: ["slowest", (a, b) => b.seconds - a.seconds],
   };
-  let wanted = {}; // the filters, as in the address
-  let found = []; // the cases they select
-  let drawn = 0; // how many of those are in the list
-
-  const address = (filters) =>
-    "#" + new URLSearchParams(Object.entries(filters).filter(([, v]) => v));
-
-  // Filters: the address holds them, the controls show them.
+  // Filters.
   const SPECIAL = new Map([
     ["failing", (one) => one.fails],
     ["expected", (one) => one.expected],
     ["allowed", (one) => one.allowed],
   ]);
-  function matches(one) {
+  function matches(one, wanted) {
     const { operator, flag, verdict, q } = wanted;
-    const words = (q ?? "").toLowerCase().split(/\s+/);
     return (
       (!wanted.case || one.id === wanted.case) &&
       (!wanted.cause || one.cause === wanted.cause) &&
       (!operator || one.operator === operator) &&
       (!flag || one.flags.includes(flag)) &&
       (!verdict || (SPECIAL.get(verdict) ?? ((one) => one.verdict === verdict))(one)) &&
-      words.every((word) => text(one).includes(word))
+      hasWords(text(one), q)
     );
   }
   function text(one) {
@@ -66,61 +56,18 @@
       .toLowerCase();
     return one.text;
   }
-  function readAddress() {
-    wanted = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-    for (const name of FIELDS) byId(name).value = wanted[name] ?? "";
-    select();
-  }
-  function readControls() {
-    wanted = Object.fromEntries(FIELDS.map((name) => [name, byId(name).value]));
-    history.replaceState(null, "", address(wanted));
-    select();
-  }
-  function select() {
-    found = data.cases.filter(matches);
-    const order = (ORDERS[wanted.sort] ?? ORDERS[""])[1];
-    if (order) found.sort(order);
-    drawn = 0;
-    byId("list").replaceChildren();
-    drawMore();
-    const all = found.length === data.cases.length;
-    const total = `${data.cases.length} case${data.cases.length === 1 ? "" : "s"}`;
-    byId("found").textContent = all ? total : `${found.length} of ${total}`;
-    if (found.length === 1) byId("list").firstElementChild.open = true;
-  }
-
-  // The list grows as it is scrolled: thousands of rows at once would be slow.
-  function drawMore() {
-    byId("list").append(...found.slice(drawn, drawn + CHUNK).map(row));
-    drawn = Math.min(drawn + CHUNK, found.length);
-    byId("more").hidden = drawn === found.length;
-    byId("more").textContent = `Show more (${found.length - drawn} left)`;
-  }
-  function row(one) {
-    const made = node(
-      "details",
-      { className: "case" },
-      node(
-        "summary",
-        {},
-        node("span", {
-          className: `badge ${one.verdict}${one.fails ? "" : " calm"}`,
-          title: one.fails ? "makes the run fail" : "does not make the run fail",
-          textContent: one.verdict,
-        }),
+  const row = (one) =>
+    opening(
+      one,
+      [
         node("span", { className: "id", textContent: one.id }),
         node("span", { className: "what", textContent: one.operator }),
         node("span", { className: "what dtype", textContent: one.dtype }),
         node("span", { className: "what number", title: "worst margin", textContent: one.margin }),
         node("span", { className: "what number seconds", textContent: duration(one.seconds) }),
-      ),
+      ],
+      body,
     );
-    made.addEventListener("toggle", () => {
-      if (made.open && made.children.length === 1) made.append(body(one));
-    });
-    return made;
-  }
-  const duration = (s) => (s >= 1 ? `${digits(s, 3)} s` : `${digits(s * 1000, 2)} ms`);
 
   // One case in full.
   function body(one) {
@@ -138,18 +85,9 @@
     if (one.notes.length) parts.push(paragraphs("reasons note", one.notes));
     if (one.outputs.length) parts.push(outputs(one));
     if (one.map) parts.push(maps(one.map));
-    parts.push(
-      node(
-        "div",
-        {},
-        node("p", { className: "caption", textContent: "Repeat it" }),
-        node("pre", { textContent: one.repeat, tabIndex: 0 }),
-      ),
-    );
+    parts.push(repeatIt(one.repeat));
     return node("div", { className: "body" }, ...parts);
   }
-  const paragraphs = (className, lines) =>
-    node("div", { className }, ...lines.map((line) => node("p", { textContent: line })));
   function outputs(one) {
     const heading = node(
       "tr",
@@ -249,42 +187,23 @@
     );
   }
 
-  // Controls.
-  function choices(id, names) {
-    const options = names.map(([value, words]) => node("option", { value, textContent: words }));
-    byId(id).append(...options);
-  }
-  const named = (values) => [["", "all"], ...[...new Set(values)].map((value) => [value, value])];
-  choices("operator", named(data.cases.map((one) => one.operator)));
-  choices("flag", named(data.cases.flatMap((one) => one.flags)));
-  choices("verdict", [
-    ["", "all"],
-    ["failing", "failing"],
-    ["expected", "expected to fail"],
-    ["allowed", "allowed to fail"],
-    ...named(data.cases.map((one) => one.verdict)).slice(1),
-  ]);
-  choices(
-    "sort",
-    Object.entries(ORDERS).map(([value, [words]]) => [value, words]),
-  );
-  for (const name of FIELDS) byId(name).addEventListener("input", readControls);
-  byId("reset").addEventListener("click", () => {
-    location.hash = "cases";
-    byId("q").focus();
-  });
-  byId("more").addEventListener("click", drawMore);
-  new IntersectionObserver(
-    (entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) drawMore();
+  showList({
+    rows: data.cases,
+    noun: "case",
+    fields: {
+      q: null,
+      operator: allOr(data.cases.map((one) => one.operator)),
+      flag: allOr(data.cases.flatMap((one) => one.flags)),
+      verdict: [
+        ["", "all"],
+        ["failing", "failing"],
+        ["expected", "expected to fail"],
+        ["allowed", "allowed to fail"],
+        ...allOr(data.cases.map((one) => one.verdict)).slice(1),
+      ],
     },
-    { rootMargin: "400px" },
-  ).observe(byId("more"));
-  window.addEventListener("hashchange", () => {
-    readAddress();
-    byId("cases").scrollIntoView();
+    orders: ORDERS,
+    matches,
+    draw: row,
   });
-  byId("filters").hidden = false;
-
-  readAddress();
 })();
