@@ -25,6 +25,8 @@ LEAST_TOGETHER = 2
 MINOR = 0.25
 # Where no more than such a part of what is explained is left, causes of the rest may be rare.
 REST = 0.5
+# A condition that failures share by chance as seldom is what is behind them.
+SHARED = 1e-6
 # A bug of a part of a kernel must explain so many cases.
 LEAST_OF_A_PART = 3
 
@@ -125,6 +127,9 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     at once come after all single ones.
     """
     courts = [_Court(evidence, cell) for cell in dict.fromkeys(each.cell for each in evidence)]
+    for name in _unproved(courts):
+        for court in courts:
+            court.withdraw(name)
     left = [each for court in courts for each in court.left]
     return Diagnosis(
         tuple(cause for court in courts for cause in court.causes),
@@ -132,6 +137,25 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
         tuple(cause for court in courts for cause in court.doubts),
         _patterns(evidence, left),
     )
+
+
+def _unproved(courts: Sequence[_Court]) -> list[str]:
+    """Return hypotheses of which nothing is seen but one number, such as 0, and that is no proof.
+
+    Where other failures, which they leave unexplained, have a condition in common with those that
+    they explain, and hardly anything that passes has it, one bug is behind them all.
+    """
+    names = {cause.hypothesis for court in courts for cause in court.causes}
+    left = [each for court in courts for each in court.left]
+    passing = [each.features for court in courts for each in court.passing]
+    found = []
+    for name in sorted(names) if left else ():
+        explained = [each for court in courts for each in court.explained_by(name)]
+        if all(each.places.one_value for each in explained):
+            has = [each.features for each in (*explained, *left)]
+            shared = patterns_of(has, passing, ())
+            found += [name] if any(pattern.chance <= SHARED for pattern in shared) else []
+    return found
 
 
 def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[Pattern, ...]:
@@ -168,12 +192,25 @@ class _Court:
         self._drop_minor()
         self.doubts = self._doubts()
 
+    def explained_by(self, name: str) -> list[Evidence]:
+        """Return the failures that a hypothesis explains as a cause."""
+        names = {each for c in self.causes if c.hypothesis == name for each in c.explains}
+        return [each for each in self.failing if each.id in names]
+
+    def withdraw(self, name: str) -> None:
+        """Take a hypothesis for no cause."""
+        self._keep([cause for cause in self.causes if cause.hypothesis != name])
+        self.doubts = self._doubts()
+
+    def _keep(self, causes: list[Cause]) -> None:
+        self.causes = causes
+        explained = {name for cause in self.causes for name in cause.explains}
+        self.left = [each for each in self.failing if each.id not in explained]
+
     def _drop_minor(self) -> None:
         """Drop causes beside which too much is left: an unknown bug may look like them at times."""
         most = MINOR * len(self.left)
-        self.causes = [cause for cause in self.causes if len(cause.explains) >= most]
-        explained = {name for cause in self.causes for name in cause.explains}
-        self.left = [each for each in self.failing if each.id not in explained]
+        self._keep([cause for cause in self.causes if len(cause.explains) >= most])
 
     def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
         """Return the hypothesis that explains most of what is left, and those as good."""
@@ -205,13 +242,17 @@ class _Court:
     def _is_likely(self, cause: Cause) -> bool:
         """Whether a hypothesis is a cause: no more cases speak against it than for it.
 
-        Or what passes against it lacks what all have that it explains: it is a part of the bug.
+        They all pass, or all differ: what is both seen where nothing is wrong and not all that is
+        wrong is another bug that looks like it at times. Or what passes against it lacks what all
+        have that it explains: it is a part of the bug.
         Two bugs at once are a cause if each is one by itself, or else if they explain whatever any
         of them is seen in.
         """
         if sum(_is_bug(part) for part in cause.parts) <= 1:
             whole = self._cause(cause.hypothesis, self.failing)
-            return whole.against <= len(whole.explains) or self._is_part(whole)
+            one_sided = not (whole.refuted and whole.contradicted)
+            few = one_sided and whole.against <= len(whole.explains)
+            return few or self._is_part(whole)
         known = {part for each in self.causes for part in each.parts}
         return known.issuperset(cause.parts) or (
             not cause.against and len(cause.explains) >= LEAST_TOGETHER

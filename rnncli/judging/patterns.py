@@ -25,6 +25,8 @@ CHANCE = 0.02
 SHOWN = 3
 # Two conditions at once must leave at most a part of the passing cases that one leaves.
 BETTER = 0.5
+# Kernels take so many of an axis at once, and treat what is left over apart.
+WIDTHS = (4, 8, 16, 32, 64)
 NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
@@ -123,9 +125,18 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
     first = min(indices[0] for indices, _ in known)
     last = max(indices[-1] for indices, _ in known)
     noun, count = NOUNS[axis], _cases(len(known))
-    if all(indices == (size - 1,) for indices, size in known):
+    if pattern := _left_over(axis, known):
+        yield pattern
+    elif all(indices == (size - 1,) for indices, size in known):
         chance = math.prod(1 / size for _, size in known)
         yield Pattern(f"only the last {noun} is wrong, in {count}", (axis,), chance)
+    elif first and last < min(size for _, size in known) - 1:
+        drawn = ((size, len(some)) for some, size in known)
+        chance = math.prod(_part(last - first + 1, size, some) for size, some in drawn)
+        words = (
+            f"{noun} {first} alone is" if first == last else f"{noun}s {first} to {last} alone are"
+        )
+        yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
     elif first:
         chance = math.prod(_part(size - first, size, len(some)) for some, size in known)
         yield Pattern(f"{noun}s are wrong from {noun} {first} on, in {count}", (axis,), chance)
@@ -133,6 +144,28 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
         chance = math.prod(_part(last + 1, size, len(some)) for some, size in known)
         words = f"{noun} 0 alone is" if last == 0 else f"{noun}s 0 to {last} alone are"
         yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
+
+
+def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
+    """Return whether only what whole blocks of some width leave over is wrong, or only those.
+
+    Cases of several sizes must show it, or one edge would say as much.
+    """
+    noun, count = NOUNS[axis], _cases(len(known))
+    for width in WIDTHS:
+        edges = [(size - size % width, indices, size) for indices, size in known]
+        if len({edge for edge, *_ in edges}) < 2 or not all(0 < e < s for e, _, s in edges):
+            continue
+        if all(indices[0] >= edge for edge, indices, _ in edges):
+            chance = math.prod(_part(size - edge, size, len(some)) for edge, some, size in edges)
+            where = f"after the last whole {width} alone"
+        elif all(indices[-1] < edge for edge, indices, _ in edges):
+            chance = math.prod(_part(edge, size, len(some)) for edge, some, size in edges)
+            where = f"in whole blocks of {width} alone"
+        else:
+            continue
+        return Pattern(f"{noun}s {where} are wrong, in {count}", (axis,), chance)
+    return None
 
 
 def _part(among: int, size: int, drawn: int) -> float:

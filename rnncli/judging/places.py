@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,11 +32,13 @@ class Places:
             they are processed.
         outputs: the names of the outputs that differ, of how many.
         only_padding: whether nothing but padding of Y differs.
+        one_value: whether all that is wrong is one number: any lost term gives as much.
     """
 
     wrong: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     outputs: tuple[tuple[str, ...], int] = ((), 0)
     only_padding: bool = False
+    one_value: bool = False
 
 
 def places_of(vector: Vector, got: Tensors, rule: Rule, steps: Steps | None) -> Places:
@@ -49,7 +51,19 @@ def places_of(vector: Vector, got: Tensors, rule: Rule, steps: Steps | None) -> 
         steps: of the Y that came out; None where there is none.
     """
     wrong = dict(_wrong(vector, got, rule))
-    outputs = (tuple(wrong), len(vector.answers.outputs))
+    found = _in_steps(steps, wrong, (tuple(wrong), len(vector.answers.outputs)))
+    return replace(found, one_value=_is_one_value(vector, got, wrong))
+
+
+def _is_one_value(vector: Vector, got: Tensors, wrong: Mapping[str, Array]) -> bool:
+    values = [vector.node.canonical(name, got[name])[where] for name, where in wrong.items()]
+    numbers = np.concatenate([v.astype(np.float64) for v in values]) if values else np.zeros(0)
+    return numbers.size > 1 and len(np.unique(numbers)) == 1
+
+
+def _in_steps(
+    steps: Steps | None, wrong: Mapping[str, Array], outputs: tuple[tuple[str, ...], int]
+) -> Places:
     if steps is not None and steps.wrong.any():
         return Places(_along(steps.wrong, AXES), outputs)
     if steps is not None and len(wrong) == 1 and steps.differs.any():

@@ -39,6 +39,7 @@ from rnncli.mutants.reasons import (
     NO_STEP,
     NOT_RAGGED,
     ONE_DIRECTION,
+    uses_none_of,
 )
 from rnncli.mutants.replaced import computing
 from rnncli.mutants.weights import (
@@ -124,6 +125,7 @@ def _functions() -> Iterator[Mutant]:
                 f"{name} as {letter} is right.",
                 each_row(partial(_with, letter, name)),
             )
+    yield from _defaults()
     for key in ("alpha", "beta"):
         yield row(
             f"{key}-zero",
@@ -132,6 +134,35 @@ def _functions() -> Iterator[Mutant]:
             f"Functions that take no {key} are right.",
             every_value(key, lambda _, __: 0.0),
         )
+
+
+# Function, alpha or beta, and what other libraries have by default.
+DEFAULTS: tuple[tuple[str, str, str, float], ...] = (
+    ("LeakyRelu", "alpha", "0.1", 0.1),
+    ("LeakyRelu", "alpha", "0.2", 0.2),
+    ("LeakyRelu", "alpha", "0.3", 0.3),
+    ("HardSigmoid", "alpha", "sixth", 1 / 6),
+    ("ScaledTanh", "alpha", "1.7159", 1.7159),
+    ("ScaledTanh", "beta", "two-thirds", 2 / 3),
+)
+
+
+def _defaults() -> Iterator[Mutant]:
+    """Yield functions with another default of alpha or beta."""
+    for name, key, spelled, value in DEFAULTS:
+        own = getattr(ACTIVATIONS[name], key)
+        yield row(
+            f"{name.lower()}-{key}-{spelled}",
+            ALL,
+            f"{name} has {key} {value:.5g} by default, instead of {own:.5g}.",
+            f"Right where {key} is given.",
+            every_value(key, partial(_other_default, name, own, value)),
+            uses_none_of(name),
+        )
+
+
+def _other_default(which: str, own: float, value: float, name: str, given: float) -> float:
+    return value if (name, given) == (which, own) else given
 
 
 def _with(

@@ -15,6 +15,7 @@ from rnncli.mutants import (
     layout,
     lengths,
     lost_numbers,
+    moved,
     narrow_formats,
     padding,
     reported,
@@ -35,7 +36,7 @@ _LEAVES = (
     *(vectors, clipping, functions, gates),
     *(narrow_formats, approximations, lost_numbers),
 )
-_UNSCORED = (finer, reported)
+_UNSCORED = (finer, moved, reported)
 _ROWS = tuple(row for leaf in (*_LEAVES, *_UNSCORED) for row in leaf.ROWS)
 _FINER = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}

@@ -20,6 +20,7 @@ from rnncli.judging.hypotheses import (
     sentence_of,
 )
 from rnncli.judging.judgement import judge, judge_outputs
+from rnncli.judging.places import Places
 from rnncli.judging.rule import PACK_RULE
 from rnncli.judging.verdict import Verdict
 from rnncli.mutants.mutant import Change
@@ -282,3 +283,33 @@ def test_two_bugs_that_are_never_seen_alone_explain_all_that_either_touches():
     assert [c.hypothesis for c in diagnose(both).causes] == [f"x{AND}y"]
     assert diagnose(both[:1]).causes == ()
     assert diagnose([*both, touched]).causes == ()
+
+
+def test_what_is_seen_where_nothing_is_wrong_and_not_all_that_is_wrong_is_a_doubt():
+    """It looks like the bug at times; either alone may be a part of it, or another bug beside."""
+    fits = [fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(9)]
+    otherwise = fact("g", Verdict.DIFFERS, refuted=["x"])
+    passes = fact("p", Verdict.PASS, refuted=["x"])
+
+    assert [c.hypothesis for c in diagnose([*fits, otherwise]).causes] == ["x"]
+    assert [c.hypothesis for c in diagnose([*fits, passes]).causes] == ["x"]
+    assert diagnose([*fits, otherwise, passes]).causes == ()
+
+
+def zeros(*facts):
+    """Evidence of cases of which all that is wrong is one number."""
+    return [replace(each, places=Places(one_value=True)) for each in facts]
+
+
+def test_zeros_are_no_proof_where_other_failures_have_the_same_condition():
+    """Whatever loses a term gives zeros somewhere; of several cells all count."""
+    flat = [
+        *zeros(*(fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(3))),
+        *zeros(*(fact(f"g{k}", Verdict.DIFFERS, ["x"], cell="GRU") for k in range(3))),
+    ]
+    left = fact("h", Verdict.DIFFERS, cell="GRU")
+    passes = with_word("B", *(fact(f"p{k}", Verdict.PASS, cell="GRU") for k in range(29)))
+
+    assert len(diagnose([*flat, *passes]).causes) == 2
+    assert diagnose([*flat, left, *passes]).causes == ()
+    assert len(diagnose([*flat, *with_word("B", left), *passes]).causes) == 2

@@ -117,3 +117,26 @@ def test_padding_alone_is_a_place_of_its_own():
 
     assert found.only_padding
     assert sentences((), (), [found]) == ["only padding of Y is wrong, in 1 case"]
+
+
+def wrong(axis, *known):
+    """Places of cases of which some indices of an axis are wrong, of how many."""
+    return [Places({axis: (tuple(indices), size)}) for indices, size in known]
+
+
+def test_what_blocks_leave_over_is_a_pattern():
+    """At several sizes; at one, an edge says as much."""
+    tails = wrong("units", ([16, 17], 18), ([8, 12], 13), ([8], 9))
+    bodies = wrong("rows", (range(4), 5), (range(8), 11))
+
+    assert sentences([], [], tails) == ["units after the last whole 8 alone are wrong, in 3 cases"]
+    assert sentences([], [], [*bodies, *bodies]) == [
+        "sequences in whole blocks of 4 alone are wrong, in 4 cases"
+    ]
+
+
+def test_indices_between_two_edges_are_a_pattern():
+    """Units 16 to 20 of 40."""
+    found = wrong("units", (range(16, 21), 40), ((16, 20), 33))
+
+    assert sentences([], [], found) == ["units 16 to 20 alone are wrong, in 2 cases"]

@@ -82,6 +82,19 @@ def _undefined(cell):
     return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
 
 
+def _other_defaults(cell):
+    """More functions that have an alpha or beta by default."""
+    names = {"RNN": ["LeakyRelu"], "GRU": ["ScaledTanh", "HardSigmoid"]}
+    names["LSTM"] = ["Sigmoid", "LeakyRelu", "ScaledTanh"]
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _long(cell):
+    """More steps than any chunk has."""
+    sizes = {"T": 70, "N": 2, "I": 2, "H": 3, "D": 2, "lengths": [66, 70]}
+    return recurrence_of(cell, **sizes, **_given(cell))
+
+
 def _softplus(cell):
     names = {
         "RNN": ["Softplus"],
@@ -163,7 +176,17 @@ RICH = {
 SPECIAL = {
     function.__name__.strip("_"): cache(function)
     for function in (
-        *(_different, _default_values, _undefined, _softplus, _with_nan, _tiny, _huge),
+        *(
+            _different,
+            _default_values,
+            _other_defaults,
+            _undefined,
+            _softplus,
+            _long,
+            _with_nan,
+            _tiny,
+            _huge,
+        ),
         *(_without_biases, _without_states),
     )
 }
