@@ -372,27 +372,32 @@ def test_what_exists_as_python_alone_is_refused():
     )
 
 
+ONE, MANY = (1, 5), (7, 37)
 SCRIPT = """
+import ast
 import sys
+
 from test_numba_backend import VARIANTS, differences, recurrence_of
 from rnncli.backends.backend import Compute
 from rnncli.backends.compiled.processor import registers
 
 assert registers().bits == int(sys.argv[1])
-for kind, variant in (VARIANTS[0], VARIANTS[2], VARIANTS[3], VARIANTS[6]):
-    for N, H in ((1, 5), (7, 37)):
-        recurrence = recurrence_of(kind, T=5, N=N, I=9, H=H, D=2, scale=0.3, **variant)
-        assert max(differences(recurrence, Compute.NATIVE)) < 1e-5, (kind, variant, N, H)
+for k, (N, H) in zip((0, 2, 3, 6), ast.literal_eval(sys.argv[2]), strict=True):
+    kind, variant = VARIANTS[k]
+    recurrence = recurrence_of(kind, T=5, N=N, I=9, H=H, D=2, scale=0.3, **variant)
+    assert max(differences(recurrence, Compute.NATIVE)) < 1e-5, (kind, variant, N, H)
 """
 
 
-@pytest.mark.parametrize("bits", [128, 256])
-def test_narrower_vectors(bits, tmp_path):
-    """In a process of its own, as wide as the variable says."""
+@pytest.mark.parametrize(
+    ("bits", "sizes"), [(128, [ONE, MANY, ONE, MANY]), (256, [MANY, ONE, MANY, ONE])]
+)
+def test_narrower_vectors(bits, sizes, tmp_path):
+    """In a process of its own, as wide as the variable says; each pair of width, kind and size."""
     tests = Path(__file__).parent
     path = os.pathsep.join(map(str, (tests, tests.parent, tests.parent / "operators")))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(bits)],
+        [sys.executable, "-c", SCRIPT, str(bits), str(sizes)],
         env={**os.environ, "RNNCLI_VECTOR_BITS": str(bits), "PYTHONPATH": path},
         capture_output=True,
         text=True,

@@ -61,7 +61,7 @@ def test_progress_counts_every_case():
 
 def test_a_suite_and_its_pack_have_one_matrix():
     """Made in memory or read back, the vectors are the same."""
-    selection = "rnn_14_a or float16"
+    selection = "rnn_14_a or dtype"
 
     assert scored("core", selection=selection) == scored(CORE, selection=selection)
 
@@ -103,7 +103,9 @@ def test_what_cannot_be_scored_is_refused():
         scored("reject")
 
 
-COMPLETE = ("core", "smoke", "diagnostic")
+EACH = pytest.mark.parametrize(
+    "suite", [CORE, "smoke", "diagnostic"], ids=lambda suite: Path(suite).name
+)
 
 # What 16 bits cannot show: formats that are no coarser than the tensors' own, approximations that
 # are closer than rounding, and numbers below the smallest. Every other bug shows in each dtype.
@@ -123,7 +125,7 @@ FINER = {
 }
 
 
-@pytest.mark.parametrize("suite", COMPLETE)
+@EACH
 def test_suites_catch_every_bug_in_float32(suite):
     """What is left is another reading of the specification."""
     found = score("float32", [row for row in scored(suite).rows if row.dtype == "float32"])
@@ -132,7 +134,7 @@ def test_suites_catch_every_bug_in_float32(suite):
     assert found.killed + found.acceptable == sum(len(scored_of(cell)) for cell in CELLS)
 
 
-@pytest.mark.parametrize("suite", COMPLETE)
+@EACH
 @pytest.mark.parametrize("dtype", FINER)
 def test_suites_catch_in_16_bits_what_rounding_does_not_hide(suite, dtype):
     """Of the other mutants every one, whatever else a kernel can do."""
@@ -142,7 +144,7 @@ def test_suites_catch_in_16_bits_what_rounding_does_not_hide(suite, dtype):
     assert bugs <= FINER[dtype]
 
 
-@pytest.mark.parametrize("suite", COMPLETE)
+@EACH
 def test_few_vectors_are_enough(suite):
     """The subset that `--minimise` proposes scores what all of them do."""
     matrix = scored(suite)
