@@ -70,7 +70,10 @@ class Asker:
             return last
         self._refuse_all(calls)
         attempts = self._timed(self._subject.session, [call.vector() for call in calls])
-        return _outputs(attempts[-1], calls[len(attempts) - 1])
+        *_, last = [_outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
+        if len(attempts) < len(calls):
+            raise GarbledError(f"a session of {len(calls)} calls has answered {len(attempts)}")
+        return last
 
     def in_threads(self, call: NodeCall) -> Tensors:
         """Return the outputs of a call of the subject with another number of threads."""

@@ -17,7 +17,7 @@ from rnncli.metamorphic.verdict import ENDED, Difference, RelationStatus, Relati
 from rnncli.operators.node import CANONICAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rnncli.formats.format import Tensors
     from rnncli.metamorphic.asking import Asker
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # What axes are called where people read of elements.
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 UNTRANSFORMED = ""
-CONSTANT = "the outputs are one number throughout, which any transformation keeps"
+CONSTANT = "each output is one number throughout, which any transformation keeps"
 
 
 class JudgedCall:
@@ -131,13 +131,16 @@ def _shows_nothing(outputs: Tensors, judged: int, of: int) -> str:
     """Return why it shows nothing that no element differs, or ""."""
     if not judged:
         return "no element can be told right from wrong" if of else "no output has an element"
-    numbers = np.concatenate([each.astype(np.float64).ravel() for each in outputs.values()])
-    is_constant = numbers.size > 1 and bool(np.array_equal(numbers, np.roll(numbers, 1), True))
-    return (
-        "the outputs are one number throughout, which any transformation keeps"
-        if is_constant
-        else ""
-    )
+    several = [each for each in outputs.values() if each.size > 1]
+    # Where no output has two elements, all of them together may have.
+    return CONSTANT if _is_constant(several or [*outputs.values()], together=not several) else ""
+
+
+def _is_constant(outputs: Sequence[Array], *, together: bool) -> bool:
+    """Whether each output, or all of them together, is one number; one element alone is not."""
+    numbers = [each.astype(np.float64).ravel() for each in outputs]
+    groups = [np.concatenate(numbers)] if together else numbers
+    return all(each.size > 1 and np.array_equal(each, np.roll(each, 1), True) for each in groups)
 
 
 def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Array:

@@ -51,6 +51,8 @@ ENDED: Mapping[Status, RelationStatus] = {
     Status.REFUSED: RelationStatus.REFUSED,
     Status.CRASHED: RelationStatus.CRASHED,
     Status.TIMEOUT: RelationStatus.TIMEOUT,
+    # Nothing came, although it was asked.
+    Status.MISSING: RelationStatus.CRASHED,
 }
 
 

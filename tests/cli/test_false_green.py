@@ -274,6 +274,22 @@ def zeros(place):
     )
 
 
+def writer(values):
+    """What makes a program that writes the same for whatever it is asked, in a shape of its own."""
+
+    def make(place):
+        (place / "zeros.py").write_text(
+            "import sys, numpy, onnx\n"
+            "outputs = onnx.load(sys.argv[1]).graph.output\n"
+            "shapes = [[d.dim_value for d in o.type.tensor_type.shape.dim] for o in outputs]\n"
+            f"made = [{values} for k, shape in enumerate(shapes)]\n"
+            "named = {o.name: m.astype('f4') for o, m in zip(outputs, made)}\n"
+            "numpy.savez(sys.argv[2], **named)\n"
+        )
+
+    return make
+
+
 def no_workers(place):
     """Make every executor return nothing."""
     patch = pytest.MonkeyPatch()
@@ -530,6 +546,49 @@ WAYS = {
         zeros,
         ("verify", "two", *RELATIONS, *PROGRAM, "--relation", "singles"),
         "relations of no case were judged",
+    ),
+    "relations of a program that writes a number for each output": (
+        writer("numpy.full(shape, k)"),
+        ("verify", "two", *RELATIONS, *PROGRAM, "--relation", "singles"),
+        "relations of no case were judged",
+    ),
+    "relations of a program that writes NaN": (
+        writer("numpy.full(shape, numpy.nan)"),
+        ("verify", "two", *RELATIONS, *PROGRAM, "--relation", "singles", "--relation", "again"),
+        "relations of no case were judged",
+    ),
+    "relations of a program that writes another shape": (
+        writer("numpy.arange(3)"),
+        ("verify", "two", *RELATIONS, *PROGRAM, "--relation", "singles"),
+        "2 broken. 2 fail",
+    ),
+    "relations of a program that writes nothing": (
+        kernel("exit 0"),
+        ("verify", "two", *RELATIONS, *COMMAND, "--relation", "singles"),
+        "2 broken. 2 fail",
+    ),
+    "relations of a program that never ends": (
+        kernel("exec sleep 60"),
+        ("verify", "two", *RELATIONS, *COMMAND, "--timeout", "0.1"),
+        "2 timeout, 8 not applicable. 2 fail",
+    ),
+    "relations of a runtime that refuses every session": (
+        runtime("RefusesAgain"),
+        (
+            *("verify", "twice", *RELATIONS, "--runtime", "keeping", "--allow-refused"),
+            *("--relation", "again"),
+        ),
+        "relations of no case were judged",
+    ),
+    "relations of a shard without cases": (
+        nothing,
+        ("verify", "two", *RELATIONS, *NUMPY, "--shard", "3/3"),
+        "no case to judge",
+    ),
+    "relations of a selection without cases": (
+        nothing,
+        ("verify", "two", *RELATIONS, *NUMPY, "-k", "no"),
+        "no case of 2",
     ),
     "relations that apply to no case": (
         nothing,
