@@ -6,7 +6,9 @@ import sys
 
 import families
 import pytest
+from rivals import SERVE_LITTLE
 
+from rnncli.benchmarks import machine
 from rnncli.benchmarks.contest import ContestPlan, ContestTerms, contests
 from rnncli.benchmarks.contestants import Contestant, backends
 from rnncli.benchmarks.measurement import RAN
@@ -16,37 +18,70 @@ TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=30)
 NUMPY = backends(["numpy"], "native", bound=False)
 
 
-def rival(way):
-    """An implementation that misbehaves in some way."""
-    return Contestant("rival", "rivals:Rival", {"way": way} if way else {})
+# Each way to misbehave, and what is told of it.
+FAILING = {
+    "dies at birth": ("crashed", "died of SIGSEGV"),
+    "refuses": ("refused", "ValueError: not this one"),
+    "leaves out": ("refused", "gives no Y_h"),
+    "crashes": ("crashed", "died of SIGSEGV"),
+    "crashes later": ("crashed", "died of SIGSEGV"),
+    "raises later": ("crashed", "fails when it is called again: tired"),
+    "cannot be timed": ("refused", "cannot be timed: it has no method prepare"),
+    "is not there": ("unusable", "No module named 'no_such_package'"),
+}
+OTHERS = {"cannot be timed": "rivals:Untimed", "is not there": "no_such_package:It"}
 
 
-def measured(*contestants, terms=TERMS):
+@pytest.fixture(autouse=True, scope="module")
+def little():
+    """The machine's limits are measured on little data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "SERVE", SERVE_LITTLE)
+        yield
+
+
+def rival(way=""):
+    """An implementation that misbehaves in some way, of that name."""
+    settings = {"way": way} if way else {}
+    return Contestant(way or "rival", OTHERS.get(way, "rivals:Rival"), settings)
+
+
+def measured(*contestants, terms=TERMS, done=lambda *_: None):
     """What comes of one small workload."""
     workloads = planned(["tiny"], ["GRU"], "float32", {})
     plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, *contestants), terms=terms)
-    (contest,) = contests(plan, lambda *_: None)
+    (contest,) = contests(plan, done)
     return contest
+
+
+@pytest.fixture(scope="module")
+def contest(little):
+    """One of our backend, a rival that is right, one that is wrong, and all that fail."""
+    return measured(*map(rival, ["", "is wrong", *FAILING]))
 
 
 def test_everyone_has_its_turn_in_every_round():
     """Turns are told as they are over, in the order of the contestants."""
     told = []
-    workloads = planned(["tiny"], ["RNN"], "float32", {})
-    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, rival("")), terms=TERMS)
-
-    (contest,) = contests(plan, lambda count, note: told.append((count, note.split()[-1])))
+    contest = measured(rival(), done=lambda count, note: told.append((count, note.split()[-1])))
 
     assert [who for count, who in told if count] == ["numpy", "rival"] * TERMS.rounds
-    assert plan.turns == 2 * TERMS.rounds
     for each in contest.measurements:
         assert (each.status, len(each.seconds)) == (RAN, TERMS.rounds)
         assert min(each.seconds) > 0
 
 
-def test_what_was_measured_is_told():
+def test_turns_are_known_beforehand():
+    """Those of every contestant in every round."""
+    workloads = planned(["tiny"], ["RNN"], "float32", {})
+    plan = ContestPlan(workloads=workloads, contestants=(*NUMPY, rival()), terms=TERMS)
+
+    assert plan.turns == 2 * TERMS.rounds
+
+
+def test_what_was_measured_is_told(contest):
     """Version, error, times of loading and of the first call; memory where the system knows."""
-    own, other = measured(rival("")).measurements
+    own, other, *_ = contest.measurements
 
     assert own.description["version"].startswith("rnncli")
     assert other.description == {"version": "6.66"}
@@ -56,24 +91,14 @@ def test_what_was_measured_is_told():
         assert own.memory >= 0
 
 
-@pytest.mark.parametrize(
-    ("way", "status", "message"),
-    [
-        ("dies at birth", "crashed", "died of SIGSEGV"),
-        ("refuses", "refused", "ValueError: not this one"),
-        ("leaves out", "refused", "gives no Y_h"),
-        ("crashes", "crashed", "died of SIGSEGV"),
-        ("crashes later", "crashed", "died of SIGSEGV"),
-        ("raises later", "crashed", "fails when it is called again: tired"),
-    ],
-)
-def test_one_that_fails_leaves_the_others_alone(way, status, message):
+@pytest.mark.parametrize("way", FAILING)
+def test_one_that_fails_leaves_the_others_alone(contest, way):
     """It is told how and why, and has no speed."""
-    contest = measured(rival(way))
-    own, other = contest.records()
+    own, *others = contest.records()
+    (failed,) = (each for each in others if each["implementation"] == way)
 
-    assert (other["status"], other["message"]) == (status, message)
-    assert (other["seconds"], other["ratio"], other["gflops"]) == (None, None, None)
+    assert (failed["status"], failed["message"]) == FAILING[way]
+    assert (failed["seconds"], failed["ratio"], failed["gflops"]) == (None, None, None)
     assert (own["status"], len(own["rounds"])) == (RAN, TERMS.rounds)
 
 
@@ -86,33 +111,19 @@ def test_one_that_hangs_is_ended():
     assert own.status == RAN
 
 
-def test_a_wrong_result_is_told_by_its_error():
+def test_a_wrong_result_is_told_by_its_error(contest):
     """Speed without accuracy is seen beside it."""
-    _, other = measured(rival("is wrong")).measurements
+    _, _, wrong, *_ = contest.measurements
 
-    assert other.error == pytest.approx(0.5, abs=1e-5)
+    assert wrong.error == pytest.approx(0.5, abs=1e-5)
 
 
-def test_errors_are_those_of_all_data():
+def test_errors_are_those_of_all_data(contest):
     """Few outputs are computed of other data as well."""
-    own, other = measured(rival("")).measurements
+    own, other, *_ = contest.measurements
 
     assert len(own.errors) == len(other.errors) == MOST_DATA
     assert own.error == max(own.errors) > min(own.errors)
-
-
-def test_a_runtime_that_only_runs_vectors_cannot_be_timed():
-    """Loading would be part of every call."""
-    _, other = measured(Contestant("it", "rivals:Untimed", {})).measurements
-
-    assert (other.status, other.message) == ("refused", "cannot be timed: it has no method prepare")
-
-
-def test_one_that_is_not_there_is_unusable():
-    """Its package does not import."""
-    _, other = measured(Contestant("it", "no_such_package:It", {})).measurements
-
-    assert (other.status, other.message) == ("unusable", "No module named 'no_such_package'")
 
 
 JUDGE = """
