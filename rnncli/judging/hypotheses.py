@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.judging.adequacy import Fate, Trial
+from rnncli.judging.approximating import APPROXIMATIONS
 from rnncli.judging.coarser import PRECISIONS, coarser_arithmetic
 from rnncli.judging.combining import (
     AND,
@@ -50,6 +51,8 @@ NAMED = 3
 AFFORDABLE = 1 << 31
 # Two bugs at once are looked for among so many whose outputs are nearest to what was got.
 NEAREST = 48
+# Of which one fits here and there where the true one is not known.
+APPROXIMATED = "approximations"
 # Of the bugs that other cases of a cell named, so many are tried at once.
 MOST = 6
 
@@ -60,6 +63,8 @@ def sentence_of(hypothesis: str) -> str:
 
 
 def _sentence(name: str) -> str:
+    if name in APPROXIMATIONS:
+        return APPROXIMATIONS[name][0]
     if name in PRECISIONS:
         return f"Computes in {PRECISIONS[name]}, whatever the tensors are."
     reading, _, choice = name.partition("=")
@@ -92,7 +97,7 @@ class Evidence:
             outputs and what was got, of those that give just that.
         refuted: the readings and single mutants that would have been seen, of those that were
             tried; of a case that differs those that have no part in what fits.
-        got: the outputs of a case that differs and that nothing fits.
+        got: the outputs of a case that differs and that nothing fits but an approximation.
         dtype: of its tensors.
         features: what it has that others lack.
         places: of a case that differs: where it is wrong.
@@ -136,7 +141,7 @@ def evidence_of_failure(
         found = single_fits(vector, got, mutants, rule, steps) if fits is None else {}
     return Evidence(
         *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, found),
-        got={} if found else got,
+        got={} if any(_is_exact(part) for name in found for part in parts_of(name)) else got,
         dtype=vector.record["dtype"],
         features=features_of(vector),
         places=places_of(vector, got, rule, steps),
@@ -285,6 +290,11 @@ def _readings(vector: Vector) -> Iterator[Mutant]:
 def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
     del recurrence
     return other
+
+
+def _is_exact(part: str) -> bool:
+    """Whether a hypothesis is more than one of many approximations that look alike at times."""
+    return part not in MUTANTS or MUTANTS[part].family != APPROXIMATED
 
 
 def _margins(fits: Iterable[Fit]) -> dict[str, float]:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rnncli.judging.adequacy import Trial
+from rnncli.judging.approximating import approximation_of
 from rnncli.judging.diagnosis import Diagnosis, diagnose
+from rnncli.judging.fitting import Wrong
 from rnncli.judging.hypotheses import (
     Evidence,
     evidence_of_named,
     evidence_of_several,
     evidence_of_two,
 )
+from rnncli.judging.localisation import steps_of
 from rnncli.mutants.table import mutants_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rnncli.judging.approximating import Approximation
+    from rnncli.judging.diagnosis import Cause
     from rnncli.judging.rule import Rule
     from rnncli.vectors.vector import Vector
 
 # Two bugs at once are looked for in so many cases of a cell: they must explain the others, too.
 SEARCHED = 4
+# A function is only estimated: what passes speaks against it if it would be so far off by it.
+CLEARLY = 4.0
 
 
 class Investigation:
@@ -45,6 +54,8 @@ class Investigation:
         self._rule_out = rule_out
         self._asked: frozenset[str] = frozenset()
         self._ruled: Mapping[str, Evidence] = {}
+        self._seen: dict[str, set[str]] = {}
+        self._estimates: dict[tuple[str, str], str] = {}
 
     def diagnosis(self) -> Diagnosis:
         """Name what is behind the failures: single hypotheses, then what those give at once."""
@@ -56,8 +67,36 @@ class Investigation:
                 self._failures[k] = evidence_of_several(
                     *(self._read(each.id), each, dict.fromkeys(names), self._rule)
                 )
+        self._approximate(self._judged())
         self._search(self._judged())
         return self._judged()
+
+    def _approximate(self, found: Diagnosis) -> None:
+        """Try whether functions are approximated, where that would not be seen in what passes."""
+        left = self._open(found)
+        for cell in dict.fromkeys(each.cell for _, each in left):
+            asked = [(k, each, self._read(each.id)) for k, each in left if each.cell == cell]
+            steps = (steps_of(vector, each.got, self._rule) for _, each, vector in asked)
+            approximation = approximation_of(s for s in steps if s is not None and s.spot)
+            if approximation is None:
+                continue
+            name = approximation.name
+            for k, each, vector in asked:
+                wrong = Wrong(vector, each.got, self._rule)
+                fit = approximation.fit(wrong) if wrong.is_comparable else math.inf
+                if fit <= 1:
+                    self._failures[k] = replace(each, fits={**each.fits, name: fit})
+            self._estimates[cell, name] = approximation.where
+            self._refute(cell, approximation)
+
+    def _refute(self, cell: str, approximation: Approximation) -> None:
+        """Note which passing cases of a cell would show an approximated function clearly."""
+        for each in self._passing():
+            if each.cell == cell:
+                vector, mutant = self._read(each.id), approximation.mutant
+                outcome = Trial(vector, self._rule).outcome(mutant.run(vector.recurrence))
+                if outcome.margin > CLEARLY:
+                    self._seen.setdefault(each.id, set()).add(mutant.id)
 
     def _search(self, found: Diagnosis) -> None:
         """Look for two bugs at once in a few cases of each cell, and try those on the others."""
@@ -87,9 +126,22 @@ class Investigation:
         if not self._ruled or not named <= self._asked:
             self._asked = named
             self._ruled = {each.id: each for each in self._rule_out(named)}
+        passes = (
+            replace(each, refuted=each.refuted | self._seen.get(each.id, set()))
+            for each in self._passing()
+        )
+        found = diagnose((*self._weighed(), *passes))
+        return replace(found, causes=tuple(map(self._estimated, found.causes)))
+
+    def _estimated(self, cause: Cause) -> Cause:
+        """Return a cause with what is known of its size."""
+        estimate = self._estimates.get((cause.cell, cause.hypothesis), "")
+        return replace(cause, where="; ".join(filter(None, (estimate, cause.where))))
+
+    def _passing(self) -> list[Evidence]:
+        """Return what cases that pass say."""
         differing = {each.id for each in self._failures}
-        passes = (each for name, each in self._ruled.items() if name not in differing)
-        return diagnose((*self._weighed(), *passes))
+        return [each for name, each in self._ruled.items() if name not in differing]
 
     def _weighed(self) -> Iterator[Evidence]:
         """Yield failures with what speaks against hypotheses that have no part in them."""

@@ -319,3 +319,14 @@ def test_zeros_are_no_proof_where_other_failures_have_the_same_condition():
     assert len(diagnose([*flat, *passes]).causes) == 2
     assert diagnose([*flat, left, *passes]).causes == ()
     assert len(diagnose([*flat, *with_word("B", left), *passes]).causes) == 2
+
+
+@pytest.mark.parametrize("name", ["table-1024", "sums-in-float16", "computed-in-float16"])
+def test_what_is_left_of_many_failures_is_no_arithmetic_that_passes_refute(name):
+    """It comes near a few values by chance; that others differ otherwise says nothing."""
+    failures = [fact(f"f{k}", Verdict.DIFFERS, ["x"], refuted=[name]) for k in range(9)]
+    rest = fact("r", Verdict.DIFFERS, [name])
+    passes = fact("p", Verdict.PASS, refuted=[name])
+
+    assert [c.hypothesis for c in diagnose([*failures, rest]).causes] == ["x", name]
+    assert [c.hypothesis for c in diagnose([*failures, rest, passes]).causes] == ["x"]

@@ -213,7 +213,7 @@ def test_screening_rules_out_most(kind):
     likely = Screen(Wrong(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
 
     assert (MUTANTS["biases-dropped"],) in likely
-    assert len(likely) < len(singles) / 2.5
+    assert len(likely) < len(singles) / 2
 
 
 def test_a_late_error_is_screened_from_the_states_before_it():
