@@ -13,7 +13,11 @@ from rnncli.errors import NothingSelected
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rnncli.judging.features import Features
     from rnncli.judging.verdict import CaseVerdict
+    from rnncli.verifying.verification import Selected
 
 
 @click.command()
@@ -28,16 +32,17 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     mutant (`rnncli mutants` lists them), then against two of those at once; all cases tell which of
     them it cannot be. The fewest that explain the failures of a cell by value are causes. Of the
     rest it says that no known bug explains them, what they have in common (a pattern, no proof),
-    and what fits some of them although other cases speak against it. The exit code is 1 when
-    anything differs, and 5 when nothing does but no case was answered. `rnncli verify --diagnose`
-    says the same beside its verdicts.
+    and what fits some of them although other cases speak against it. Of what is wrong at a later
+    call of a session only, it says what of the call before was kept, if that gives what came out.
+    The exit code is 1 when anything differs, and 5 when nothing does but no case was answered.
+    `rnncli verify --diagnose` says the same of causes beside its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/
     rnncli diagnose vectors/core --runtime openvino --json
     """
     from rnncli.judging.diagnosis import Diagnosis
-    from rnncli.reports.diagnosis import show_diagnosis
+    from rnncli.reports.diagnosis import show_diagnosis, show_later
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import counts
     from rnncli.verifying.verification import judge_all, select
@@ -51,11 +56,27 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     total = report.total
     if total.answered < total.cases:
         say(f"{total.answered} of {total.cases} cases answered: {counts(total)}")
-    unseen = [case.verdict.id for case in report.cases if _is_unseen(case.verdict)]
+    unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
     if unseen:
-        say(f"wrong at a later call only, which is not looked at: {', '.join(unseen)}")
+        asked = {case.record["id"] for case in report.cases if case.is_answered}
+        show_later(unseen, _right_at_all(selected, asked, unseen))
     differs = found.causes or found.unexplained or unseen
     ctx.exit(1 if differs else NothingSelected.exit_code if report.shortfall else 0)
+
+
+def _right_at_all(
+    selected: Selected, answered: set[str], wrong: Sequence[CaseVerdict]
+) -> tuple[list[Features], list[Features]]:
+    """Return what the cases have that a later call gets wrong, and those that none does."""
+    from rnncli.judging.features import features_of
+
+    failing = {verdict.id for verdict in wrong}
+    vectors = (selected.pack.read(record) for record in selected.asked if record["id"] in answered)
+    several = [vector for vector in vectors if vector.later]
+    return (
+        [features_of(vector) for vector in several if vector.id in failing],
+        [features_of(vector) for vector in several if vector.id not in failing],
+    )
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:

@@ -23,6 +23,7 @@ from rnncli.judging.combining import (
     subsets,
     together,
 )
+from rnncli.judging.earlier_calls import KEPT
 from rnncli.judging.features import Features, features_of
 from rnncli.judging.fitting import Wrong
 from rnncli.judging.localisation import steps_of
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence
     from rnncli.vectors.vector import Vector
 
+# Hypothesis that is no row of a table of mutants -> what it says.
+UNTABLED = {**{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()}, **KEPT}
 # Of several hypotheses that fit so many are named.
 NAMED = 3
 # Naming the bug of one case while a pack is judged takes so many multiplications at most: half a
@@ -63,8 +66,8 @@ def sentence_of(hypothesis: str) -> str:
 
 
 def _sentence(name: str) -> str:
-    if name in APPROXIMATIONS:
-        return APPROXIMATIONS[name][0]
+    if name in UNTABLED:
+        return UNTABLED[name]
     if name in PRECISIONS:
         return f"Computes in {PRECISIONS[name]}, whatever the tensors are."
     reading, _, choice = name.partition("=")

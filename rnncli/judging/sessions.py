@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.judging.earlier_calls import kept_fits
 from rnncli.judging.judgement import agrees, judge
 from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.vectors.attempt import Attempt, Status
@@ -112,7 +113,15 @@ def _explained(
         f"call {number + 1} of {len(session.order)}: after another call of the same session,"
         f" {what}{said}; alone it is right"
     )
-    return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
+    return replace(
+        verdict, verdict=Verdict.STALE, message=sentence, fits=_kept(session, number, rule)
+    )
+
+
+def _kept(session: Session, number: int, rule: Rule) -> dict[str, float]:
+    """Return what of the call before fits what came out of a call."""
+    before, call = (session.vector.calls[session.order[k]] for k in (number - 1, number))
+    return kept_fits(call, session.attempts[number].outputs, before, rule)
 
 
 def _alone(session: Session, data_set: int, rule: Rule) -> CaseVerdict:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnncli.judging.hypotheses import sentence_of
+from rnncli.judging.patterns import SHOWN, patterns_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rnncli.judging.diagnosis import Diagnosis
+    from rnncli.judging.features import Features
+    from rnncli.judging.verdict import CaseVerdict
 
 COLUMNS = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
 
@@ -42,6 +46,24 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
         )
     for sentence in closing(diagnosis):
         say(sentence)
+
+
+def show_later(
+    verdicts: Sequence[CaseVerdict], features: tuple[Sequence[Features], Sequence[Features]]
+) -> None:
+    """Say which cases only a later call gets wrong, what of an earlier call fits, and a pattern.
+
+    Args:
+        verdicts: on those cases.
+        features: what they have, and what cases have that are right at every call.
+    """
+    names = ", ".join(verdict.id for verdict in verdicts)
+    say(f"wrong at a later call only: {names}")
+    kept = Counter(name for verdict in verdicts for name in verdict.fits)
+    for name, count in kept.most_common(SHOWN):
+        say(f"{name} fits {count} of these {len(verdicts)}: {sentence_of(name)}")
+    for pattern in patterns_of(*features, ()):
+        say(f"a pattern, no proof: {pattern.sentence}")
 
 
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:

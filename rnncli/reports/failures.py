@@ -63,6 +63,8 @@ def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what is behind a case that differs: what the whole run says, or what fits this case."""
+    if case.verdict.verdict is Verdict.STALE and case.verdict.fits:
+        yield naming(case.verdict.fits)
     if case.verdict.verdict is not Verdict.DIFFERS:
         return
     cause = report.diagnosis.cause_of(case.verdict.id) if report.diagnosis else None

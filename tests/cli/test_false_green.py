@@ -406,7 +406,7 @@ WAYS = {
     "diagnose of what only a later call gets wrong": (
         runtime("KeepsLengths"),
         ("diagnose", "twice", "--runtime", "keeping"),
-        "wrong at a later call only",
+        "lengths-of-call-before fits 2 of these 2: sequence_lens of the call before is read.",
     ),
     "results of other cases": (
         results("rnn_14_plain"),

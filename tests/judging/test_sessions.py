@@ -39,12 +39,18 @@ def test_what_is_right_at_every_call_passes(case_id):
 
 
 @pytest.mark.parametrize("case_id", ["rnn_14_fill", "gru_14_fill", LSTM])
-@pytest.mark.parametrize("runtime", [second_calls.KeepsPadding, second_calls.KeepsLengths])
-def test_what_is_kept_between_calls_is_stale(runtime, case_id):
-    """It fails, with the call, the outputs, and no mutant that would explain it."""
+@pytest.mark.parametrize(
+    ("runtime", "kept"),
+    [
+        (second_calls.KeepsPadding, "padding-of-call-before"),
+        (second_calls.KeepsLengths, "lengths-of-call-before"),
+    ],
+)
+def test_what_is_kept_between_calls_is_stale(runtime, kept, case_id):
+    """It fails, with the call, the outputs, and what was kept instead of a mutant."""
     found = judged(runtime, twice()[case_id])
 
-    assert (found.verdict, found.fails, found.fits) == (Verdict.STALE, True, {})
+    assert (found.verdict, found.fails, list(found.fits)) == (Verdict.STALE, True, [kept])
     assert found.message.startswith("call 2 of 3: after another call of the same session, Y")
     assert found.message.endswith("; alone it is right")
     assert found.data_set == 1
