@@ -123,6 +123,23 @@ class KeepsWithoutSessions:
         return right(vector)
 
 
+class KeepsWeightsByShape(Right):
+    """Takes the R of the first case of a shape for that of all of the process."""
+
+    def __init__(self, settings=None, threads=1):
+        self.weights = {}
+
+    def open(self, vector):
+        """Go on with what is kept."""
+        return self.run
+
+    def run(self, vector):
+        """Evaluate by the first R of its shape."""
+        R = vector.inputs["R"]
+        vector.inputs["R"] = self.weights.setdefault(R.shape, R)
+        return right(vector)
+
+
 class RefusesAgain(Right):
     """Refuses every call of a session but its first."""
 

@@ -158,6 +158,7 @@ def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Ver
     command = ["rnncli", name, str(pack)]
     subject = subject_of(options, command)
     rule = rule_of(options, command)
+    command += shuffling(options)
     requirements = Requirements.parse(options.pop("requirements"))
     return VerificationPlan(
         pack=pack,
@@ -166,6 +167,12 @@ def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> Ver
         command=shlex.join(command),
         **options,
     )
+
+
+def shuffling(options: dict[str, Any]) -> list[str]:
+    """Return --shuffle as the command line that repeats a run has it."""
+    seed = options.get("shuffle")
+    return [] if seed is None else ["--shuffle", f"{seed}"]
 
 
 def subject_of(options: dict[str, Any], command: list[str]) -> SubjectSpec:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.judging_options import TOLERANCES, subject_of
+from rnncli.cli.judging_options import TOLERANCES, shuffling, subject_of
 from rnncli.cli.options import Name, expect_workers, with_options
 from rnncli.errors import NothingSelected
 
@@ -153,6 +153,7 @@ def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
         options.pop(name)
     profile = profile_named(options.pop("profile") or "standard").name
     command += ["--profile", profile] * (profile != "standard")
+    command += shuffling(options)
     if sizes:
         command += ["--sizes", ",".join(f"{name}={size}" for name, size in sizes)]
     return RelationPlan(

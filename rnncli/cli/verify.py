@@ -65,6 +65,13 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @click.option("--shard", callback=_shard, default="1/1", metavar="i/n", help="Every n-th case.")
 @click.option(
+    "--shuffle",
+    type=int,
+    metavar="SEED",
+    help="Ask the cases in an order that the seed gives, not in the pack's: another order shows"
+    " other buffers that are kept from case to case. Reports keep the pack's.",
+)
+@click.option(
     "--diagnose",
     "diagnoses",
     is_flag=True,

@@ -1,8 +1,9 @@
 """One verdict on a case that one session is asked more than once: the worst over its calls.
 
-The first data set, the second, and the first again: a session sees every transition. What a call
-gets wrong that is right alone, in a session of its own, is stale: something of an earlier call was
-kept. What is wrong alone, too, is what it would be without a session.
+A session is asked the data sets of a case in turn and back: 0, 1, 0 sees every transition of two,
+and of more each neighbour's both ways. What a call gets wrong that is right alone, in a session of
+its own, is stale: something of an earlier call was kept. What is wrong alone, too, is what it would
+be without a session.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Session(NamedTuple):
 
 
 def order_of(vector: Vector) -> tuple[int, ...]:
-    """Return the data sets that one session is asked: each, and the first again."""
-    return (*range(len(vector.calls)), 0) if vector.later else (0,)
+    """Return the data sets that one session is asked: each in turn, and back to the first."""
+    last = len(vector.later)
+    return (*range(last), *range(last, -1, -1))
 
 
 def judge_session(session: Session, rule: Rule) -> CaseVerdict:
@@ -107,15 +109,24 @@ def _explained(
     alone = first if verdict.data_set == 0 else _alone(session, verdict.data_set, rule)
     if alone.verdict in FAILURES:
         return alone
+    found = stale(session, number, verdict, "another call of the same session")
+    return replace(found, fits=_kept(session, number, rule))
+
+
+def stale(session: Session, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
+    """Return what is said of a call that fails, and is right alone.
+
+    Args:
+        session: what was asked.
+        number: which call of it fails.
+        verdict: on that call.
+        after: what came before it, in words.
+    """
     what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
     said = f": {verdict.message}" if verdict.message else ""
-    sentence = (
-        f"call {number + 1} of {len(session.order)}: after another call of the same session,"
-        f" {what}{said}; alone it is right"
-    )
-    return replace(
-        verdict, verdict=Verdict.STALE, message=sentence, fits=_kept(session, number, rule)
-    )
+    call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
+    sentence = f"{call}after {after}, {what}{said}; alone it is right"
+    return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
 
 
 def _kept(session: Session, number: int, rule: Rule) -> dict[str, float]:

@@ -32,7 +32,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.ACCEPTABLE: "what another reading of the specification gives",
     Verdict.REFUSED: "refused, although valid",
     Verdict.DIFFERS: "silently wrong",
-    Verdict.STALE: "silently wrong after another call of the same session, and right alone",
+    Verdict.STALE: "wrong after another call of the session or case of the process, right alone",
     Verdict.ACCEPTED: "ran, although invalid",
     Verdict.CRASHED: "took its process down, or gave garbage",
     Verdict.TIMEOUT: "did not end in time",
@@ -169,6 +169,8 @@ class CaseVerdict:
         expected: why this verdict was expected to fail, from a list of known failures; "" if not.
         allowed: the option that allows this verdict where it is not expected; "" if none does.
         data_set: which data set of the case all of this is of: the one that fares worst.
+        after: ids of the cases of the same process that a stale one must come after; () where
+            another call of its own session is enough.
     """
 
     id: str
@@ -183,6 +185,7 @@ class CaseVerdict:
     expected: str = ""
     allowed: str = ""
     data_set: int = 0
+    after: tuple[str, ...] = ()
 
     @property
     def margin(self) -> float:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from rnncli.judging.diagnosis import Diagnosis
     from rnncli.judging.verdict import CaseVerdict, OutputVerdict, Verdict
 
+# Cases that a command line names.
+MOST_NAMED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedPack:
@@ -177,9 +180,15 @@ class VerificationReport:
         found = tallies((flag, case) for case in self.cases for flag in case.record["flags"])
         return sorted(found, key=lambda row: order.get(row.name, len(order)))
 
-    def repeat(self, case_id: str) -> str:
-        """Return the command line that judges one case again."""
-        return f"{self.command or 'rnncli verify'} -k {shlex.quote(f'id:{case_id}')}"
+    def repeat(self, verdict: CaseVerdict) -> str:
+        """Return the command line that judges one case again, after those it must come after.
+
+        One that must come after very many is found again by the whole run only.
+        """
+        ids = (*verdict.after, verdict.id)
+        selection = shlex.quote(" or ".join(f"id:{each}" for each in ids))
+        command = self.command or "rnncli verify"
+        return f"{command} -k {selection}" if len(ids) <= MOST_NAMED else command
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

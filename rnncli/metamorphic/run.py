@@ -19,11 +19,12 @@ from rnncli.metamorphic.relations import RELATIONS
 from rnncli.metamorphic.report import RelationReport
 from rnncli.metamorphic.targets import source_of
 from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
+from rnncli.verifying.history import shuffled
 from rnncli.verifying.verification import ALL, Shard
 from rnncli.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.metamorphic.targets import CallTarget
@@ -49,6 +50,7 @@ class RelationPlan:
         min_cases: with fewer cases of which a relation was judged the run proves nothing.
         allow_refused: whether refusals fail no run.
         stop_at_failure: whether the run ends after the first case that fails.
+        shuffle: the seed of the order in which cases are asked; None for the target's.
         jobs, executor, scheduler: who works.
         command: the command line, without its selection and relations.
     """
@@ -63,6 +65,7 @@ class RelationPlan:
     min_cases: int = 1
     allow_refused: bool = False
     stop_at_failure: bool = False
+    shuffle: int | None = None
     jobs: int = 1
     executor: str = "processes"
     scheduler: str = ""
@@ -103,7 +106,7 @@ def judge_relations(
     by_case: dict[str, list[RelationVerdict]] = {}
     try:
         about = OpenSubjects.opened(plan.subject).describe()
-        for case_id, verdicts in _judged(plan, ids, done):
+        for case_id, verdicts in _judged(plan, shuffled(ids, plan.shuffle), done):
             by_case[case_id] = verdicts
             if plan.stop_at_failure and any(verdict.fails for verdict in verdicts):
                 break
@@ -123,7 +126,7 @@ def judge_relations(
 
 
 def _judged(
-    plan: RelationPlan, ids: Collection[str], done: Callable[[RelationVerdict], None]
+    plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
 ) -> Iterator[tuple[str, list[RelationVerdict]]]:
     """Yield the verdicts of each case; without workers each is told at once: a case takes long."""
     if plan.jobs == 1 and plan.executor == "processes" and not plan.scheduler:
@@ -131,7 +134,6 @@ def _judged(
         return
     run = executor_named(plan.executor)
     judging = partial(judge_case_by_id, plan)
-    ids = [*ids]
     for index, verdicts in run(judging, ids, jobs=plan.jobs, scheduler=plan.scheduler):
         yield ids[index], _told(verdicts, done)
 

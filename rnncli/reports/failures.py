@@ -26,7 +26,7 @@ NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
-    yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict.id)}"))
+    yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict)}"))
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:

@@ -50,7 +50,7 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
         "notes": list(map(visible, notes(report, case))),
         "outputs": [_output(output, record["dtype"]) for output in verdict.outputs],
         "map": _map(case),
-        "repeat": visible(report.repeat(verdict.id)),
+        "repeat": visible(report.repeat(verdict)),
     }
 
 

@@ -222,7 +222,7 @@ def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
         "answered": case.is_answered,
         **{name: case.record[name] for name in known},
         "cause": cause.hypothesis if cause else "",
-        "repeat": report.repeat(case.verdict.id),
+        "repeat": report.repeat(case.verdict),
     }
 
 

@@ -80,6 +80,11 @@ VERDICT_FIELDS: Mapping[str, Field] = {
     "data_set": Field(
         "which data set of the case all of this is of: the one that fares worst", WHOLE
     ),
+    "after": Field(
+        "ids of the cases of the same process that a stale one must come after; empty where another"
+        " call of its own session is enough",
+        list_of(TEXT),
+    ),
     "reading": Field("READING=CHOICE whose answers it gave, where acceptable", TEXT),
     "outputs": Field(
         "each output asked for, then those that were not", list_of(object_of(OUTPUT_FIELDS))

@@ -119,8 +119,12 @@ class IsolatedSubject:
         Raises:
             InvalidRequest, Unsupported: as `describe`.
         """
-        self.close()
+        self.renew()
         return self.attempt(vector)
+
+    def renew(self) -> None:
+        """End the process; the next vector is put to a new one."""
+        self.close()
 
     def close(self) -> None:
         """End the process and all it has started."""

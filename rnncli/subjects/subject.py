@@ -45,6 +45,9 @@ class KeepingSubject(Subject, Protocol):
             RnncliError: as `attempt`.
         """
 
+    def renew(self) -> None:
+        """End its process: what is asked next is asked of one that was asked nothing before."""
+
     def alone(self, vector: Vector) -> Attempt:
         """Put a vector to a process that was asked nothing before.
 

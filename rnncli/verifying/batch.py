@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.executors.tenancy import at_end, require_run
 from rnncli.judging.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
-from rnncli.judging.sessions import Session, judge_session, order_of
 from rnncli.judging.verdict import ALLOWANCES, Verdict
 from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
-from rnncli.subjects.subject import KeepingSubject
 from rnncli.vectors.pack import Pack, open_pack
+from rnncli.verifying.history import History
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.judging.rule import Rule
     from rnncli.judging.verdict import CaseVerdict
     from rnncli.judging.xfails import Xfails
     from rnncli.mutants.mutant import Mutant
-    from rnncli.subjects.subject import Subject
     from rnncli.vectors.vector import Vector
     from rnncli.verifying.subject_spec import SubjectSpec
 
@@ -68,11 +66,15 @@ def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
         RnncliError: the subject cannot be asked at all, or a vector is damaged.
         RunOverError: nobody waits for the verdicts any more.
     """
-    pack, subject = pack_in(folder), Subjects.opened(terms.subject)
+    pack, history = pack_in(folder), Subjects.opened(terms.subject)
+
+    def read(case_id: str) -> Vector:
+        return pack.read(pack.case(case_id))
+
     judged = []
     for case_id in ids:
         require_run()
-        judged.append(judge_case(pack.read(pack.case(case_id)), subject, terms))
+        judged.append(judge_case(read(case_id), history, terms, read))
         if terms.stop_at_failure and judged[-1].verdict.fails:
             break
     return judged
@@ -103,10 +105,18 @@ def cell_of(record: Mapping[str, Any]) -> str:
     return operator_named(record["operator"]).cell.name
 
 
-def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
-    """Put one vector to a subject and say what is to be said."""
-    session = asked(subject, vector)
-    verdict = judge_session(session, terms.rule)
+def judge_case(
+    vector: Vector, history: History, terms: Terms, read: Callable[[str], Vector]
+) -> Judged:
+    """Put one vector to a subject and say what is to be said.
+
+    Args:
+        vector: the case.
+        history: what the subject was asked before.
+        terms: how the case is judged.
+        read: from the id of an earlier case to its vector.
+    """
+    session, verdict = history.judge(vector, terms.rule, read)
     evidence = None
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
         mutants, outputs = mutants_of(cell_of(vector.record)), session.attempts[0].outputs
@@ -117,16 +127,6 @@ def judge_case(vector: Vector, subject: Subject, terms: Terms) -> Judged:
     return Judged(replace(verdict, expected=expected, allowed=allowed), evidence)
 
 
-def asked(subject: Subject, vector: Vector) -> Session:
-    """Put all data sets of a case to a subject, to one session where it has sessions."""
-    if isinstance(subject, KeepingSubject):
-        order = order_of(vector)
-        attempts = subject.session([vector.calls[k] for k in order])
-        return Session(vector, order, attempts, subject.alone)
-    attempts = [subject.attempt(each) for each in vector.calls]
-    return Session(vector, range(len(attempts)), attempts)
-
-
 @lru_cache(maxsize=1)
 def pack_in(folder: str) -> Pack:
     """Return a pack; the last one is remembered."""
@@ -134,23 +134,23 @@ def pack_in(folder: str) -> Pack:
 
 
 class Subjects:
-    """The one subject that is open in this process; it is kept from batch to batch."""
+    """The one subject that is open in this process, with what it was asked; it is kept."""
 
     spec: SubjectSpec | None = None
-    subject: Subject | None = None
+    history: History | None = None
 
     @classmethod
-    def opened(cls, spec: SubjectSpec) -> Subject:
-        """Return the subject, opened if another one is, or none."""
-        if cls.subject is None or cls.spec != spec:
+    def opened(cls, spec: SubjectSpec) -> History:
+        """Return the subject with its history, opened if another one is, or none."""
+        if cls.history is None or cls.spec != spec:
             cls.close()
-            cls.subject, cls.spec = spec.open(), spec
+            cls.history, cls.spec = History(spec.open()), spec
             at_end(cls.close)
-        return cls.subject
+        return cls.history
 
     @classmethod
     def close(cls) -> None:
         """End what is open."""
-        subject, cls.subject, cls.spec = cls.subject, None, None
-        if subject is not None:
-            subject.close()
+        history, cls.history, cls.spec = cls.history, None, None
+        if history is not None:
+            history.subject.close()

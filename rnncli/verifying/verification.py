@@ -23,6 +23,7 @@ from rnncli.judging.verification import (
 from rnncli.vectors.manifest import JOURNAL, SPOOL
 from rnncli.vectors.pack import is_pack, open_pack
 from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
+from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class VerificationPlan:
         min_cases: fewer answered cases are an error.
         trust: whether checksums are left unchecked.
         digest: what the pack's must begin with; "" for any.
+        shuffle: the seed of the order in which cases are asked; None for the pack's.
         jobs, executor, scheduler: who works.
         command: the command line, without its selection.
     """
@@ -97,6 +99,7 @@ class VerificationPlan:
     min_cases: int = 1
     trust: bool = False
     digest: str = ""
+    shuffle: int | None = None
     jobs: int = 1
     executor: str = "processes"
     scheduler: str = ""
@@ -175,7 +178,7 @@ def judge_all(
     }
     evidence = []
     try:
-        for verdict, clues in _judged(plan, selected.ids):
+        for verdict, clues in _judged(plan, shuffled(selected.ids, plan.shuffle)):
             verdicts[verdict.id] = verdict
             evidence += [clues] if clues else []
             done(verdict)

@@ -34,6 +34,7 @@ cases:
   plain:
     matrix: {op: [RNN-14, GRU-14]}
 """
+ONE_SHAPE = TWO.replace("matrix: {op: [RNN-14, GRU-14]}", "matrix: {op: [RNN-7, RNN-14]}")
 EMPTIES = TWO.replace("batch_size: 2", "batch_size: 0")
 FIXED = """\
 suite: fixed
@@ -68,6 +69,7 @@ def packs(tmp_path_factory):
     texts = {
         "two": TWO,
         "twice": TWICE,
+        "one_shape": ONE_SHAPE,
         "empties": EMPTIES,
         "rejections": REJECTIONS,
         "coarse": COARSE,
@@ -83,7 +85,7 @@ def packs(tmp_path_factory):
 @pytest.fixture
 def place(packs, tmp_path, monkeypatch):
     """A folder with the packs and all that the commands name, which is the working folder."""
-    for name in ("two", "twice", "empties", "rejections", "coarse"):
+    for name in ("two", "twice", "one_shape", "empties", "rejections", "coarse"):
         (tmp_path / name).symlink_to(packs / name)
     (tmp_path / "fixed.yaml").write_text(FIXED)
     (tmp_path / "all.txt").write_text("* [refused, differs, crashed, timeout]  known\n")
@@ -402,6 +404,11 @@ WAYS = {
         runtime("KeepsLengths"),
         ("verify", "twice", "--runtime", "keeping"),
         "2 stale. 2 fail",
+    ),
+    "runtime that keeps what another case was asked": (
+        runtime("KeepsWeightsByShape"),
+        ("verify", "one_shape", "--runtime", "keeping"),
+        "1 pass, 1 stale. 1 fails",
     ),
     "diagnose of what only a later call gets wrong": (
         runtime("KeepsLengths"),

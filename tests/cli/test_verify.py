@@ -14,6 +14,7 @@ import pytest
 
 from rnncli.formats import pb
 from rnncli.reports.verification_schema import verification_schema
+from rnncli.subjects.table import RuntimeRow
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 RIGHT = "rnn_7_plain"
@@ -241,3 +242,75 @@ def test_a_wrong_request_is_said_before_anything_runs(rnncli, options, code, sen
     assert done.code == code
     assert sentence in done.err
     assert done.out == ""
+
+
+SIZES = """\
+suite: sizes
+summary: Cases of two sizes, interleaved.
+seed: 11
+defaults:
+  sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 2}
+  op: RNN-14
+cases:
+  one: {}
+  wide: {sizes: {hidden_size: 5}}
+  two: {}
+"""
+
+
+@pytest.fixture
+def keeping(tmp_path, monkeypatch, rnncli):
+    """A runtime that keeps weights by shape from case to case, and a pack that shows it."""
+    row = RuntimeRow("second_calls:KeepsWeightsByShape", "keeps too much")
+    monkeypatch.setattr("rnncli.subjects.table.known_subjects", lambda: {"keeping": row})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sizes.yaml").write_text(SIZES)
+    assert rnncli("generate", "sizes.yaml", "-o", "pack").code == 0
+    return ("verify", "pack", "--runtime", "keeping", "--json")
+
+
+def judged(done):
+    """Each case by its id."""
+    records = [json.loads(line) for line in done.out.splitlines()]
+    for record in records:
+        jsonschema.validate(record, verification_schema())
+    return {record["id"]: record for record in records if record["kind"] == "case"}
+
+
+def test_a_case_that_another_one_spoils_is_stale_and_its_command_shows_it(rnncli, keeping):
+    """The command names both; alone the case passes."""
+    (stale,) = [each for each in judged(rnncli(*keeping)).values() if each["verdict"] == "stale"]
+    again = judged(rnncli(*shlex.split(stale["repeat"])[1:], "--json"))
+
+    assert (stale["id"], stale["after"]) == ("rnn_14_two", ["rnn_14_one"])
+    assert {name: each["verdict"] for name, each in again.items()} == {
+        "rnn_14_one": "pass",
+        "rnn_14_two": "stale",
+    }
+    assert rnncli(*keeping, "-k", "id:rnn_14_two").code == 0
+
+
+def test_another_order_shows_it_elsewhere_and_its_command_has_the_seed(rnncli, keeping):
+    """Which case comes first, a seed decides; reports keep the pack's order."""
+    for seed in range(20):
+        found = judged(rnncli(*keeping, "--shuffle", seed))
+        (stale,) = [each for each in found.values() if each["verdict"] == "stale"]
+        if stale["id"] == "rnn_14_one":
+            break
+    again = judged(rnncli(*shlex.split(stale["repeat"])[1:], "--json"))
+
+    assert [*found] == ["rnn_14_one", "rnn_14_wide", "rnn_14_two"]
+    assert (stale["id"], stale["after"]) == ("rnn_14_one", ["rnn_14_two"])
+    assert f"--shuffle {seed}" in stale["repeat"]
+    assert again["rnn_14_one"]["verdict"] == "stale"
+
+
+def test_relations_are_asked_in_another_order_too(rnncli, keeping):
+    """The report keeps that of the cases."""
+    options = ("--metamorphic", "--relation", "weights", "--shuffle", "3")
+    done = rnncli("verify", "pack", "--backend", "numpy", "--json", *options)
+    first, *found, _ = (json.loads(line) for line in done.out.splitlines())
+
+    assert done.code == 0
+    assert [each["case"] for each in found] == ["rnn_14_one", "rnn_14_wide", "rnn_14_two"]
+    assert "--shuffle 3" in first["command"]

@@ -325,6 +325,9 @@ class Remembering(Broken):
     def alone(self, vector):
         """Answer."""
 
+    def renew(self):
+        """Begin nothing."""
+
     def close(self):
         """End nothing."""
 

@@ -19,7 +19,7 @@ from rnncli.judging.verdict import Verdict
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
 from rnncli.vectors.attempt import Status
-from rnncli.verifying.batch import asked
+from rnncli.verifying.history import asked
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 

@@ -1,0 +1,215 @@
+"""Claims about cases that fail only after other cases of the same process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from second_calls import right, twice
+from small_suite import small_suite
+
+from rnncli.generating.making import make_vectors
+from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.verdict import Verdict
+from rnncli.vectors.attempt import Attempt, Status
+from rnncli.verifying import history
+from rnncli.verifying.history import History, shuffled
+
+MIXED = """\
+suite: mixed
+summary: Cases of two sizes, interleaved.
+seed: 11
+defaults:
+  sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 2}
+  op: RNN-14
+cases:
+  one: {}
+  wide: {sizes: {hidden_size: 5}}
+  two: {}
+  broad: {sizes: {hidden_size: 5}}
+  long: {sizes: {seq_length: 7}}
+"""
+ONE, WIDE, TWO, BROAD, LONG = (f"rnn_14_{name}" for name in ("one", "wide", "two", "broad", "long"))
+
+
+class Process:
+    """A subject whose process keeps what a runtime keeps, until it is a new one."""
+
+    name = "kept"
+
+    def __init__(self, kernel=right):
+        self.kernel, self.started, self.kept = kernel, 0, {}
+
+    def session(self, vectors):
+        """Answer in turn."""
+        return [self.attempt(vector) for vector in vectors]
+
+    def attempt(self, vector):
+        """Answer by what is kept."""
+        return self.answer(replace(vector, inputs=dict(vector.inputs)))
+
+    def answer(self, vector):
+        """Evaluate."""
+        return Attempt(Status.RAN, self.kernel(vector))
+
+    def renew(self):
+        """Forget everything."""
+        self.started, self.kept = self.started + 1, {}
+
+    def alone(self, vector):
+        """Answer in a new process."""
+        self.renew()
+        return self.attempt(vector)
+
+    def describe(self):
+        """Say nothing."""
+
+    def close(self):
+        """End nothing."""
+
+
+class KeepsByShape(Process):
+    """Takes the first weights of a shape for those of all that have it."""
+
+    def answer(self, vector):
+        """Evaluate by the first R of that shape."""
+        R = vector.inputs["R"]
+        vector.inputs["R"] = self.kept.setdefault(R.shape, R)
+        return Attempt(Status.RAN, right(vector))
+
+
+class RefusesTheThird(Process):
+    """Has room for two cases."""
+
+    def answer(self, vector):
+        """Count."""
+        self.kept[len(self.kept)] = True
+        if len(self.kept) > 2:
+            return Attempt(Status.REFUSED, message="no more room")
+        return Attempt(Status.RAN, right(vector))
+
+
+def wrong(vector):
+    """All that is right, and one."""
+    return {name: values + 1 for name, values in right(vector).items()}
+
+
+def mixed():
+    """Fresh vectors by id: a kernel may alter them."""
+    return {vector.id: vector for vector in make_vectors(small_suite(MIXED).entries)}
+
+
+def judged(subject, ids=(ONE, WIDE, TWO, BROAD, LONG)):
+    """The verdicts, in turn."""
+    seen = History(subject)
+    return [seen.judge(mixed()[name], PACK_RULE, lambda i: mixed()[i])[1] for name in ids]
+
+
+def test_what_is_kept_by_shape_is_stale_and_its_cause_is_found():
+    """The case of the same shape, not the one between; sizes are interleaved."""
+    found = judged(KeepsByShape())
+
+    # Its process was asked no wide case when the broad one came.
+    assert [each.verdict for each in found] == ["pass", "pass", "stale", "pass", "stale"]
+    assert [each.after for each in found] == [(), (), (ONE,), (), (TWO,)]
+    assert f"after {ONE} in the same process, Y" in found[2].message
+    assert found[2].message.endswith("; alone it is right")
+    assert found[2].fails
+
+
+def test_cases_of_other_shapes_are_not_stale():
+    """Each shape for the first time."""
+    assert {each.verdict for each in judged(KeepsByShape(), (ONE, WIDE))} == {Verdict.PASS}
+
+
+def test_what_is_refused_after_others_is_stale():
+    """A valid case that the process has no room for any more; it takes both of the others."""
+    *_, third = judged(RefusesTheThird(), (ONE, WIDE, TWO))
+
+    assert (third.verdict, third.after) == (Verdict.STALE, (ONE, WIDE))
+    assert "it is refused: no more room; alone it is right" in third.message
+
+
+def test_what_is_wrong_alone_differs_and_asking_again_has_an_end():
+    """A process is started for the first few only: hundreds would take minutes."""
+    subject = Process(wrong)
+    found = judged(subject, (ONE, WIDE, TWO, BROAD, LONG) * 4)
+
+    assert {each.verdict for each in found} == {Verdict.DIFFERS}
+    assert subject.started == history.PATIENCE
+
+
+def test_a_right_subject_is_asked_once():
+    """No process more than one."""
+    subject = Process()
+
+    assert {each.verdict for each in judged(subject)} == {Verdict.PASS}
+    assert subject.started == 0
+
+
+def test_the_first_case_of_a_process_is_as_wrong_as_it_is():
+    """Nothing came before it."""
+    subject = Process(wrong)
+
+    assert [each.verdict for each in judged(subject, (ONE,))] == ["differs"]
+    assert subject.started == 0
+
+
+def test_a_cause_that_does_not_come_again_is_all_that_came_before():
+    """What fails by chance is stale, too; the whole run is how to repeat it."""
+
+    class FailsOnce(Process):
+        failed = False
+
+        def answer(self, vector):
+            fails = vector.id == TWO and not self.failed
+            self.failed = self.failed or fails
+            return Attempt(Status.RAN, wrong(vector) if fails else right(vector))
+
+    *_, third = judged(FailsOnce(), (ONE, WIDE, TWO))
+    assert (third.verdict, third.after) == (Verdict.STALE, (ONE, WIDE))
+
+
+def test_a_case_that_its_own_session_confuses_is_stale_without_others():
+    """Where an earlier case and an earlier call each are enough, the call is named."""
+
+    class KeepsLengths(Process):
+        def answer(self, vector):
+            lengths = vector.inputs["sequence_lens"]
+            vector.inputs["sequence_lens"] = self.kept.setdefault("lengths", lengths)
+            return Attempt(Status.RAN, right(vector))
+
+    def fresh(case_id):
+        return twice()[case_id]
+
+    seen = History(KeepsLengths())
+    ids = ("rnn_14_fill", "gru_14_fill")
+    first, second = (seen.judge(fresh(name), PACK_RULE, fresh)[1] for name in ids)
+
+    assert (first.verdict, first.after) == (Verdict.STALE, ())
+    assert (second.verdict, second.after) == (Verdict.STALE, ())
+    assert "another call of the same session" in second.message
+
+
+def test_a_shuffled_order_is_that_of_its_seed():
+    """The same on every machine, another for another seed, and some cases keep it."""
+    ids = [f"case_{k}" for k in range(50)]
+    once, again, other = (shuffled(ids, seed) for seed in (7, 7, 8))
+
+    assert once == again != other
+    assert sorted(once) == sorted(ids) != once
+    some = ids[::7]
+    assert shuffled(some, 7) == [name for name in once if name in some]
+    assert shuffled(ids, None) == ids
+
+
+def test_every_transition_of_two_data_sets_is_asked():
+    """0, 1, 0: there are no others."""
+    calls = []
+
+    def kernel(vector):
+        calls.append(vector.call)
+        return right(vector)
+
+    history.asked(Process(kernel), twice()["lstm_14_given"])
+    assert {*pairwise(calls)} == {(0, 1), (1, 0)}
