@@ -1,5 +1,6 @@
 """Where an error enters: claims tried on implementations that are wrong in one known place."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -251,15 +252,29 @@ def test_garbage_is_found_where_it_begins(case_id, value):
     assert (found.t, found.batch, found.unit) == (2, 1, 3)
 
 
-@pytest.mark.parametrize("value", [0.0, np.nan, 1e300, -np.inf])
+GARBAGE = (0.0, np.nan, 1e300, -np.inf)
+
+
+def filled(vector, value):
+    """Outputs that hold nothing else."""
+    with np.errstate(over="ignore"):
+        wanted = vector.answers.outputs
+        return {n: np.full(v.shape, value).astype(v.dtype) for n, v in wanted.items()}
+
+
+@pytest.mark.parametrize("value", GARBAGE)
 def test_outputs_of_nothing_but_garbage_are_located(value):
     """An output that nobody wrote to, in every dtype and case: no exception, the first step."""
     for vector in core().values():
-        with np.errstate(over="ignore"):
-            got = {n: v * 0 + np.float64(value) for n, v in vector.answers.outputs.items()}
-            got = {n: v.astype(vector.answers.outputs[n].dtype) for n, v in got.items()}
-        located = judge(vector, ran(got)).localisation
+        located = localise(vector, filled(vector, value))
         assert located is None or located.of >= located.steps
+
+
+def test_outputs_of_nothing_but_garbage_are_judged():
+    """Every case by one such number after another, with all else that a verdict says."""
+    for vector, value in zip(core().values(), itertools.cycle(GARBAGE), strict=False):
+        got = filled(vector, value)
+        assert judge(vector, ran(got)).localisation == localise(vector, got)
 
 
 def test_exact_cases_are_located_by_the_standard_profile():
