@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.mutant import Change
+from rnncli.mutants.mutant import Change, always_seen
 from rnncli.recurrence.recurrence import Direction, Recurrence
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Result
 
 RIGHT = Change()
-FIELDS = tuple(each.name for each in fields(Recurrence) if each.init)
+fields_of = attrgetter(*(each.name for each in fields(Recurrence) if each.init))
 
 
 def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
@@ -29,6 +30,8 @@ def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
 
 def first(*reasons: Reason) -> Reason:
     """Return the reason that gives the first of some."""
+    if len(reasons) < 2:
+        return reasons[0] if reasons else always_seen
     return lambda recurrence: next(filter(None, (reason(recurrence) for reason in reasons)), "")
 
 
@@ -43,7 +46,7 @@ def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
 
 def is_same(one: Recurrence, other: Recurrence) -> bool:
     """Whether every field of two recurrences is the same, bit for bit."""
-    return all(_same(getattr(one, name), getattr(other, name)) for name in FIELDS)
+    return all(a is b or _same(a, b) for a, b in zip(fields_of(one), fields_of(other), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # A stack holds about so many inputs, sums and weights; those of a larger one leave the cache.
 NUMBERS = 1 << 17
 TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
+_tensors = attrgetter(*TENSORS)
 Named = TypeVar("Named")
 # Evaluations of so many numbers in all are remembered.
 KEPT = 1 << 22
@@ -30,10 +32,10 @@ KEPT = 1 << 22
 def kind_of(recurrence: Recurrence) -> Hashable:
     """Return what recurrences of one stack have in common; cells are told apart by their step."""
     r = recurrence
-    tensors = (*(getattr(r, name) for name in TENSORS), *r.initial)
+    tensors = (*_tensors(r), *r.initial)
     return (
-        *(None if values is None else values.shape for values in tensors),
-        *((a.function, a.alpha, a.beta) for row in r.activations for a in row),
+        *[None if values is None else values.shape for values in tensors],
+        *[(a.function, a.alpha, a.beta) for row in r.activations for a in row],
         *(r.cell, r.dtype, r.directions, r.clip, r.clip_hidden),
         *(r.keep_initial, r.input_forget, r.linear_before_reset, r.wants_Y),
     )
@@ -42,9 +44,8 @@ def kind_of(recurrence: Recurrence) -> Hashable:
 def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
     """Return recurrences of one kind as a stack, every array with one more axis in front."""
     first = recurrences[0]
-    tensors: dict[str, Any] = {
-        name: _stacked([getattr(r, name) for r in recurrences]) for name in TENSORS
-    }
+    columns = zip(*map(_tensors, recurrences), strict=True)
+    tensors: dict[str, Any] = dict(zip(TENSORS, map(_stacked, columns), strict=True))
     initial = zip(*(r.initial for r in recurrences), strict=True)
     return replace(first, initial=tuple(map(_stacked, initial)), **tensors)
 
@@ -126,7 +127,7 @@ class Runs:
 
 def _fingerprint(recurrence: Recurrence) -> Hashable:
     """Return what tells recurrences apart whose arrays are not changed: where those lie."""
-    tensors = (*(getattr(recurrence, name) for name in TENSORS), *recurrence.initial)
+    tensors = (*_tensors(recurrence), *recurrence.initial)
     return (kind_of(recurrence), *map(_place, tensors))
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 States: TypeAlias = "tuple[Value, ...]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Nobody changes them. They are not frozen for the same reason as a recurrence.
+@dataclass(slots=True, kw_only=True, eq=False)
 class Parameters:
     """What a step needs besides Xt and the states, for one direction.
 

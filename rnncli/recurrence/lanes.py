@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Values = TypeVar("Values", bound="Array | None")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Nobody changes them. They are not frozen for the same reason as a recurrence.
+@dataclass(slots=True, eq=False)
 class Lanes:
     """L lanes of T steps, N sequences, I inputs, H units, G gates; in the tensors' own dtype.
 
