@@ -44,7 +44,7 @@ ENDS: Mapping[Status, str] = {
 }
 
 
-class Session(NamedTuple):
+class SessionCalls(NamedTuple):
     """What came of a case's calls of one session.
 
     Attributes:
@@ -66,7 +66,7 @@ def order_of(vector: Vector) -> tuple[int, ...]:
     return (*range(last), *range(last, -1, -1))
 
 
-def judge_session(session: Session, rule: Rule) -> CaseVerdict:
+def judge_session(session: SessionCalls, rule: Rule) -> CaseVerdict:
     """Judge a case by all of its calls."""
     found: list[CaseVerdict] = []
     for number in range(len(session.attempts)):
@@ -83,7 +83,7 @@ def judge_session(session: Session, rule: Rule) -> CaseVerdict:
     return replace(worst, seconds=seconds)
 
 
-def _at_odds(session: Session, reading: str, rule: Rule) -> Iterator[CaseVerdict]:
+def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[CaseVerdict]:
     """Yield a verdict on each call that is not as the reading of another call has it."""
     for number, attempt in enumerate(session.attempts):
         data_set = session.order[number]
@@ -96,14 +96,14 @@ def _at_odds(session: Session, reading: str, rule: Rule) -> Iterator[CaseVerdict
             yield CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
 
 
-def _call(session: Session, number: int, rule: Rule) -> CaseVerdict:
+def _call(session: SessionCalls, number: int, rule: Rule) -> CaseVerdict:
     data_set = session.order[number]
     verdict = judge(session.vector.calls[data_set], session.attempts[number], rule)
     return replace(verdict, data_set=data_set)
 
 
 def _explained(
-    session: Session, number: int, verdict: CaseVerdict, first: CaseVerdict, rule: Rule
+    session: SessionCalls, number: int, verdict: CaseVerdict, first: CaseVerdict, rule: Rule
 ) -> CaseVerdict:
     """Return what is said of a later call that fails: it is stale, or as wrong as it is alone."""
     alone = first if verdict.data_set == 0 else _alone(session, verdict.data_set, rule)
@@ -113,7 +113,7 @@ def _explained(
     return replace(found, fits=_kept(session, number, rule))
 
 
-def stale(session: Session, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
+def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
     """Return what is said of a call that fails, and is right alone.
 
     Args:
@@ -129,13 +129,13 @@ def stale(session: Session, number: int, verdict: CaseVerdict, after: str) -> Ca
     return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
 
 
-def _kept(session: Session, number: int, rule: Rule) -> dict[str, float]:
+def _kept(session: SessionCalls, number: int, rule: Rule) -> dict[str, float]:
     """Return what of the call before fits what came out of a call."""
     before, call = (session.vector.calls[session.order[k]] for k in (number - 1, number))
     return kept_fits(call, session.attempts[number].outputs, before, rule)
 
 
-def _alone(session: Session, data_set: int, rule: Rule) -> CaseVerdict:
+def _alone(session: SessionCalls, data_set: int, rule: Rule) -> CaseVerdict:
     assert session.alone
     vector = session.vector.calls[data_set]
     return replace(judge(vector, session.alone(vector), rule), data_set=data_set)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rnncli.judging.sessions import Session, judge_session, order_of, stale
+from rnncli.judging.sessions import SessionCalls, judge_session, order_of, stale
 from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.randomness import seed_key
 from rnncli.subjects.subject import KeepingSubject
@@ -34,14 +34,14 @@ WIDER = 4
 SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 
-def asked(subject: Subject, vector: Vector) -> Session:
+def asked(subject: Subject, vector: Vector) -> SessionCalls:
     """Put all data sets of a case to a subject, to one session where it has sessions."""
     if isinstance(subject, KeepingSubject):
         order = order_of(vector)
         attempts = subject.session([vector.calls[k] for k in order])
-        return Session(vector, order, attempts, subject.alone)
+        return SessionCalls(vector, order, attempts, subject.alone)
     attempts = [subject.attempt(each) for each in vector.calls]
-    return Session(vector, range(len(attempts)), attempts)
+    return SessionCalls(vector, range(len(attempts)), attempts)
 
 
 def shuffled(ids: Iterable[str], seed: int | None) -> list[str]:
@@ -67,7 +67,7 @@ class History:
 
     def judge(
         self, vector: Vector, rule: Rule, read: Callable[[str], Vector]
-    ) -> tuple[Session, CaseVerdict]:
+    ) -> tuple[SessionCalls, CaseVerdict]:
         """Put a case to the subject and judge it; what fails is asked again of a new process.
 
         Args:

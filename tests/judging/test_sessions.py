@@ -9,7 +9,7 @@ from judged import ran
 from second_calls import right, twice
 
 from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.sessions import SEVERITY, Session, judge_session, order_of
+from rnncli.judging.sessions import SEVERITY, SessionCalls, judge_session, order_of
 from rnncli.judging.verdict import Verdict
 from rnncli.vectors.attempt import Attempt, Status
 
@@ -29,7 +29,7 @@ def judged(runtime, vector):
     def alone(asked):
         return ran(runtime().open(asked)(copied(asked)))
 
-    return judge_session(Session(vector, order_of(vector), attempts, alone), PACK_RULE)
+    return judge_session(SessionCalls(vector, order_of(vector), attempts, alone), PACK_RULE)
 
 
 @pytest.mark.parametrize("case_id", twice())
@@ -68,7 +68,7 @@ def test_the_first_data_set_is_asked_again():
     vector = twice()[LSTM]
     off = {name: values + 1 for name, values in right(vector).items()}
     attempts = [ran(right(vector)), ran(right(vector.later[0])), ran(off)]
-    found = judge_session(Session(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
 
     assert (found.verdict, found.data_set) == (Verdict.STALE, 0)
     assert found.message.startswith("call 3 of 3: after another call of the same session, Y, Y_h")
@@ -80,7 +80,7 @@ def test_a_later_call_that_gives_nothing_is_stale_where_it_is_right_alone(status
     vector = twice()[LSTM]
     attempts = [ran(right(vector)), Attempt(status, message="no luck")]
     found = judge_session(
-        Session(vector, (0, 1, 0), attempts, lambda asked: ran(right(asked))), PACK_RULE
+        SessionCalls(vector, (0, 1, 0), attempts, lambda asked: ran(right(asked))), PACK_RULE
     )
 
     assert found.verdict is Verdict.STALE
@@ -95,7 +95,7 @@ def test_calls_of_processes_of_their_own_are_never_stale(status, verdict):
     """Each is judged as it is; the worst is that of the case."""
     vector = twice()[LSTM]
     attempts = [ran(right(vector)), Attempt(status)]
-    found = judge_session(Session(vector, (0, 1), attempts), PACK_RULE)
+    found = judge_session(SessionCalls(vector, (0, 1), attempts), PACK_RULE)
 
     assert (found.verdict, found.data_set) == (verdict, 1)
 
@@ -113,7 +113,7 @@ def test_where_the_first_call_differs_that_is_said():
         for off in (np.float32(0.1), np.float32(1))
     )
     attempts = [near[0], far[1], near[0]]
-    found = judge_session(Session(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
 
     assert (found.verdict, found.data_set) == (Verdict.DIFFERS, 0)
 
@@ -129,7 +129,7 @@ def test_of_calls_that_pass_the_one_farthest_off_is_told_of():
         )
     }
     attempts = [ran(vector.answers.outputs), ran(off), ran(vector.answers.outputs)]
-    found = judge_session(Session(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
 
     assert (found.verdict, found.data_set, found.seconds) == (Verdict.PASS, 1, 0)
     assert 0.3 < found.margin < 0.7
@@ -143,7 +143,7 @@ def test_every_call_is_acceptable_by_the_same_reading():
     both = [ran(other.outputs), ran(second.alternatives[reading].outputs), ran(other.outputs)]
     mixed = [ran(other.outputs), ran(second.answers.outputs), ran(other.outputs)]
     same, odd = (
-        judge_session(Session(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+        judge_session(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
         for attempts in (both, mixed)
     )
 
