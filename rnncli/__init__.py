@@ -7,25 +7,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli import pytest as pytest
     from rnncli.cases.config import load_config as load_case
     from rnncli.cases.suite import load_suite
+    from rnncli.conformance import Judgement, judge
     from rnncli.formats import read_tensors, write_tensors
-    from rnncli.graph.evaluator import evaluate_model
     from rnncli.graph.loading import load_model
+    from rnncli.graph.session import evaluate_model
     from rnncli.judging.comparison import compare
+    from rnncli.judging.verdict import Verdict
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.sessions import Session, prepare
     from rnncli.vectors.pack import open_pack
 
 __all__ = [
+    "Judgement",
+    "Session",
+    "Verdict",
     "__version__",
     "compare",
     "evaluate",
     "evaluate_model",
+    "judge",
     "load_case",
     "load_model",
     "load_suite",
     "open_pack",
+    "prepare",
     "read_tensors",
     "write_tensors",
 ]
@@ -34,12 +43,18 @@ __version__ = "0.1.0"
 
 # Imported on first use: `import rnncli` loads neither NumPy nor onnx.
 _ELSEWHERE = {
+    "Judgement": "rnncli.conformance:Judgement",
+    "Session": "rnncli.sessions:Session",
+    "Verdict": "rnncli.judging.verdict:Verdict",
     "compare": "rnncli.judging.comparison:compare",
-    "evaluate_model": "rnncli.graph.evaluator:evaluate_model",
+    "evaluate_model": "rnncli.graph.session:evaluate_model",
+    "judge": "rnncli.conformance:judge",
     "load_case": "rnncli.cases.config:load_config",
     "load_model": "rnncli.graph.loading:load_model",
     "load_suite": "rnncli.cases.suite:load_suite",
     "open_pack": "rnncli.vectors.pack:open_pack",
+    "prepare": "rnncli.sessions:prepare",
+    "pytest": "rnncli.pytest",
     "read_tensors": "rnncli.formats:read_tensors",
     "write_tensors": "rnncli.formats:write_tensors",
 }

@@ -14,10 +14,9 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.graph import evaluator
-from rnncli.graph.declarations import check_inputs
 from rnncli.graph.loading import model_from
 from rnncli.graph.recurrent_node import EvaluationSettings
+from rnncli.graph.session import ModelSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,9 +28,7 @@ class PreparedModel(BackendRep):
     """A model whose nodes all have an implementation; threads may run it at the same time."""
 
     def __init__(self, model: Model, arithmetic: EvaluationSettings) -> None:
-        self._model, self._arithmetic = model, arithmetic
-        with evaluator.ready(model, arithmetic):
-            pass  # it is kept for the first run
+        self._model, self._session = model, ModelSession(model, arithmetic)
 
     def run(self, inputs: Any) -> tuple[Any, ...]:  # type: ignore[override]  # no options
         """Evaluate the model.
@@ -46,9 +43,7 @@ class PreparedModel(BackendRep):
             RnncliError: inputs do not fit the graph, or a node cannot be evaluated.
         """
         feeds = self._by_name([inputs] if isinstance(inputs, np.ndarray) else inputs)
-        check_inputs(self._model, feeds)
-        with evaluator.ready(self._model, self._arithmetic) as prepared:
-            return tuple(evaluator.run(prepared, feeds))
+        return tuple(self._session.run(feeds).values())
 
     def _by_name(self, inputs: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(inputs, list | tuple):

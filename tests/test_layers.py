@@ -26,6 +26,7 @@ LAYERS = (
     ("mutants",),
     ("operators",),
     ("graph", "cases"),
+    ("sessions",),
     ("vectors",),
     ("judging", "subjects"),
     ("running", "generating", "verifying"),
@@ -33,12 +34,13 @@ LAYERS = (
     ("tracing",),
     ("benchmarks",),
     ("reports",),
+    ("conformance",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # What stands above the layers: the public API and the entry points of programs.
-TOP = {"__init__", "__main__", "onnx_backend"}
+TOP = {"__init__", "__main__", "onnx_backend", "pytest"}
 
 # Tables, and the modules of their package that may import them.
 TABLES = {

@@ -7,8 +7,6 @@ value until the end, where the nodes of onnx's reference run graphs of their own
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,8 +15,7 @@ import numpy as np
 from onnx import FunctionProto
 
 from rnncli import budget, deadline
-from rnncli.errors import InvalidRequest, RnncliError, Unsupported, did_you_mean
-from rnncli.graph.declarations import check_inputs
+from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.graph.functions import FunctionCall, Library
 from rnncli.graph.limits import may_be_giant
 from rnncli.graph.model import (
@@ -30,7 +27,6 @@ from rnncli.graph.model import (
     walk,
 )
 from rnncli.graph.own_node import OwnNode
-from rnncli.graph.prepared import lent
 from rnncli.graph.recurrent_node import EvaluationSettings, OwnRecurrentNode
 from rnncli.graph.refusals import place, placed
 from rnncli.graph.steps import Step, constants, fold_late, forget_early, may_fold
@@ -49,69 +45,6 @@ if TYPE_CHECKING:
     from rnncli.graph.model import Body, Model
     from rnncli.graph.observation import Observer, Watch
     from rnncli.numerics import Array
-
-
-def evaluate_model(
-    model: Model,
-    inputs: Mapping[str, Array],
-    *,
-    backend: str = "numpy",
-    compute: str = "float64",
-    readings: Mapping[str, str] | None = None,
-    max_memory: int | None = None,
-    timeout: float | None = None,
-) -> dict[str, Array]:
-    """Evaluate a model.
-
-    What the first call prepares is kept with the model, for each `backend`, `compute` and
-    `readings`; later calls only run the nodes. Threads may evaluate one model at the same time. A
-    model whose protobuf is altered after its first call must be made anew:
-    ``dataclasses.replace(model)``.
-
-    Args:
-        model: from `load_model`.
-        inputs: every required input by name, and initializers to replace, if any.
-        backend: which backend evaluates the recurrent nodes.
-        compute: "float64" or "native".
-        readings: for the nodes whose operator has them.
-        max_memory: bytes that the nodes' outputs may take together; None for any number, but no
-            tensor of more than 512 MiB is made from next to nothing.
-        timeout: seconds after which no further node, trip of a loop or block of a recurrence's
-            steps is begun; None for any number.
-
-    Returns:
-        Every output of the graph by name.
-
-    Raises:
-        InvalidRequest: inputs do not fit the graph, no node has a reading, a node is invalid.
-        Unsupported: a node cannot be evaluated here, or an output is no tensor.
-        Exhausted: it takes more memory or time than it may.
-    """
-    check_inputs(model, inputs)
-    _refuse_other_than_tensors(model)
-    with (
-        ExitStack() as limits,
-        ready(model, EvaluationSettings(backend, compute, readings or {})) as evaluator,
-    ):
-        if max_memory is not None:
-            limits.enter_context(budget.limited(max_memory))
-        if timeout is not None:
-            limits.enter_context(deadline.timed(timeout))
-        return dict(zip(evaluator.output_names, run(evaluator, inputs), strict=True))
-
-
-def ready(model: Model, arithmetic: EvaluationSettings) -> AbstractContextManager[Evaluator]:
-    """Lend an evaluator that is kept with the model, or prepare one.
-
-    Raises:
-        RnncliError: as `prepare` does.
-    """
-    return lent(model, arithmetic, partial(_detached, model, arithmetic))
-
-
-def _detached(model: Model, arithmetic: EvaluationSettings) -> Evaluator:
-    """Prepare a model so that the evaluator does not keep it alive."""
-    return prepare(replace(model), **arithmetic._asdict())
 
 
 def prepare(
@@ -152,16 +85,6 @@ def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
     evaluator.begin_run()
     with np.errstate(all="ignore"):
         return evaluator.run(None, inputs)
-
-
-def _refuse_other_than_tensors(model: Model) -> None:
-    for value in model.proto.graph.output:
-        kind = value.type.WhichOneof("value")
-        if kind not in (None, "tensor_type"):
-            raise Unsupported(
-                f"{model.name}: output '{value.name}' is a {kind.removesuffix('_type')}; "
-                "only tensors can be returned"
-            )
 
 
 def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:

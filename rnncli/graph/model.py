@@ -46,10 +46,15 @@ class Model:
     @property
     def inputs(self) -> tuple[ValueInfoProto, ...]:
         """Inputs that must be fed: IR 3 repeats initializers as inputs, those need no feed."""
+        held = self.initializers
+        return tuple(value for value in self.proto.graph.input if value.name not in held)
+
+    @property
+    def initializers(self) -> set[str]:
+        """The names of the tensors that it holds itself."""
         graph = self.proto.graph
-        held = {tensor.name for tensor in graph.initializer}
-        held |= {tensor.values.name for tensor in graph.sparse_initializer}
-        return tuple(value for value in graph.input if value.name not in held)
+        sparse = {tensor.values.name for tensor in graph.sparse_initializer}
+        return sparse | {tensor.name for tensor in graph.initializer}
 
     @property
     def opsets(self) -> dict[str, int]:

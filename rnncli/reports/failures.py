@@ -71,9 +71,15 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     if cause is not None:
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
     elif case.verdict.fits:
-        yield naming(case.verdict.fits)
+        yield from fitting(case.verdict)
     elif report.diagnosis is not None:
         yield "diagnosis: no known bug gives these outputs"
+
+
+def fitting(verdict: CaseVerdict) -> Iterator[str]:
+    """Yield which known bugs give the outputs of a case that differs."""
+    if verdict.fits:
+        yield naming(verdict.fits)
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:

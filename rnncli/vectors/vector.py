@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rnncli.errors import RnncliWarning, UnreadableFile
 from rnncli.graph.data_sets import tolerance_problem
@@ -22,6 +22,19 @@ WEIGHTS = ("W", "R", "B", "P")
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
 CALLS = "calls"
+
+
+class VectorSession(Protocol):
+    """Evaluates a vector's node or model; `rnncli.Session` is one.
+
+    Attributes:
+        held: names of the inputs that it holds itself.
+    """
+
+    held: frozenset[str]
+
+    def run(self, inputs: Tensors) -> Tensors:
+        """Return the outputs by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +105,14 @@ class Vector:
     def fed(self) -> Tensors:
         """The inputs that the model does not hold itself."""
         return {name: t for name, t in self.inputs.items() if name not in self.initializers}
+
+    def run(self, session: VectorSession) -> Tensors:
+        """Return what a session makes of it: `vector.run(rnncli.prepare(vector.model))`.
+
+        Raises:
+            RnncliError: as the session does.
+        """
+        return session.run({n: t for n, t in self.inputs.items() if n not in session.held})
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

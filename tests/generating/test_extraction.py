@@ -15,8 +15,9 @@ from rnncli import operators
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.generating.captures import Captures
 from rnncli.generating.extraction import ExtractionPlan, extract, require
-from rnncli.graph.evaluator import evaluate_model, prepare, run
+from rnncli.graph.evaluator import prepare, run
 from rnncli.graph.loading import load_model, model_from
+from rnncli.graph.session import evaluate_model
 from rnncli.judging.conditioning import conditioning_problem
 from rnncli.numerics import DTYPES
 from rnncli.vectors.conversion import convert_pack

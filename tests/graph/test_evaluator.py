@@ -11,8 +11,9 @@ from real_models import PATHS, recorded
 from rnncli import operators
 from rnncli.budget import OutOfMemory
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
-from rnncli.graph.evaluator import evaluate_model, prepare
+from rnncli.graph.evaluator import prepare
 from rnncli.graph.loading import load_model, model_from
+from rnncli.graph.session import evaluate_model
 from rnncli.operators import OPERATORS
 
 NEWEST = onnx.defs.onnx_opset_version()

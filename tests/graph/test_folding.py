@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rnncli.graph import folding
-from rnncli.graph.evaluator import evaluate_model, prepare, run
+from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.session import evaluate_model
 from rnncli.graph.steps import Step
 
 CUT = """g (float[2] x) => (float[2] y)

@@ -6,9 +6,9 @@ from real_models import PATHS
 
 from rnncli.errors import InvalidRequest, RnncliWarning, Unsupported
 from rnncli.graph.declarations import check_inputs
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.inputs import generate_inputs
 from rnncli.graph.loading import load_model, model_from
+from rnncli.graph.session import evaluate_model
 
 BODY = "(float[batch,3] x, int64[2] n) => (float[batch,3] y) { y = Identity (x) }"
 X, N = np.zeros((5, 3), np.float32), np.zeros(2, np.int64)

@@ -6,9 +6,9 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from rnncli.errors import UnreadableFile
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.lean import without_weights
 from rnncli.graph.loading import LARGE, load_model
+from rnncli.graph.session import evaluate_model
 from rnncli.graph.tensors import tensor_values
 from rnncli.judging.tolerance import Tolerance
 from rnncli.recurrence.recurrence import is_constant, lock

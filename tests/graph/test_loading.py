@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 from real_models import DATA
 
 from rnncli.errors import InvalidRequest, UnreadableFile
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.loading import ARCHIVES, FORMATS, load_model, model_from
+from rnncli.graph.session import evaluate_model
 from rnncli.graph.wire import fields
 
 TEXT = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'

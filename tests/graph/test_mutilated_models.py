@@ -10,10 +10,10 @@ import pytest
 from real_models import PATHS
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.inputs import generate_inputs
 from rnncli.graph.loading import load_model
 from rnncli.graph.nodes import recurrent_nodes
+from rnncli.graph.session import evaluate_model
 
 SMALL = ["lstm_packed_bi_ts", "loop_gru_script_ts"]
 SECONDS, BYTES = 10, 1 << 30

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
 
-from rnncli.graph.evaluator import evaluate_model, prepare, run
+from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.session import evaluate_model
 
 FED = {"X": WEIGHTS["X"]}
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.parts import part_that_makes
+from rnncli.graph.session import evaluate_model
 
 TEXT = """g (float[n] x, float[m] z, bool c) => (y, w) <float[1] k = {2}, float[1] unused = {3}> {
     a = Mul (x, k)

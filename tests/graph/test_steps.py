@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rnncli.graph.evaluator import evaluate_model, prepare, run
+from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.session import evaluate_model
 
 
 def test_values_are_forgotten_after_their_last_reader(parse):

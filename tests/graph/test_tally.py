@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rnncli.budget import Budget, OutOfMemory
-from rnncli.graph.evaluator import evaluate_model
+from rnncli.graph.session import evaluate_model
 from rnncli.graph.tally import MemoryTally
 
 MIB = 1 << 20

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import pytest
 
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.loading import model_from
+from rnncli.graph.session import evaluate_model
 
 
 @pytest.mark.parametrize("opset", [10, 16])

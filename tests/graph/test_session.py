@@ -12,9 +12,8 @@ from real_models import PATHS, recorded
 
 from rnncli.errors import InvalidRequest
 from rnncli.graph import evaluator
-from rnncli.graph.evaluator import evaluate_model
 from rnncli.graph.loading import load_model
-from rnncli.graph.prepared import MOST_KEPT
+from rnncli.graph.session import MOST_KEPT, evaluate_model
 
 TEXT = "g (float[n] x) => (y) <float[1] k = {2}> { y = Mul (x, k) }"
 RNN = """g (float[T,1,2] x) => (y) <float[1,2,2] W = {1,2,3,4}, float[1,2,2] R = {1,2,3,4}> {

@@ -1,0 +1,195 @@
+"""`rnncli.prepare`: a model or an operator, prepared once and called many times."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from onnx import ModelProto
+
+from rnncli.backends.threads import allowed
+from rnncli.errors import InvalidRequest
+from rnncli.graph.declarations import check_names
+from rnncli.graph.loading import load_model, model_from
+from rnncli.graph.model import Model
+from rnncli.graph.recurrent_node import EvaluationSettings
+from rnncli.graph.session import ModelSession, refuse_other_than_tensors, within
+from rnncli.operators import Operator, operator_named
+from rnncli.operators.session import OperatorSession
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.numerics import Array
+
+
+# How operators are called, and files are not: LSTM-14, RNN.
+_NAME = re.compile(r"[A-Za-z]+(-\d+)?")
+
+
+class PreparedTarget(Protocol):
+    """What a session runs."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    held: frozenset[str]
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Return the outputs by name."""
+
+
+class CallLimits(NamedTuple):
+    """What a call may take, see `prepare`."""
+
+    threads: int | None = None
+    max_memory: int | None = None
+    timeout: float | None = None
+
+
+class Session:
+    """A model or an operator, prepared once: made by `rnncli.prepare`, called as often as wanted.
+
+    A session has no state: what a streaming model carries from one call to the next are inputs and
+    outputs of each. Threads may call one session at the same time; none waits for another.
+
+    Attributes:
+        name: of the model or operator, as messages begin.
+        inputs: the names that each call must give.
+        outputs: the names of what a call returns, in order.
+        held: the names that no call need give: initializers, and what `prepare` was given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        prepared: PreparedTarget,
+        held: Mapping[str, Array],
+        limits: CallLimits,
+    ) -> None:
+        self.name, self._prepared, self._held = name, prepared, held
+        self.inputs = tuple(each for each in prepared.inputs if each not in self._held)
+        self.outputs = prepared.outputs
+        self.held = prepared.held.union(held)
+        self._limits = limits
+        self._is_limited = limits != CallLimits()
+
+    def __call__(self, /, **inputs: Any) -> dict[str, Array]:
+        """Evaluate: `session(X=x)["Y"]`; see `run`, which takes names that Python has no words for.
+
+        Raises:
+            rnncli.errors.RnncliError: as `run` does.
+        """
+        return self.run(inputs)
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Evaluate.
+
+        Args:
+            inputs: by name, and those given to `prepare` again, where a call wants others.
+
+        Returns:
+            The outputs by name.
+
+        Raises:
+            rnncli.errors.InvalidRequest: inputs do not fit, or a node is invalid.
+            rnncli.errors.Unsupported: a node, or the backend, cannot evaluate this.
+            rnncli.errors.Exhausted: it takes more memory or time than it may.
+        """
+        given = {**self._held, **inputs} if self._held else inputs
+        if not self._is_limited:
+            return self._prepared.run(given)
+        with allowed(self._limits.threads), within(*self._limits[1:]):
+            return self._prepared.run(given)
+
+    def __repr__(self) -> str:
+        return f"<rnncli session {self.name}: {_listed(self.inputs)} -> {_listed(self.outputs)}>"
+
+
+def prepare(
+    what: Model | ModelProto | bytes | Operator | str | os.PathLike[str],
+    /,
+    *,
+    backend: str = "numpy",
+    compute: str = "float64",
+    readings: Mapping[str, str] | None = None,
+    outputs: Sequence[str] | None = None,
+    threads: int | None = None,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+    **held: Any,
+) -> Session:
+    """Prepare a model or an operator, to be called many times.
+
+    >>> import numpy as np
+    >>> session = prepare("GRU-14", W=np.ones((1, 9, 2)), R=np.ones((1, 9, 3)), direction="reverse")
+    >>> session(X=np.ones((5, 1, 2)))["Y_h"].shape
+    (1, 1, 3)
+
+    Args:
+        what: a model: loaded, as a protobuf, serialized, or the path of its file; or an operator:
+            a row of `rnncli.operators.OPERATORS`, or its name and version, `LSTM-14`.
+        backend: which backend evaluates recurrent nodes.
+        compute: "float64" (all arithmetic in float64, each output rounded once) or "native".
+        readings: choices on contested points of the specifications, by name.
+        outputs: of an operator, the names wanted; None means all.
+        threads: that backends compute with at most; None for what RNNCLI_THREADS says, or 1.
+        max_memory: bytes that the nodes' outputs of a call may take together; None for any number.
+        timeout: seconds that a call may take; None for any number.
+        held: inputs that all calls share, by name; of an operator its attributes, too.
+
+    Returns:
+        A session: `session(X=x)` or `session.run({"X": x})` gives the outputs by name.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the model is malformed, or something given does not exist or
+            does not fit.
+        rnncli.errors.InvalidOperator: what is given breaks the operator's specification.
+        rnncli.errors.Unsupported: a node, or the backend, has no implementation here.
+    """
+    settings = EvaluationSettings(backend, compute, readings or {})
+    limits = CallLimits(threads, max_memory, timeout)
+    if row := _operator(what):
+        names = {each.name for each in row.inputs}
+        fed = {name: held.pop(name) for name in names & held.keys()}
+        prepared = OperatorSession(row, fed, attributes=held, outputs=outputs, **settings._asdict())
+        return Session(row.name, prepared, {}, limits)
+    model = _model(what)
+    if outputs is not None:
+        raise InvalidRequest(f"{model.name}: outputs are chosen of operators; it returns all")
+    refuse_other_than_tensors(model)
+    check_names(model, held)
+    fixed = {name: np.array(values) for name, values in held.items()}
+    return Session(model.name, ModelSession(model, settings), fixed, limits)
+
+
+def _operator(what: object) -> Operator | None:
+    """Return an operator given by row or name; a name is one that no file has."""
+    if isinstance(what, Operator):
+        return what
+    if isinstance(what, str) and _NAME.fullmatch(what) and not Path(what).exists():
+        return operator_named(what)
+    return None
+
+
+def _model(what: object) -> Model:
+    if isinstance(what, Model):
+        return what
+    if isinstance(what, str | os.PathLike):
+        return load_model(Path(what))
+    if not isinstance(what, ModelProto | bytes):
+        wanted = "a model, the path of one, or an operator"
+        raise InvalidRequest(f"what is prepared must be {wanted}, got a {type(what).__name__}")
+    proto = ModelProto()  # the caller's is not changed
+    try:
+        proto.ParseFromString(what if isinstance(what, bytes) else what.SerializeToString())
+    except DecodeError as error:
+        raise InvalidRequest("the bytes that were to be prepared are not a model") from error
+    return model_from(proto, proto.graph.name or "model")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"

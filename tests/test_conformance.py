@@ -1,0 +1,101 @@
+"""Claims about judging outputs that are at hand, from Python."""
+
+import numpy as np
+import pytest
+from judged import core
+
+import rnncli
+from rnncli.errors import InvalidRequest, Unsupported
+
+CORE = core()
+RESULTS = [v for v in CORE.values() if v.record["expect"] == "result"]
+
+
+@pytest.mark.parametrize("vector", RESULTS, ids=lambda vector: vector.id)
+def test_a_session_of_a_vectors_model_passes(vector):
+    """And of its operator, whose weights are then inputs."""
+    record = vector.record
+    by_model = rnncli.judge(vector, vector.run(rnncli.prepare(vector.model)))
+    node = rnncli.prepare(record["operator"], outputs=record["outputs"], **vector.attributes)
+    by_node = rnncli.judge(vector, vector.run(node))
+
+    assert by_model.verdict is by_node.verdict is rnncli.Verdict.PASS
+    assert by_model.passes
+    assert by_model.margin <= 1
+    assert by_model.sentences == ()
+    assert str(by_model) == f"{vector.id}: pass"
+
+
+def test_a_bug_is_named_as_verify_names_it():
+    """With where it begins and how far off it is."""
+    vector = CORE["lstm_14_one_step"]
+    session = rnncli.prepare(vector.model, backend="mutant:forget-bias-plus-one")
+
+    found = rnncli.judge(vector, vector.run(session))
+
+    assert found.verdict is rnncli.Verdict.DIFFERS
+    assert not found.passes
+    assert found.margin > 1000
+    assert str(found).splitlines()[0] == "lstm_14_one_step: differs"
+    assert any(line.startswith("Y: 30 of 30 differ") for line in found.sentences)
+    assert any("fits forget-bias-plus-one" in line for line in found.sentences)
+
+
+def test_outputs_may_stand_in_the_order_of_the_case():
+    """Or alone, where there is one."""
+    vector = CORE["lstm_14_one_step"]
+    right = vector.answers.outputs
+    alone = next(v for v in RESULTS if len(v.record["outputs"]) == 1)
+    (only,) = alone.answers.outputs.values()
+
+    assert rnncli.judge(vector, [*right.values()]).passes
+    assert rnncli.judge(alone, only).passes
+    assert rnncli.judge(alone, (only,)).passes
+    wrong = rnncli.judge(vector, dict(list(right.items())[1:]))
+    assert wrong.sentences[0] == "Y: is missing; there is Y_h, Y_c"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ([], "got 0"),
+        ("Y", "got 'Y'"),
+        (None, "got None"),
+        (np.zeros(3), "outputs must be arrays by name"),
+        ({"Y": object(), "Y_h": 1, "Y_c": 1}, "output 'Y' is not an array"),
+    ],
+)
+def test_what_are_no_outputs_is_refused(outputs, words):
+    """It is no answer that could be wrong."""
+    with pytest.raises(InvalidRequest, match=f"lstm_14_one_step: .*{words}"):
+        rnncli.judge(CORE["lstm_14_one_step"], outputs)
+
+
+def test_an_exception_is_a_refusal():
+    """Of a valid case a failure, in the words of the implementation."""
+    found = rnncli.judge(CORE["lstm_14_one_step"], Unsupported("no LSTM here"))
+
+    assert (found.verdict, found.passes) == (rnncli.Verdict.REFUSED, False)
+    assert found.sentences == ("refused: no LSTM here",)
+
+
+def test_tolerances_may_be_ones_own():
+    """For all outputs or by output; a profile and numbers exclude each other."""
+    vector = CORE["lstm_14_one_step"]
+    off = {name: values + np.float32(1e-4) for name, values in vector.answers.outputs.items()}
+
+    assert not rnncli.judge(vector, off).passes
+    assert rnncli.judge(vector, off, atol=1e-3).passes
+    assert rnncli.judge(vector, off, rtol=1e-5).verdict is rnncli.Verdict.DIFFERS
+    assert rnncli.judge(vector, off, atol={"Y": 1e-3, "Y_h": 1e-3, "Y_c": 1e-3}).passes
+    assert not rnncli.judge(vector, off, atol={"Y": 1e-3}).passes
+    assert rnncli.judge(vector, vector.answers.outputs, profile="four-ulp").passes
+    for options in (
+        {"profile": "strict", "atol": 1e-3},
+        {"profile": "nosuch"},
+        {"atol": {"Z": 1e-3}},
+        {"atol": -1},
+        {"rtol": np.nan},
+    ):
+        with pytest.raises(InvalidRequest):
+            rnncli.judge(vector, off, **options)

@@ -1,0 +1,286 @@
+"""Claims about conformance vectors as pytest items, each in a pytest of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from judged import core
+
+CORE = Path(__file__).parents[1] / "vectors" / "core"
+CASES = "id:lstm_14_one_step or id:gru_14_both or id:rnn_14_constants or id:lstm_14_twice"
+KERNELS = """
+import os
+import numpy as np
+import rnncli
+
+def right(vector):
+    return rnncli.evaluate(
+        vector.record["operator"], vector.inputs,
+        outputs=vector.record["outputs"], **vector.attributes
+    )
+
+def wrong(vector):
+    if not vector.id.startswith("lstm"):
+        return right(vector)
+    session = rnncli.prepare(vector.model, backend="mutant:forget-bias-plus-one")
+    return vector.run(session)
+
+def stale(vector):
+    answers = right(vector)
+    kept = globals().setdefault("KEPT", {}).setdefault(vector.id, answers)
+    return kept
+
+def refuses(vector):
+    raise NotImplementedError("not in this release")
+
+def breaks(vector):
+    return {}["no such key"]
+
+def forgets(vector):
+    right(vector)
+
+def dies(vector):
+    if vector.id == "gru_14_both":
+        os._exit(3)
+    return right(vector)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs pytest in a folder with those kernels and gives its output."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+
+    def run(*arguments, kernel="right", select=CASES, pack=True):
+        packed = [f"--rnncli={CORE}", f"--rnncli-subject=kernels:{kernel}"] if pack else []
+        chosen = [f"--rnncli-select={select}"] if pack else []
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider"]
+            + [str(each) for each in (*packed, *chosen, *arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def counts(output):
+    """The counts of pytest's last line, by word."""
+    last = re.findall(r"^=+ (.* in .*s) =+$", output, re.MULTILINE)[-1]
+    return {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
+
+
+def test_each_case_is_an_item(run):
+    """Named by its id, beneath its pack."""
+    code, output = run()
+
+    assert (code, counts(output)) == (0, {"passed": 4})
+    for case in ("lstm_14_one_step", "gru_14_both", "rnn_14_constants", "lstm_14_twice"):
+        assert f"core::{case}" in output
+
+
+def test_a_failure_reads_as_that_of_verify(run):
+    """With no traceback through this package."""
+    code, output = run(kernel="wrong", select="id:lstm_14_one_step")
+
+    assert (code, counts(output)) == (1, {"failed": 1})
+    assert "Y: 30 of 30 differ" in output
+    assert "fits forget-bias-plus-one" in output
+    assert "pytest.py" not in output
+
+
+def test_a_second_call_is_asked(run):
+    """A function that answers from what it kept is found out."""
+    code, output = run(kernel="stale")
+
+    assert (code, counts(output)) == (1, {"failed": 1, "passed": 3})
+    assert "lstm_14_twice" in output
+    assert "test_data_set_1: " in output
+
+
+def test_workers_share_the_items(run):
+    """And one that dies is a failure."""
+    pytest.importorskip("xdist")
+
+    code, output = run("-n", "2")
+    assert (code, counts(output)["passed"]) == (0, 4)
+    code, output = run("-n", "2", kernel="dies")
+    assert (code, counts(output)["failed"]) == (1, 1)
+    assert "crashed while running" in output
+
+
+def test_items_are_selected_as_others_are(run):
+    """By id and by flag, and by file and id."""
+    code, output = run("-k", "gru_14_both or rnn_14_constants")
+    assert (code, counts(output)["passed"]) == (0, 2)
+
+    flag = core()["lstm_14_one_step"].record["flags"][0]
+    code, output = run("-k", flag)
+    assert code == 0
+    assert "core::lstm_14_one_step" in output
+
+
+def test_what_it_cannot_do_is_skipped(run):
+    """With the reason."""
+    code, output = run("--rnncli-require", "operator=LSTM-14")
+
+    assert (code, counts(output)) == (0, {"passed": 2, "skipped": 2})
+    assert "requires operator LSTM-14, has GRU-14" in output
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_a_run_without_an_answer_does_not_end_well(run, options):
+    """Neither where all is refused, which is allowed, nor where all is skipped."""
+    code, output = run("--rnncli-allow-refused", *options, kernel="refuses")
+    assert (code, counts(output)) == (5, {"xfailed": 4})
+    assert "rnncli: none of 4 cases was answered" in output
+
+    code, output = run("--rnncli-require", "operator=RNN-1", *options)
+    assert (code, counts(output)) == (5, {"skipped": 4})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("refuses", "refused: not in this release"),
+        ("breaks", "KeyError: 'no such key'"),
+        ("forgets", "TypeError: the function returned None; outputs by name are judged"),
+    ],
+)
+def test_what_gives_no_outputs_fails(run, kernel, words):
+    """In the words of the implementation, or with the traceback of its error."""
+    code, output = run(kernel=kernel)
+
+    assert (code, counts(output)) == (1, {"failed": 4})
+    assert words in output
+
+
+def test_known_failures_are_expected_and_noticed_when_gone(run, tmp_path):
+    """As `rnncli verify --xfails` does."""
+    (tmp_path / "known.txt").write_text("lstm_14_* a bias too many, https://example.com/1\n")
+
+    code, output = run("--rnncli-xfails", "known.txt", kernel="wrong")
+    assert (code, counts(output)) == (0, {"passed": 2, "xfailed": 2})
+    assert "a bias too many" in output
+
+    code, output = run("--rnncli-xfails", "known.txt")
+    assert (code, counts(output)) == (1, {"failed": 2, "passed": 2})
+    assert "although expected to fail: a bias too many" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rnncli-subject", "kernels:nosuch"], "has no attribute 'nosuch'"),
+        (["--rnncli-subject", "nosuch:right"], "No module named 'nosuch'"),
+        (["--rnncli-require", "opset~3"], "opset~3"),
+        (["--rnncli-profile", "nosuch"], "nosuch"),
+        (["--rnncli-select", "nosuch"], "'nosuch' selects no case"),
+        (["--rnncli-subject", ""], "--rnncli needs --rnncli-subject MODULE:FUNCTION"),
+        (["--rnncli=kernels.py"], "kernels.py: not a pack of vectors"),
+        (["--rnncli=nosuch"], "nosuch: not a pack of vectors"),
+    ],
+)
+def test_a_wrong_request_is_an_error(run, arguments, words):
+    """Whatever else passes."""
+    code, output = run(*arguments)
+
+    assert code not in (0, 1)
+    assert words in output
+    assert "_pytest/" not in output
+
+
+def test_an_altered_pack_is_refused(run, tmp_path):
+    """Unless it is trusted."""
+    import shutil
+
+    shutil.copytree(CORE, tmp_path / "core")
+    manifest = json.loads((tmp_path / "core" / "manifest.json").read_text())
+    manifest["notes"] = {}
+    (tmp_path / "core" / "manifest.json").write_text(json.dumps(manifest))
+
+    code, output = run("--rnncli", "core", "--rnncli-subject", "kernels:right", pack=False)
+    assert code == 2
+    assert "manifest.json" in output
+
+
+DECORATED = """
+import pytest
+import rnncli.pytest
+from kernels import {kernel}
+
+@pytest.fixture
+def factor():
+    return 1
+
+@rnncli.pytest.vectors({pack!r}, select={select!r}{more})
+def test_kernel(vector, factor):
+    outputs = {kernel}(vector)
+    return outputs and {{name: factor * values for name, values in outputs.items()}}
+"""
+
+
+@pytest.fixture
+def decorated(run, tmp_path):
+    """Return a function that runs a test file with the decorator."""
+
+    def decorated(*arguments, kernel="right", more="", pack=str(CORE)):
+        text = DECORATED.format(kernel=kernel, more=more, pack=pack, select=CASES)
+        (tmp_path / "test_user.py").write_text(text)
+        return run(*arguments, pack=False)
+
+    return decorated
+
+
+def test_a_test_function_of_ones_own_is_judged(decorated):
+    """Three lines, and fixtures beside."""
+    code, output = decorated()
+    assert (code, counts(output)) == (0, {"passed": 4})
+    assert "test_user.py::test_kernel[gru_14_both]" in output
+
+    code, output = decorated(kernel="wrong")
+    assert (code, counts(output)) == (1, {"failed": 2, "passed": 2})
+    assert "fits forget-bias-plus-one" in output
+
+    code, output = decorated(kernel="forgets")
+    assert (code, counts(output)) == (1, {"failed": 4})
+
+
+def test_it_judges_without_the_plug_in_too(decorated):
+    """Where plug-ins are not loaded, outputs are not simply dropped."""
+    code, output = decorated("-p", "no:rnncli", kernel="wrong")
+
+    assert (code, counts(output)) == (1, {"failed": 2, "passed": 2})
+
+
+def test_its_options_are_those_of_the_plug_in(decorated):
+    """Requirements, refusals, and a run without an answer."""
+    code, output = decorated(more=", require='operator=LSTM-14'")
+    assert (code, counts(output)) == (0, {"passed": 2, "skipped": 2})
+
+    code, output = decorated("-n", "2", kernel="refuses", more=", allow_refused=True")
+    assert (code, counts(output)) == (5, {"xfailed": 4})
+
+    code, output = decorated(pack="nosuch")
+    assert code == 2
+    assert "nosuch: not a pack of vectors" in output
+
+
+def test_pytest_without_a_pack_is_left_alone(run, tmp_path):
+    """Nothing of NumPy or onnx is loaded for the tests of others."""
+    (tmp_path / "test_other.py").write_text(
+        "import sys\ndef test_other():\n    assert 'rnncli.pytest' in sys.modules\n"
+        "    assert not {'numpy', 'onnx'} & {*sys.modules}\n"
+    )
+    code, output = run("-p", "no:hypothesispytest", "test_other.py", pack=False)
+
+    assert (code, counts(output)) == (0, {"passed": 1}), output

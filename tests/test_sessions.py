@@ -1,0 +1,253 @@
+"""Claims about what is prepared once and called many times."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import pytest
+from real_models import DATA, PATHS, recorded
+from valid_nodes import valid_node
+
+import rnncli
+from rnncli.backends.numpy_backend import NumPyBackend
+from rnncli.backends.threads import threads
+from rnncli.errors import Exhausted, InvalidOperator, InvalidRequest, Unsupported
+from rnncli.operators import OPERATORS
+
+MODEL = DATA / "exports" / "lstm_packed_bi_ts.onnx"
+SILERO = PATHS["silero_vad_16k_op15"]
+BACKENDS = ["reference", "numpy", "numba"]
+PER_CALL = {"X", "sequence_lens", "initial_h", "initial_c"}
+
+
+def split(operator):
+    """Return attributes, the inputs that stay, and those of a call, of a valid node."""
+    attributes, inputs = valid_node(operator)
+    roles = {row.name: row.role for row in OPERATORS[operator].inputs}
+    stay = {k: v for k, v in inputs.items() if roles[k] in {"W", "R", "B", "P"}}
+    return attributes, stay, {k: v for k, v in inputs.items() if k not in stay}
+
+
+def same(one, other):
+    """Whether two sets of outputs have the same names and bits."""
+    return list(one) == list(other) and all(np.array_equal(one[k], other[k]) for k in one)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_operator_gives_what_evaluate_gives(operator, backend):
+    """At the first call and at later ones, whatever came between; nothing returned is scratch."""
+    if backend == "numba":
+        pytest.importorskip("numba")
+    attributes, stay, fed = split(operator)
+    other = {**fed, "X": -fed["X"][..., ::-1]}
+    wanted = rnncli.evaluate(operator, stay | fed, backend=backend, **attributes)
+
+    session = rnncli.prepare(operator, backend=backend, **stay, **attributes)
+    first = session(**fed)
+    kept = {name: values.copy() for name, values in first.items()}
+    assert same(
+        session(**other), rnncli.evaluate(operator, stay | other, backend=backend, **attributes)
+    )
+
+    assert same(first, wanted)
+    assert same(first, kept)
+    assert same(session.run(fed), wanted)
+    assert set(session.inputs) == {"X", *[n for n in fed if n == "sequence_lengths"]} | {
+        row.name for row in OPERATORS[operator].inputs if not row.optional and row.name in fed
+    }
+    assert session.outputs == tuple(wanted)
+
+
+def test_sizes_may_change_between_calls():
+    """What is remembered of one shape is not taken for another."""
+    attributes, stay, _ = split("GRU-14")
+    session = rnncli.prepare("GRU-14", compute="native", **stay, **attributes)
+    for T, N in ((4, 3), (1, 1), (9, 2), (4, 3), (0, 3)):
+        X = np.ones((T, N, 2), "f")
+        wanted = rnncli.evaluate("GRU-14", stay | {"X": X}, compute="native", **attributes)
+        assert same(session(X=X), wanted)
+
+
+def test_weights_are_copied():
+    """Whoever writes to an array that was given changes no session."""
+    attributes, stay, fed = split("LSTM-14")
+    session = rnncli.prepare("LSTM-14", **stay, **attributes)
+    before = session(**fed)
+    for values in stay.values():
+        values[:] = 0
+
+    assert same(session(**fed), before)
+
+
+def test_an_input_that_stays_may_be_replaced_for_one_call():
+    """As an initializer of a model may."""
+    attributes, stay, fed = split("RNN-14")
+    session = rnncli.prepare("RNN-14", **stay, **attributes)
+    wanted = rnncli.evaluate("RNN-14", stay | fed | {"B": 0 * stay["B"]}, **attributes)
+
+    assert same(session(**fed, B=0 * stay["B"]), wanted)
+    assert not same(session(**fed), wanted)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"hidden_siez": 5}, "no attribute 'hidden_siez'; did you mean 'hidden_size'"),
+        ({"direction": "backward"}, "direction"),
+        ({"W": np.zeros((1, 20, 2), "f"), "R": np.zeros((1, 20, 4), "f")}, "R"),
+        ({"outputs": ["Z"]}, "no output 'Z'"),
+        ({"readings": {"nosuch": "zero"}}, "nosuch"),
+    ],
+)
+def test_what_no_call_can_mend_is_found_when_prepared(given, words):
+    """Before there is any data."""
+    with pytest.raises(InvalidRequest, match=words):
+        rnncli.prepare("LSTM-14", **given)
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "words"),
+    [
+        ("LSTM-15", {}, "unknown operator 'LSTM-15'"),
+        ("nosuch.onnx", {}, "nosuch.onnx: no such file"),
+        (3, {}, "must be a model, the path of one, or an operator, got a int"),
+        ("LSTM-14", {"backend": "numpi"}, "unknown backend 'numpi'; did you mean 'numpy'"),
+        ("LSTM-14", {"compute": "float32"}, "compute must be float64 or native"),
+        (MODEL, {"outputs": ["y"]}, "outputs are chosen of operators"),
+        (MODEL, {"nosuch": 1}, "no input 'nosuch'"),
+    ],
+)
+def test_what_is_not_there_is_refused(what, options, words):
+    """In the words of the commands."""
+    with pytest.raises(InvalidRequest, match=words):
+        rnncli.prepare(what, **options)
+
+
+def test_a_missing_input_is_named():
+    """At the call, for it was to give it."""
+    session = rnncli.prepare("RNN-14", W=np.ones((1, 3, 2)), hidden_size=3)
+
+    assert session.inputs == ("X", "R")
+    with pytest.raises(InvalidOperator, match="input 'R' is required"):
+        session(X=np.ones((2, 1, 2)))
+
+
+@pytest.mark.parametrize("given", ["path", "text", "protobuf", "model"])
+def test_a_model_gives_what_evaluate_model_gives(given):
+    """However it is given; the caller's protobuf stays as it is."""
+    proto = onnx.load(MODEL)
+    before = proto.SerializeToString()
+    what = {
+        "path": MODEL,
+        "text": str(MODEL),
+        "protobuf": proto,
+        "model": rnncli.load_model(MODEL),
+    }[given]
+    inputs, _ = recorded(MODEL)
+
+    session = rnncli.prepare(what)
+    outputs = session.run(inputs)
+
+    assert same(outputs, rnncli.evaluate_model(rnncli.load_model(MODEL), inputs))
+    assert same(session.run(inputs), outputs)
+    assert tuple(inputs) == session.inputs
+    assert session.outputs == tuple(outputs)
+    assert proto.SerializeToString() == before
+
+
+def test_inputs_of_a_model_can_stay():
+    """The rate of a voice detector is said once, and its states are the caller's, in and out."""
+    inputs, _ = recorded(SILERO)
+    session = rnncli.prepare(SILERO, sr=inputs["sr"])
+    whole = rnncli.prepare(rnncli.load_model(SILERO))
+    states = [name for name in inputs if name not in {"input", "sr"}]
+    carried = {name: inputs[name] for name in states}
+
+    assert "sr" not in session.inputs
+    for k in range(1, 4):
+        fed = {"input": inputs["input"] / k, **carried}
+        made = session.run(fed)
+        assert same(made, whole.run({**fed, "sr": inputs["sr"]}))
+        assert same(made, session.run(fed))  # a session keeps no state
+        carried = dict(zip(states, [made[n] for n in made if n != "output"], strict=True))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_threads_may_call_one_session(backend):
+    """Eight at a time get what one gets, each for its own inputs; of operators and of models."""
+    if backend == "numba":
+        pytest.importorskip("numba")
+    attributes, stay, fed = split("LSTM-14")
+    node = rnncli.prepare("LSTM-14", backend=backend, compute="native", **stay, **attributes)
+    model = rnncli.prepare(MODEL, backend=backend, compute="native")
+    recording, _ = recorded(MODEL)
+    name = next(n for n, values in recording.items() if values.dtype.kind == "f")
+    several = [
+        *((node, fed | {"X": fed["X"] / (k + 1)}) for k in range(40)),
+        *((model, recording | {name: recording[name] / (k + 1)}) for k in range(40)),
+    ]
+    alone = [session.run(each) for session, each in several]
+
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda pair: pair[0].run(pair[1]), several))
+
+    assert all(map(same, alone, together))
+
+
+def test_threads_reach_the_backend(monkeypatch):
+    """And are as before afterwards."""
+    seen, run = [], NumPyBackend.run
+    monkeypatch.setattr("rnncli.backends.threads.available", lambda: 2)
+    monkeypatch.setattr(
+        NumPyBackend, "run", lambda *arguments: (seen.append(threads()), run(*arguments))[1]
+    )
+    attributes, stay, fed = split("RNN-14")
+    for count in (2, None, 1):
+        rnncli.prepare("RNN-14", threads=count, **stay, **attributes).run(fed)
+
+    assert seen == [2, 1, 1]
+
+
+def test_a_call_takes_no_more_than_it_may():
+    """Memory and time are of each call, not of the session."""
+    endless = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (int64 n) => (float[k] z) {
+            yes = Constant <value = bool {1}> ()
+            x = Constant <value = float[1] {1}> ()
+            z = Loop (n, yes, x) <body = b (int64 i, bool c, float[k] s) => (bool d, float[k] t)
+                { d = Identity (c) t = Mul (s, s) }>
+        }"""
+    )
+    session = rnncli.prepare(endless, timeout=0.2)
+
+    with pytest.raises(Exhausted, match=r"0\.2 s"):
+        session(n=np.array(1 << 60))
+    assert session(n=np.array(3))["z"].tolist() == [1]
+
+    growing = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n] x) => (float[m] y) { y = Concat <axis = 0> (x, x) }"""
+    )
+    small = rnncli.prepare(growing, max_memory=1 << 10)
+    with pytest.raises(Exhausted):
+        small(x=np.ones(1 << 10, "f"))
+    assert small(x=np.ones(4, "f"))["y"].shape == (8,)
+
+
+def test_outputs_other_than_tensors_are_refused_when_prepared():
+    """Not after the first minute."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n] x) => (seq(float[n]) y) { y = SequenceConstruct (x) }"""
+    )
+
+    with pytest.raises(Unsupported, match="output 'y' is a sequence"):
+        rnncli.prepare(model)
+
+
+def test_a_session_says_what_it_takes():
+    """In a notebook or a debugger."""
+    session = rnncli.prepare("RNN-14", W=np.ones((1, 3, 2)), R=np.ones((1, 3, 3)))
+
+    assert repr(session) == "<rnncli session RNN-14: X -> Y, Y_h>"
