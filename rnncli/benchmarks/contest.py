@@ -41,7 +41,7 @@ class ContestTerms:
         timeout: seconds for any answer, in which a kernel may be compiled.
         statistic: what stands for all rounds.
         compute: of our backends, "float64" or "native".
-        bound: whether our backends are timed alone.
+        call: what is timed of our backends: "evaluate", "bound" or "session".
         nodes: whether the nodes of models are timed as well.
     """
 
@@ -51,7 +51,7 @@ class ContestTerms:
     timeout: float = 120.0
     statistic: str = "median"
     compute: str = "native"
-    bound: bool = False
+    call: str = "evaluate"
     nodes: bool = False
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.backends import known_backends
 from rnncli.backends.table import FAMILIES
-from rnncli.benchmarks.own import BACKEND, BOUND, COMPUTE
+from rnncli.benchmarks.own import BACKEND, CALL, CALLS, COMPUTE
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.subjects.table import known_subjects
 
@@ -86,13 +86,13 @@ def _runtime(name: str) -> tuple[str, str]:
     return PLACES.get(name, row.where), "" if not row.package or find_spec(row.package) else hint
 
 
-def backends(names: Sequence[str] | None, compute: str, *, bound: bool) -> list[Contestant]:
+def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") -> list[Contestant]:
     """Return backends of this package.
 
     Args:
         names: of those wanted; None for the usual ones that are there.
         compute: "float64" or "native".
-        bound: whether the node is checked and bound once, instead of in each call.
+        call: what is timed of each: "evaluate", "bound" or "session".
 
     Raises:
         InvalidRequest: there is none of that name.
@@ -102,8 +102,13 @@ def backends(names: Sequence[str] | None, compute: str, *, bound: bool) -> list[
         if name not in known_backends() and name.partition(":")[0] not in FAMILIES:
             near = did_you_mean(name, known_backends())
             raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(known_backends())})")
-    settings = {COMPUTE: compute, BOUND: str(int(bound))}
-    return [Contestant(n, OWN, {BACKEND: n, **settings}, is_own=True) for n in wanted]
+    return [
+        Contestant(
+            f"{name}{suffix}", OWN, {BACKEND: name, COMPUTE: compute, CALL: each}, is_own=True
+        )
+        for name in wanted
+        for each, suffix in CALLS[call].items()
+    ]
 
 
 def _has(backend: str) -> bool:

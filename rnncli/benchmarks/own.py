@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
 from rnncli import __version__
 from rnncli.backends import backend_named
-from rnncli.graph.evaluator import prepare, run
+from rnncli.graph.evaluator import prepare as prepare_model
+from rnncli.graph.evaluator import run
 from rnncli.graph.loading import model_from
 from rnncli.graph.node_times import node_seconds
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
+from rnncli.sessions import prepare
 from rnncli.subjects.runtime import Prepared, known_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.sessions import Session
     from rnncli.vectors.vector import Vector
 
-BACKEND, COMPUTE, BOUND = "backend", "compute", "bound"
+BACKEND, COMPUTE, CALL = "backend", "compute", "call"
+# What `rnncli bench` times -> the settings `call`, each with what tables add to a backend's name.
+CALLS: Mapping[str, Mapping[str, str]] = {
+    "evaluate": {"evaluate": ""},
+    "bound": {"bound": ""},
+    "session": {"session": " session", "model": " model session"},
+}
 
 
 class Own:
-    """Evaluates the node of a vector's record as `rnncli.evaluate` does, or its whole model.
+    """A backend of this package, called in one of several ways.
 
-    Settings are ``backend``, ``compute`` and ``bound``: "1" when the node is to be checked and
-    bound once, so that only the backend is called, as the session of a runtime calls its kernel.
-    Threads are those of RNNCLI_THREADS.
+    Settings are ``backend``, ``compute`` and ``call``: "evaluate" checks and binds the node in each
+    call, as `rnncli.evaluate` does; "session" and "model" call what `rnncli.prepare` makes of the
+    operator, weights held, and of the one-node model that runtimes get; "bound" calls the backend
+    alone, as the session of a runtime calls its kernel. Where the vector is a model, "evaluate"
+    prepares its nodes as well, and leaves out what a session checks. Threads are those of
+    RNNCLI_THREADS.
     """
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
-        known_settings(settings, (BACKEND, COMPUTE, BOUND))
+        known_settings(settings, (BACKEND, COMPUTE, CALL))
         self._backend, self._compute = settings[BACKEND], settings[COMPUTE]
-        self._is_bound = settings[BOUND] == "1"
+        self._call = settings[CALL]
         backend_named(self._backend)
 
     def describe(self) -> Mapping[str, str]:
@@ -46,9 +58,25 @@ class Own:
 
     def prepare(self, vector: Vector) -> Prepared:
         """Return a call of the node, or of the model where the record tells of no node."""
-        if "operator" not in vector.record:
+        is_node = "operator" in vector.record
+        if self._call == "model" or (self._call == "session" and not is_node):
+            return self._session(
+                vector, prepare(vector.model, backend=self._backend, compute=self._compute)
+            )
+        if not is_node:
             return self._model(vector)
         node = vector.node
+        if self._call == "session":
+            held: dict[str, Any] = {name: vector.inputs[name] for name in vector.initializers}
+            session = prepare(
+                node.operator,
+                outputs=node.outputs,
+                backend=self._backend,
+                compute=self._compute,
+                **held,
+                **node.attributes,
+            )
+            return self._session(vector, session)
         for name in vector.initializers:  # the model that runtimes get holds them
             lock(vector.inputs[name])
         whole = partial(
@@ -61,14 +89,17 @@ class Own:
             backend=self._backend,
             compute=self._compute,
         )
-        if not self._is_bound:
+        if self._call == "evaluate":
             return Prepared(whole, _as_they_are)
         whole()  # which refuses what the backend cannot do
         return self._bound(vector)
 
+    def _session(self, vector: Vector, session: Session) -> Prepared:
+        return Prepared(partial(session.run, vector.fed), _as_they_are)
+
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
-        evaluator = prepare(model, backend=self._backend, compute=self._compute)
+        evaluator = prepare_model(model, backend=self._backend, compute=self._compute)
         names = evaluator.output_names
         return Prepared(
             partial(run, evaluator, vector.inputs),

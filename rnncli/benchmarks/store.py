@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What must be the same in two runs for ratios to be compared, and in two measurements.
-TERMS = ("baseline", "threads", "compute", "bound", "statistic")
+TERMS = ("baseline", "threads", "compute", "call", "statistic")
 COMPARED = ("workload", "operator", "sizes", "implementation", "baseline")
 Key: TypeAlias = tuple[str, ...]
 

@@ -63,6 +63,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     \b
     rnncli bench medium large --op LSTM
     rnncli bench tiny --vs onnxruntime --backend numpy --bound --rounds 50
+    rnncli bench tiny small --session
     rnncli bench --threads 2 --by fastest -o after.json --against before.json --max-slowdown 5
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes
@@ -97,9 +98,12 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     from rnncli.benchmarks.contestants import backends, runtimes
     from rnncli.benchmarks.workloads import OPERATORS, WORKLOADS, planned
 
-    bound = options.pop("bound")
+    is_bound, is_session = options.pop("bound"), options.pop("session")
+    if is_bound and is_session:
+        raise click.UsageError("--bound and --session exclude each other")
+    call = "bound" if is_bound else "session" if is_session else "evaluate"
     rivals, missing = runtimes(options.pop("rivals"))
-    own = backends(options.pop("own"), options["compute"], bound=bound)
+    own = backends(options.pop("own"), options["compute"], call)
     if not (rivals or own):
         raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
     operators, dtype = options.pop("operators"), options.pop("dtype")
@@ -114,6 +118,6 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     return ContestPlan(
         workloads=workloads,
         contestants=(*rivals, *own),
-        terms=ContestTerms(bound=bound, **options),
+        terms=ContestTerms(call=call, **options),
         notes=tuple(f"{name} is not measured: {reason}" for name, reason in missing.items()),
     )

@@ -139,6 +139,12 @@ OPTIONS = (
         " each call is what `rnncli.evaluate` does.",
     ),
     click.option(
+        "--session",
+        is_flag=True,
+        help="Call what `rnncli.prepare` makes of the operator with its weights, and of the"
+        " one-node model that runtimes get; each is measured.",
+    ),
+    click.option(
         "--nodes",
         is_flag=True,
         help="Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.",

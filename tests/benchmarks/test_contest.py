@@ -15,7 +15,7 @@ from rnncli.benchmarks.measurement import RAN
 from rnncli.benchmarks.workloads import MOST_DATA, planned
 
 TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=30)
-NUMPY = backends(["numpy"], "native", bound=False)
+NUMPY = backends(["numpy"], "native")
 
 
 # Each way to misbehave, and what is told of it.

@@ -31,7 +31,7 @@ def test_unknown_names_are_errors_with_a_suggestion():
     with pytest.raises(InvalidRequest, match="did you mean 'onnxruntime'"):
         runtimes(["onxruntime"])
     with pytest.raises(InvalidRequest, match="did you mean 'numpy'"):
-        backends(["nunpy"], "native", bound=False)
+        backends(["nunpy"], "native")
 
 
 def test_no_runtime_at_all_can_be_asked_for():
@@ -41,9 +41,9 @@ def test_no_runtime_at_all_can_be_asked_for():
 
 def test_backends_are_made_as_asked():
     """Arithmetic and binding are their settings; any that can evaluate can be measured."""
-    (numpy, mutant) = backends(["numpy", "mutant:rnn-x"], "float64", bound=True)
+    (numpy, mutant) = backends(["numpy", "mutant:rnn-x"], "float64", "bound")
 
-    assert numpy.settings == {"backend": "numpy", "compute": "float64", "bound": "1"}
+    assert numpy.settings == {"backend": "numpy", "compute": "float64", "call": "bound"}
     assert (numpy.is_own, mutant.name) == (True, "mutant:rnn-x")
 
 

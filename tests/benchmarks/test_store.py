@@ -7,7 +7,13 @@ import pytest
 from rnncli.benchmarks.store import RatioChange, changes, document, read_stored
 from rnncli.errors import InvalidRequest, UnreadableFile
 
-TERMS = {"baseline": "a", "threads": 1, "compute": "native", "bound": False, "statistic": "median"}
+TERMS = {
+    "baseline": "a",
+    "threads": 1,
+    "compute": "native",
+    "call": "evaluate",
+    "statistic": "median",
+}
 
 
 def record(implementation, ratio, *, sizes="T 1", is_own=True, baseline="a"):

@@ -80,6 +80,18 @@ def test_backends_alone_are_compared_with_the_first(rnncli):
     assert done.rows[0]["ratio"] == "1"
 
 
+def test_sessions_are_measured_of_the_operator_and_of_its_model(rnncli):
+    """As runtimes are called: weights held, outputs by name."""
+    options = (*QUICK[:4], "--vs", "onnx-reference", "--backend", "numpy", "--session")
+    done = rnncli("bench", "tiny", "--op", "GRU", *options)
+    names = [row["implementation"] for row in done.rows]
+
+    assert names == ["onnx-reference", "numpy session", "numpy model session"]
+    assert {row["status"] for row in done.rows} == {"ran"}
+    assert all(float(row["error"]) < 1e-6 for row in done.rows)
+    assert rnncli("bench", "tiny", "--session", "--bound").code == 2
+
+
 def test_a_later_run_is_compared_with_a_stored_one(rnncli, tmp_path):
     """The stored one is made fast beyond hope, so that ours became slower."""
     path = tmp_path / "before.json"
