@@ -64,8 +64,10 @@ def score(
     Every mutant of a cell, which is a plausible bug of a kernel (`rnncli mutants` lists them), is
     put to every vector. One that a vector's tolerances tell from the reference is killed; one that
     no vector does, survives, with the reason; one that answers as another reading of the
-    specification has it is acceptable, and no bug. Vectors that must be refused are not scored. A
-    suite, a YAML file or the name of one that ships with rnncli, is made in memory.
+    specification has it is acceptable, and no bug. Every data set of a vector counts; what each
+    catches alone is listed. (`kills` in manifests is of the first.) Vectors that must be refused
+    are not scored. A suite, a YAML file or the name of one that ships with rnncli, is made in
+    memory.
 
     Semantic mutants, wrong in the equations, are the score. Structural mutants, wrong in the data
     movement of a blocked kernel, are counted apart: those that small sizes show, those that only

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.judging.structure import structural_outcomes
+from rnncli.judging.structure import best_of, structural_outcomes
 from rnncli.mutants.structural.bug import Reach, sizes_of
 from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.mutants.table import family_of, scored_of
@@ -38,11 +38,13 @@ class Row(NamedTuple):
         id: of the case.
         cell: whose mutants were put to it.
         dtype: of its tensors.
-        outcomes: by mutant; every semantic mutant of the cell has one.
+        outcomes: by mutant, of what catches most of its data sets; every semantic mutant of the
+            cell has one.
         operator: such as "LSTM-14".
         sizes: T, N, I and H; of several calls the largest of each.
         calls: how many one session is asked.
         structural: by structural mutant; empty where they were not put to it.
+        of_calls: the outcomes of each data set; () where only the first was looked at.
     """
 
     id: str
@@ -53,6 +55,7 @@ class Row(NamedTuple):
     sizes: Mapping[str, int] = {}
     calls: int = 1
     structural: Mapping[str, Outcome] = {}
+    of_calls: tuple[Mapping[str, Outcome], ...] = ()
 
     @property
     def kills(self) -> list[str]:
@@ -73,7 +76,7 @@ class Unscored(NamedTuple):
 
 
 def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
-    """Put every mutant of its cell to a vector.
+    """Put every mutant of its cell to a vector's first data set, as `kills` in manifests has it.
 
     Args:
         vector: of any case.
@@ -91,11 +94,16 @@ def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
 
 
 def whole_row(vector: Vector, rule: Rule) -> Row | Unscored:
-    """Put every mutant of its cell, structural ones too, to a vector."""
+    """Put every mutant of its cell, structural ones too, to every data set of a vector."""
     row = row_of(vector, rule)
     if isinstance(row, Unscored):
         return row
-    return row._replace(structural=structural_outcomes(vector, rule))
+    later = [outcomes(call, scored_of(row.cell), rule) for call in vector.later]
+    of_calls = (row.outcomes, *later)
+    best = {name: best_of(found[name] for found in of_calls) for name in row.outcomes}
+    return row._replace(
+        outcomes=best, of_calls=of_calls, structural=structural_outcomes(vector, rule)
+    )
 
 
 class Survivor(NamedTuple):
@@ -178,6 +186,16 @@ class KillMatrix:
         """Of the mutants of each family, in order of appearance."""
         families = dict.fromkeys(family_of(mutant) for row in self.rows for mutant in row.outcomes)
         return [score(each, self.rows, of_family(each)) for each in families]
+
+    @property
+    def by_data_set(self) -> list[Score]:
+        """Of the first data sets of all vectors alone, of the second ones, and so on."""
+        most = max((len(row.of_calls) for row in self.rows), default=0)
+        return [score(f"test_data_set_{k}", self._at_call(k)) for k in range(most)]
+
+    def _at_call(self, call: int) -> list[Row]:
+        some = (row for row in self.rows if len(row.of_calls) > call)
+        return [row._replace(outcomes=row.of_calls[call]) for row in some]
 
     @cached_property
     def structural(self) -> KillMatrix:

@@ -64,6 +64,7 @@ def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
         "cells": [_counted(score) for score in matrix.by_cell],
         "dtypes": [_counted(score) for score in matrix.by_dtype],
         "families": [_counted(score) for score in matrix.by_family],
+        "data_sets": [_counted(score) for score in matrix.by_data_set],
         "structural": _structural(matrix.structural),
         "coverage": [each._asdict() for each in coverage_of(matrix.rows)],
         "survivors": [_survivor(each) for each in matrix.survivors],
@@ -178,7 +179,12 @@ def _outcome(found: Outcome) -> dict[str, Any]:
 
 def _print_tables(matrix: KillMatrix) -> None:
     """Print the tables that have something to say."""
-    groups = {"cell": matrix.by_cell, "dtype": matrix.by_dtype, "all": [matrix.total]}
+    groups = {
+        "cell": matrix.by_cell,
+        "dtype": matrix.by_dtype,
+        "data set": matrix.by_data_set[1:] and matrix.by_data_set,
+        "all": [matrix.total],
+    }
     counted = [
         (by, score.name, *(getattr(score, count) for count in COUNTS))
         for by, scores in groups.items()

@@ -179,7 +179,8 @@ CASE_FIELDS: Mapping[str, Field] = {
         optional=True,
     ),
     "kills": Field(
-        "the mutants, see `mutants`, that it catches by its own tolerances; in scored packs",
+        "the mutants, see `mutants`, that its first data set catches by its own tolerances; in"
+        " scored packs",
         _TEXTS,
         optional=True,
     ),

@@ -111,7 +111,7 @@ def test_json_is_one_object(rnncli, few):
 
     assert set(record) == {
         *("suite", "rule", "total", "cells", "dtypes", "survivors", "vectors", "unscored"),
-        *("minimal", "families", "structural", "coverage"),
+        *("minimal", "families", "data_sets", "structural", "coverage"),
     }
     assert record["rule"] == "the pack's tolerances"
     structural = record["structural"]

@@ -46,7 +46,23 @@ def test_every_structural_mutant_has_an_outcome():
     row = whole_row(vector, PACK_RULE)
 
     assert list(row.structural) == [mutant.id for mutant in structural_of(row.cell)]
-    assert row._replace(structural={}) == row_of(vector, PACK_RULE)
+    assert row._replace(structural={}, of_calls=()) == row_of(vector, PACK_RULE)
+
+
+def test_every_data_set_is_scored():
+    """A length of the second call alone kills what ignores lengths; `kills` is of the first."""
+    sizes = "sizes: {seq_length: 4, batch_size: 1, input_size: 2, hidden_size: 2}"
+    text = f"{{op: RNN-14, {sizes}, calls: 2, inputs: {{sequence_lens: [4]}}}}"
+    (vector,) = vectors_of(text)
+    row = whole_row(vector, PACK_RULE)
+    first, second = row.of_calls
+    scores = {each.name: each for each in KillMatrix("two", "rule", (row,)).by_data_set}
+
+    assert first["lengths-ignored"].fate is not Fate.KILLED
+    assert second["lengths-ignored"].fate is row.outcomes["lengths-ignored"].fate is Fate.KILLED
+    assert "lengths-ignored" not in row_of(vector, PACK_RULE).kills
+    assert [*scores] == ["test_data_set_0", "test_data_set_1"]
+    assert scores["test_data_set_0"].killed < KillMatrix("two", "rule", (row,)).total.killed
 
 
 def test_the_right_kernel_is_no_mutant():
