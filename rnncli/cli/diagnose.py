@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from rnncli.verifying.verification import Selected
 
 
+# What is said of cases that are right alone -> whether other cases came before.
+LATER = {
+    "wrong at a later call only": False,
+    "wrong only after other cases of the same process": True,
+}
+
+
 @click.command()
 @click.argument("pack", type=click.Path(path_type=Path))
 @judging_options
@@ -57,22 +64,31 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     if total.answered < total.cases:
         say(f"{total.answered} of {total.cases} cases answered: {counts(total)}")
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
-    if unseen:
-        asked = {case.record["id"] for case in report.cases if case.is_answered}
-        show_later(unseen, _right_at_all(selected, asked, unseen))
+    answered = {case.record["id"] for case in report.cases if case.is_answered}
+    for title, after_others in LATER.items():
+        if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
+            features = _right_at_all(selected, answered, unseen, later=not after_others)
+            show_later(title, some, features)
     differs = found.causes or found.unexplained or unseen
     ctx.exit(1 if differs else NothingSelected.exit_code if report.shortfall else 0)
 
 
 def _right_at_all(
-    selected: Selected, answered: set[str], wrong: Sequence[CaseVerdict]
+    selected: Selected, answered: set[str], wrong: Sequence[CaseVerdict], *, later: bool
 ) -> tuple[list[Features], list[Features]]:
-    """Return what the cases have that a later call gets wrong, and those that none does."""
+    """Return what cases have that are wrong by what came before, and those that are right.
+
+    Args:
+        selected: all that were asked.
+        answered: those that were answered.
+        wrong: what is said of the wrong ones.
+        later: whether only cases with a later call count.
+    """
     from rnncli.judging.features import features_of
 
     failing = {verdict.id for verdict in wrong}
     vectors = (selected.pack.read(record) for record in selected.asked if record["id"] in answered)
-    several = [vector for vector in vectors if vector.later]
+    several = [vector for vector in vectors if vector.later or not later]
     return (
         [features_of(vector) for vector in several if vector.id in failing],
         [features_of(vector) for vector in several if vector.id not in failing],

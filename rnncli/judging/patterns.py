@@ -5,6 +5,7 @@ A pattern is no proof of anything: it says where to look.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,7 @@ def patterns_of(
 def _of_cases(failing: Sequence[Features], passing: Sequence[Features]) -> Iterator[Pattern]:
     """Yield the condition, or two at once, that all failing cases meet and fewest passing ones.
 
+    Of several that are as good there is one of each topic: nothing tells them apart.
     One case alone has a hundred things to itself.
     """
     fails, passes = len(failing), len(passing)
@@ -83,9 +85,14 @@ def _of_cases(failing: Sequence[Features], passing: Sequence[Features]) -> Itera
     together = table @ table.T
     one = int(together.diagonal().argmin())
     a, b = map(int, np.unravel_index(together.argmin(), together.shape))
-    few = together[a, b] <= BETTER * together[one, one] and together[one, one] > 1
-    chosen = [met[a], met[b]] if few else [met[one]]
-    yield _said(chosen, fails, int(together[a, b] if few else together[one, one]), passes)
+    if together[a, b] <= BETTER * together[one, one] and together[one, one] > 1:
+        yield _said([met[a], met[b]], fails, int(together[a, b]), passes)
+        return
+    as_few = together.diagonal() == together[one, one]
+    by_topic: dict[str, Pattern] = {}
+    for each in itertools.compress(met, as_few):
+        by_topic.setdefault(each.topic, _said([each], fails, int(together[one, one]), passes))
+    yield from by_topic.values()
 
 
 def _said(met: Sequence[SharedFeature], fails: int, among: int, passes: int) -> Pattern:

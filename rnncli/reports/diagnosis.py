@@ -49,16 +49,19 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
 
 
 def show_later(
-    verdicts: Sequence[CaseVerdict], features: tuple[Sequence[Features], Sequence[Features]]
+    title: str,
+    verdicts: Sequence[CaseVerdict],
+    features: tuple[Sequence[Features], Sequence[Features]],
 ) -> None:
-    """Say which cases only a later call gets wrong, what of an earlier call fits, and a pattern.
+    """Say which cases are wrong by what came before, what of that fits, and a pattern.
 
     Args:
+        title: what is said of them.
         verdicts: on those cases.
         features: what they have, and what cases have that are right at every call.
     """
     names = ", ".join(verdict.id for verdict in verdicts)
-    say(f"wrong at a later call only: {names}")
+    say(f"{title}: {names}")
     kept = Counter(name for verdict in verdicts for name in verdict.fits)
     for name, count in kept.most_common(SHOWN):
         say(f"{name} fits {count} of these {len(verdicts)}: {sentence_of(name)}")

@@ -415,6 +415,11 @@ WAYS = {
         ("diagnose", "twice", "--runtime", "keeping"),
         "lengths-of-call-before fits 2 of these 2: sequence_lens of the call before is read.",
     ),
+    "diagnose of what only other cases of its process make wrong": (
+        runtime("KeepsWeightsByShape"),
+        ("diagnose", "one_shape", "--runtime", "keeping"),
+        "wrong only after other cases of the same process: ",
+    ),
     "results of other cases": (
         results("rnn_14_plain"),
         ("verify", "two", *RESULTS, "--allow-missing", "-k", "gru"),

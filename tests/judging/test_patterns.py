@@ -1,5 +1,7 @@
 """Claims about patterns: what failures have in common, and where they are wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 from judged import core
 
@@ -140,3 +142,14 @@ def test_indices_between_two_edges_are_a_pattern():
     found = wrong("units", (range(16, 21), 40), ((16, 20), 33))
 
     assert sentences([], [], found) == ["units 16 to 20 alone are wrong, in 2 cases"]
+
+
+def test_conditions_that_are_as_good_are_all_said():
+    """Failures with clip that have many units as well; either may be what it takes."""
+    failing = [replace(each, words={"clip": "clip"}) for each in cases(hidden=[17, 18, 33])]
+    passing = cases(hidden=[1, 5, 8, 15, 16, 16, 7, 3])
+
+    assert sentences(failing, passing) == [
+        "all 3 failures are with clip; none that passes meets that",
+        "all 3 failures are where hidden_size > 16; none that passes meets that",
+    ]
