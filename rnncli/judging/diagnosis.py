@@ -23,6 +23,8 @@ OF_ONE_DTYPE = {"numbers lost"}
 ARITHMETIC = {"approximations", "formats"}
 # Two bugs that are never seen alone must explain so many cases at once.
 LEAST_TOGETHER = 2
+# At most such a part of what a cause explains may speak against it.
+AGAINST = 0.5
 # A cause explains at least such a part of what is left when all are found.
 MINOR = 0.25
 # Where no more than such a part of what is explained is left, causes of the rest may be rare.
@@ -242,7 +244,7 @@ class _Court:
         return len(cause.refuted) <= most
 
     def _is_likely(self, cause: Cause) -> bool:
-        """Whether a hypothesis is a cause: no more cases speak against it than for it.
+        """Whether a hypothesis is a cause: half as many cases at most speak against it as for it.
 
         They all pass, or all differ: what is both seen where nothing is wrong and not all that is
         wrong is another bug that looks like it at times. Or what passes against it lacks what all
@@ -253,7 +255,7 @@ class _Court:
         if sum(_is_bug(part) for part in cause.parts) <= 1:
             whole = self._cause(cause.hypothesis, self.failing)
             one_sided = not (whole.refuted and whole.contradicted)
-            few = one_sided and whole.against <= len(whole.explains)
+            few = one_sided and whole.against <= AGAINST * len(whole.explains)
             return few or self._is_part(whole)
         known = {part for each in self.causes for part in each.parts}
         return known.issuperset(cause.parts) or (
@@ -283,7 +285,10 @@ class _Court:
         )
 
     def _is_part(self, cause: Cause) -> bool:
-        """Whether a condition tells all that a hypothesis explains from all that passes."""
+        """Whether one condition tells all that a hypothesis explains from all that passes.
+
+        Of thousands of pairs of conditions some would.
+        """
         several = len(cause.explains) >= LEAST_OF_A_PART
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
 
@@ -296,7 +301,7 @@ class _Court:
         has = [each.features for each in self.failing if each.id in cause.explains]
         against = {*cause.refuted, *cause.contradicted}
         lacks = [each.features for each in self.of_cell if each.id in against]
-        found = (each for each in patterns_of(has, lacks, ()) if not (whole and each.among))
+        found = (each for each in patterns_of(has, lacks, ()) if not whole or each.is_whole)
         return next(found, None)
 
     def _doubts(self) -> list[Cause]:

@@ -41,6 +41,7 @@ class Pattern:
         chance: how likely chance gives it.
         where: of one that is about whole cases: which they are.
         among: how many cases that pass are like that.
+        conditions: how many at once it takes.
     """
 
     sentence: str
@@ -48,10 +49,16 @@ class Pattern:
     chance: float
     where: str = ""
     among: int = 0
+    conditions: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one condition tells all that fails from all that passes."""
+        return self.conditions == 1 and not self.among
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return asdict(self)
+        """Return it as JSON holds it; the sentence says how many conditions it takes."""
+        return {name: value for name, value in asdict(self).items() if name != "conditions"}
 
 
 def patterns_of(
@@ -105,6 +112,7 @@ def _said(met: Sequence[SharedFeature], fails: int, among: int, passes: int) -> 
         math.comb(fails + among, fails) / math.comb(fails + passes, fails),
         where,
         among,
+        len(met),
     )
 
 

@@ -330,3 +330,22 @@ def test_what_is_left_of_many_failures_is_no_arithmetic_that_passes_refute(name)
 
     assert [c.hypothesis for c in diagnose([*failures, rest]).causes] == ["x", name]
     assert [c.hypothesis for c in diagnose([*failures, rest, passes]).causes] == ["x"]
+
+
+def test_a_cause_has_twice_as_many_cases_for_it_as_against_it():
+    """Two of three that show it may be chance."""
+    failures = [fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(4)]
+    passes = [fact(f"p{k}", Verdict.PASS, refuted=["x"]) for k in range(3)]
+
+    assert [c.hypothesis for c in diagnose([*failures, *passes[:2]]).causes] == ["x"]
+    assert diagnose([*failures, *passes]).causes == ()
+
+
+def test_a_bug_of_a_part_has_one_condition():
+    """Of all pairs of conditions some are met by three cases and by no other."""
+    failures = [fact(f"f{k}", Verdict.DIFFERS, ["x"]) for k in range(3)]
+    passes = [fact(f"p{k}", Verdict.PASS, refuted=["x"]) for k in range(8)]
+    both = [replace(each, features=Features({"B": "B", "P": "P"})) for each in failures]
+    either = [*with_word("B", *passes[:4]), *with_word("P", *passes[4:])]
+
+    assert diagnose([*both, *either]).causes == ()
