@@ -6,6 +6,7 @@ dtype and in several orders, activations by the formulas that runtimes use.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -77,6 +78,7 @@ class ByTanh(NumPyArithmetic):
         return np.tanh(x * x.dtype.type(0.5)) * x.dtype.type(0.5) + x.dtype.type(0.5)
 
 
+@cache
 def in_float32(arithmetic):
     """Evaluate functions of float16 and bfloat16 in float32, and store the result."""
 
