@@ -89,6 +89,13 @@ def test_a_check_that_finds_something_is_exit_1(folder, tmp_path):
     assert done.stdout.splitlines()[1] == "missing\ttest_lstm_14_clip/model.onnx"
 
 
+@pytest.fixture
+def inside(folder, rnncli, monkeypatch):
+    """The command line in this process, in that folder."""
+    monkeypatch.chdir(folder)
+    return rnncli
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
@@ -101,13 +108,13 @@ def test_a_check_that_finds_something_is_exit_1(folder, tmp_path):
         (["small.yaml", "-o", "out", "--scheduler", "tcp://h:1"], 2, "is for --executor dask"),
     ],
 )
-def test_a_wrong_request_is_one_line(folder, arguments, code, sentence):
+def test_a_wrong_request_is_one_line(folder, inside, arguments, code, sentence):
     """The exit code tells what kind of wrong, the line says what; nothing is written."""
-    done = rnncli("generate", *arguments, cwd=folder)
+    done = inside("generate", *arguments)
 
-    assert done.returncode == code
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.code == code
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1
     assert not (folder / "out").exists() or not list((folder / "out").glob("test_*"))
 
 
