@@ -1,7 +1,7 @@
 """Claims about the structural mutants: each is seen at the sizes it names, and at no others."""
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +40,11 @@ def _lengths(T, N, ragged):
     return [max(T - 1 - k % 3, 0) for k in range(N - 1)] + [T] if ragged else None
 
 
-@cache
+# Rows that follow each other have sizes in common; those of large ones are not kept for long.
+kept = lru_cache(maxsize=64)
+
+
+@kept
 def case(cell, variant, *given):
     """A recurrence with everything in it; of the variants one has what another cannot."""
     T, N, I, H = given  # noqa: E741
@@ -81,7 +85,7 @@ def below(row):
     return {**SMALL, row.size.axis: smaller}
 
 
-@cache
+@kept
 def right(blocking, cell, variant, *given):
     """The right result of a case."""
     return BlockedKernel(blocking).run(case(cell, variant, *given))
