@@ -45,6 +45,7 @@ class CasePlan:
         profile: the name of a profile.
         calls: how many data sets each of them has.
         horizon: for how many steps each must show an input; None where it claims nothing.
+        empty_names: whether nodes write "" for inputs that are left out at the end.
     """
 
     template: Template
@@ -55,6 +56,7 @@ class CasePlan:
     profile: str
     calls: int = 1
     horizon: int | str | None = None
+    empty_names: bool = False
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
@@ -107,6 +109,7 @@ def read_plan(
         profile=keys.choice("profile", PROFILES, profile),
         calls=keys.count("calls", MOST_CALLS),
         horizon=keys.steps("horizon"),
+        empty_names=keys.truth("empty_names"),
     )
 
 
@@ -146,8 +149,16 @@ def _fixed(keys: Keys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]
                     setting.node,
                     f"'{path[0]}' must be a mapping, NAME: VALUE, got {shown(setting.node)}",
                 )
+        elif _takes_away(path, setting, known):
+            continue
         elif is_known(path, setting.key, known, keys.findings):
             yield path, setting
+
+
+def _takes_away(path: Path, setting: Setting, known: Collection[Path]) -> bool:
+    """Whether a null takes away a default that is about other operators than the case's."""
+    is_null = setting.node.value is None and path not in known
+    return is_null and path in known_paths(OPERATORS.values())
 
 
 def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:

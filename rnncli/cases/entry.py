@@ -47,6 +47,7 @@ class Entry:
         breakage: what makes it invalid, where it must be rejected.
         calls: how many data sets it has; one where it must be rejected.
         horizon: for how many steps an input must be visible, or `ALL`; None if it claims nothing.
+        empty_names: whether the node writes "" for inputs that are left out at the end.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Entry:
     breakage: Breakage | None
     calls: int
     horizon: int | str | None
+    empty_names: bool
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
@@ -152,6 +154,7 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
         breakage=breakage,
         calls=plan.calls,
         horizon=plan.horizon,
+        empty_names=plan.empty_names,
         _template=template,
         _row=row,
         _origin=origin,

@@ -51,6 +51,8 @@ CASE_KEYS: Mapping[str, str] = {
     "weights": "where W, R, B and P stand in the model: inputs (when not given) or initializers",
     "calls": "how many data sets one session of the model is asked: 1 (when not given) or 2; the"
     " second has other inputs and other lengths",
+    "empty_names": 'whether the node writes "" for inputs that are left out at the end, too;'
+    " false when not given",
     "golden": "as of the suite, for this case",
     "profile": "as of the suite, for this case",
     "horizon": "for how many steps an input must stay visible in the outputs, or all: a case that"
@@ -64,7 +66,7 @@ CASE_KEYS: Mapping[str, str] = {
 }
 # Keys of a case that are about its expansion; the others are settings.
 EXPANSION_KEYS = (
-    *("flags", "axis_flags", "golden", "profile", "calls", "horizon"),
+    *("flags", "axis_flags", "golden", "profile", "calls", "horizon", "empty_names"),
     *("matrix", "zip", "strategy", "exclude", "include"),
 )
 

@@ -106,6 +106,7 @@ def _case_properties() -> dict[str, Schema]:
             "type": ["object", "null"],
             "additionalProperties": {"$ref": "#/$defs/flags"},
         },
+        "empty_names": {"type": ["boolean", "null"]},
         "golden": _choice(GOLDENS, DEFAULT_GOLDEN),
         "profile": _choice(PROFILES, DEFAULT_PROFILE),
         "calls": _choice(range(1, MOST_CALLS + 1), 1),

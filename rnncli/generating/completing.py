@@ -146,11 +146,14 @@ def _at(answers: Answers, k: int) -> Answers:
 def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
     """Return each entry's model; one that holds no values is the same for all."""
     node, n = stack.case.node, len(stack.entries)
+    empty_names = stack.entries[0].empty_names
     models = []
     for k in range(n if held else 1):
         shapes: dict[str, Any] = {name: values[k] for name, values in outputs.items()}
         inputs = stack.inputs_at(k)
-        model = single_node_model(node.operator, node.attributes, inputs, shapes, held)
+        model = single_node_model(
+            node.operator, node.attributes, inputs, shapes, held, empty_names=empty_names
+        )
         models.append(model.SerializeToString(deterministic=True))
         onnx.checker.check_model(models[-1], full_check=True)
     return models if held else models * n
@@ -168,7 +171,9 @@ def _rejections(stack: Stack) -> list[Vector]:
             raise InvalidRequest("a case to be refused breaks no rule of the specification")
         held = held_inputs(node.operator, entry.weights, inputs)
         outputs = dict.fromkeys(node.outputs, case.dtype)
-        model = single_node_model(node.operator, attributes, inputs, outputs, held)
+        model = single_node_model(
+            node.operator, attributes, inputs, outputs, held, empty_names=entry.empty_names
+        )
         made.append(
             Vector(
                 id=entry.id,

@@ -80,6 +80,7 @@ class Captured:
     breakage: None = None
     calls: int = 1
     horizon: None = None
+    empty_names: bool = False
     seed: int = 0
 
     @property

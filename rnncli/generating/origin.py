@@ -79,6 +79,10 @@ class Origin(Protocol):
         """For how many steps an input must be visible, or "all"; None if nothing is claimed."""
 
     @property
+    def empty_names(self) -> bool:
+        """Whether the node writes "" for inputs that are left out at the end, too."""
+
+    @property
     def structure(self) -> Hashable:
         """What is the same for cases that are alike but for their ids, labels and flags."""
 

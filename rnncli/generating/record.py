@@ -149,6 +149,7 @@ def _common(
         "inputs": [row.name for row in operator.inputs if row.name in present],
         "outputs": [row.name for row in operator.outputs if row.name in case.node.outputs],
         "weights": entry.weights,
+        **({"empty_names": True} if entry.empty_names else {}),
         "flags": list(entry.flags),
     }
 

@@ -35,6 +35,8 @@ def single_node_model(
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array | DType],
     initializers: Collection[str] = (),
+    *,
+    empty_names: bool = False,
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
@@ -46,10 +48,11 @@ def single_node_model(
         inputs: arrays by name; absent ones become "" or are left out at the end.
         outputs: likewise; an element type where no shape is known.
         initializers: the inputs whose values the model itself holds.
+        empty_names: whether inputs that are absent at the end become "", too.
     """
     node = helper.make_node(
         operator.type,
-        _positions([row.name for row in operator.inputs], inputs),
+        _positions([row.name for row in operator.inputs], inputs, to_the_end=empty_names),
         _positions([row.name for row in operator.outputs], outputs),
         name=operator.type,
         domain=operator.domain,
@@ -79,10 +82,12 @@ def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
     return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=_NUMBERS[row.type])
 
 
-def _positions(names: list[str], present: Collection[str]) -> list[str]:
-    """Write "" for what is absent, nothing for what is absent at the end."""
+def _positions(
+    names: list[str], present: Collection[str], *, to_the_end: bool = False
+) -> list[str]:
+    """Write "" for what is absent; for what is absent at the end only if asked to."""
     listed = [name if name in present else "" for name in names]
-    while listed and not listed[-1]:
+    while listed and not listed[-1] and not to_the_end:
         listed.pop()
     return listed
 

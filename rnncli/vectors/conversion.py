@@ -77,7 +77,10 @@ def with_model(vector: Vector) -> Vector:
     outputs: dict[str, Array | DType] = dict(vector.answers.outputs)
     if record["expect"] == "rejection":
         outputs = dict.fromkeys(record["outputs"], dtype_named(record["dtype"]))
-    model = single_node_model(operator, vector.attributes, vector.inputs, outputs, held)
+    ends = record.get("empty_names", False)
+    model = single_node_model(
+        operator, vector.attributes, vector.inputs, outputs, held, empty_names=ends
+    )
     serialized = model.SerializeToString(deterministic=True)
     return replace(
         vector,

@@ -129,6 +129,11 @@ CASE_FIELDS: Mapping[str, Field] = {
         "where W, R, B and P are: graph inputs, or held by the model",
         _WEIGHTS,
     ),
+    "empty_names": Field(
+        'the node writes "" for inputs that are absent at the end, too; only of cases that do',
+        {"enum": [True]},
+        optional=True,
+    ),
     "flags": Field("why the case exists; each is explained in `notes`", _TEXTS),
     "tags": Field(
         "reading:NAME: its result depends on that reading; non-portable: NaN in a valid step",

@@ -616,3 +616,25 @@ def test_what_is_wrong_with_a_case_that_travelled_has_its_place():
 
     with pytest.raises(ConfigError, match=r"s\.yaml:6:24: "):
         entry.case()
+
+
+OTHERS = """\
+suite: s
+summary: a trial
+defaults: {inputs: {initial_h: uniform}}
+cases:
+  x:
+    op: RNNSequence-5
+    sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+    attributes: {direction: forward}
+    inputs: {%s}
+"""
+
+
+def test_a_null_takes_away_a_default_that_is_about_other_operators():
+    """RNNSequence has no initial_h, and need not have one to do without it."""
+    (entry,) = parse(OTHERS % "initial_h: null").entries
+
+    assert "initial_h" not in entry.case().inputs
+    assert "unknown input 'initial_h'" in complaints(OTHERS % "")[0]
+    assert "unknown input 'initial_hh'" in complaints(OTHERS % "initial_hh: null")[-1]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from rnncli.cases.suite import parse_suite
@@ -12,6 +13,7 @@ from rnncli.generating import completing
 from rnncli.generating.making import make_vectors
 from rnncli.generating.stack import groups
 from rnncli.vectors.case_folder import packed
+from rnncli.vectors.conversion import with_model
 
 SUITE = """
 suite: twins
@@ -87,3 +89,28 @@ def test_what_is_wrong_with_the_text_is_said_of_every_case():
     for outcome in make_vectors(entries(lengths="[1, 9, 2]")[:5]):
         assert isinstance(outcome, ConfigError)
         assert "must be between 0 and seq_length = 4, got 9" in str(outcome)
+
+
+EMPTY = """
+suite: empty
+summary: One node, written in two ways.
+golden: float64
+cases:
+  ends:
+    op: GRU-14
+    sizes: {seq_length: 1, batch_size: 1, input_size: 1, hidden_size: 1}
+    empty_names: %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "names"), [("true", ["X", "W", "R", "", "", ""]), ("false", ["X", "W", "R"])]
+)
+def test_inputs_left_out_at_the_end_have_empty_names_where_a_case_says_so(written, names):
+    """In the model, in its record, and in a model that is made of the record."""
+    (vector,) = make_vectors(parse_suite(EMPTY % written, "empty.yaml", Path()).entries)
+    again = with_model(replace(vector, model=b""))
+
+    assert list(onnx.ModelProto.FromString(vector.model).graph.node[0].input) == names
+    assert vector.record.get("empty_names", False) == (written == "true")
+    assert again.model == vector.model
