@@ -13,6 +13,7 @@ from rnncli.mutants.structural.bug import Reach, sizes_of
 from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.mutants.table import family_of, scored_of
 from rnncli.operators import operator_named
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -295,7 +296,7 @@ def _acceptable(found: Mapping[str, Outcome]) -> tuple[float, str]:
 def _survived(found: Mapping[str, Outcome]) -> tuple[float, str]:
     nearest = max(found, key=lambda name: found[name].margin)
     margin, count = found[nearest].margin, len(found)
-    where = f"{count} vector{'s' * (count > 1)} that could show it"
+    where = f"{counted(count, 'vector')} that could show it"
     if not margin:
         return 0.0, f"changes nothing in {where}"
     return margin, f"within tolerance in {where}; nearest {nearest}"

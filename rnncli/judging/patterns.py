@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.judging.features import conditions
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -189,4 +190,4 @@ def _part(among: int, size: int, drawn: int) -> float:
 
 
 def _cases(count: int) -> str:
-    return f"{count} case{'s' * (count != 1)}"
+    return counted(count, "case")

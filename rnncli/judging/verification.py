@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.verdict import ALLOWANCES, ANSWERS, MEANINGS
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +147,7 @@ class VerificationReport:
     def _unproved(self) -> str:
         if not self.unproved:
             return ""
-        count = f"{self.unproved} refusal{'s' * (self.unproved != 1)}"
+        count = counted(self.unproved, "refusal")
         return f"{count} of invalid cases cannot be judged, because valid ones fail, too"
 
     @property
@@ -154,7 +155,7 @@ class VerificationReport:
         answered = sum(case.is_answered for case in self.cases)
         if answered >= max(1, self.min_cases):
             return ""
-        few = f"only {answered} case{'s' * (answered != 1)}" if answered else "no case was"
+        few = f"only {counted(answered, 'case')}" if answered else "no case was"
         required = f"; --min-cases requires {self.min_cases}" if self.min_cases > 1 else ""
         return f"{few} answered{required}"
 

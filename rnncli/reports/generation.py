@@ -9,6 +9,7 @@ import click
 from rnncli.reports.runs import worst_code
 from rnncli.reports.tables import print_json_line, print_table
 from rnncli.terminal import say
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +54,9 @@ def show_findings(
             print_json_line({"path": path, "finding": word})
     elif findings:
         print_table(("finding", "path"), [(word, path) for path, word in findings])
-    sentence = f"{len(findings)} files are not as the suite has them" if findings else "clean"
-    say(f"{folder}: {cases} cases, {sentence}")
+    stale = counted(len(findings), "file is", "files are")
+    sentence = f"{stale} not as the suite has them" if findings else "clean"
+    say(f"{folder}: {counted(cases, 'case')}, {sentence}")
     return 1 if findings else 0
 
 
@@ -65,5 +67,5 @@ def show_failures(failed: Sequence[Made], *, traceback: bool) -> int:
         if traceback and made.traceback:
             click.echo(made.traceback, err=True)
     if failed:
-        say(f"{len(failed)} cases could not be made; the others are kept")
+        say(f"{counted(len(failed), 'case')} could not be made; the others are kept")
     return worst_code({made.exit_code for made in failed})

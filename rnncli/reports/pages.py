@@ -17,6 +17,7 @@ from rnncli.files.atomic import write_text
 from rnncli.judging.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt, times
 from rnncli.terminal import visible
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +98,7 @@ def _environment() -> Environment:
         "visible": visible,
         "meaning": sentence_of,
         "excerpt": excerpt,
+        "counted": counted,
     }
     return environment
 

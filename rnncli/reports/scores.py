@@ -20,6 +20,7 @@ from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 from rnncli.terminal import say
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,11 +138,14 @@ def write_matrix(path: Path, matrix: KillMatrix) -> None:
 def closing(matrix: KillMatrix) -> str:
     """Return the score in one sentence."""
     total = matrix.total
-    readings = f", {total.acceptable} are other readings" if total.acceptable else ""
-    left = f"; {len(matrix.unscored)} vectors are not scored" if matrix.unscored else ""
+    other = counted(total.acceptable, "is another reading", "are other readings")
+    readings = f", {other}" if total.acceptable else ""
+    unscored = counted(len(matrix.unscored), "vector is", "vectors are")
+    left = f"; {unscored} not scored" if matrix.unscored else ""
     return (
-        f"{matrix.name}, {matrix.rule}: {total.killed} of {total.mutants} mutants are killed"
-        f" by {total.vectors} vectors{readings}: {total.percent:.1f} %{left}"
+        f"{matrix.name}, {matrix.rule}: {total.killed} of {total.mutants} mutants"
+        f" {plural(total.killed, 'is', 'are')} killed by {counted(total.vectors, 'vector')}"
+        f"{readings}: {total.percent:.1f} %{left}"
     )
 
 

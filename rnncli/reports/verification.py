@@ -16,6 +16,7 @@ from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, sentences
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.terminal import say, visible
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,11 +128,11 @@ def closing(report: VerificationReport) -> list[str]:
     """
     lines = list(_skipped(report))
     total = report.total
-    cases = f"{total.cases} case{'s' * (total.cases != 1)}"
+    cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
-    counted = f"{last}: {counts(total)}. {outcome(total)}" if total.cases else last
-    return [*lines, counted, *filter(None, [report.shortfall])]
+    whole = f"{last}: {counts(total)}. {outcome(total)}" if total.cases else last
+    return [*lines, whole, *filter(None, [report.shortfall])]
 
 
 def _skipped(report: VerificationReport) -> Iterator[str]:
@@ -162,7 +163,7 @@ def counts(total: Tally) -> str:
 
 def outcome(total: Tally) -> str:
     """Return how many cases fail, how many were expected to, and what options allow."""
-    fails = f"{total.fails} fail{'s' * (total.fails == 1)}" if total.fails else "None fails"
+    fails = counted(total.fails, "fails", "fail") if total.fails else "None fails"
     joined = "; {} more {} expected to" if total.fails else " but {} that {} expected to"
     were = "was" if total.expected == 1 else "were"
     known = joined.format(total.expected, were) if total.expected else ""

@@ -25,6 +25,7 @@ from rnncli.vectors.pack import is_pack, open_pack
 from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
 from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -281,7 +282,7 @@ def _too_few(plan: VerificationPlan, found: Selected) -> str:
     why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
     first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
     count = len(found.ids)
-    few = f"only {count} case{'s' * (count != 1)}" if count else "no case"
+    few = f"only {counted(count, 'case')}" if count else "no case"
     return f"{plan.pack}: {few} to judge; --min-cases requires {wanted}{why}{first}"
 
 

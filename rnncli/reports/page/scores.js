@@ -96,7 +96,7 @@
     );
     const heading = node("h3", {
       id: `matrix-${matrix.name}`,
-      textContent: `${matrix.name}: ${matrix.mutants.length} mutants, ${matrix.vectors.length} vectors`,
+      textContent: `${matrix.name}: ${matrix.mutants.length} mutants, ${matrix.vectors.length} vector${matrix.vectors.length === 1 ? "" : "s"}`,
     });
     const made = node(
       "section",
