@@ -41,7 +41,8 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     rest it says that no known bug explains them, what they have in common (a pattern, no proof),
     and what fits some of them although other cases speak against it. Of what is wrong at a later
     call of a session only, it says what of the call before was kept, if that gives what came out.
-    The exit code is 1 when anything differs, and 5 when nothing does but no case was answered.
+    The exit code is 1 when anything differs, crashes, hangs, or is invalid and accepted, and 5 when
+    nothing differs but no case was answered.
     `rnncli verify --diagnose` says the same of causes beside its verdicts.
 
     \b
@@ -49,6 +50,7 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     rnncli diagnose vectors/core --runtime openvino --json
     """
     from rnncli.judging.diagnosis import Diagnosis
+    from rnncli.judging.verdict import Verdict
     from rnncli.reports.diagnosis import show_diagnosis, show_later
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import counts
@@ -70,7 +72,12 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
             features = _right_at_all(selected, answered, unseen, later=not after_others)
             show_later(title, some, features)
     differs = found.causes or found.unexplained or unseen
-    ctx.exit(1 if differs else NothingSelected.exit_code if report.shortfall else 0)
+    if not differs and report.shortfall:
+        ctx.exit(NothingSelected.exit_code)
+    silent = {Verdict.REFUSED, Verdict.MISSING}
+    # A refusal is no wrong output; who wants it to fail asks `verify`.
+    fails = any(case.verdict.fails and case.verdict.verdict not in silent for case in report.cases)
+    ctx.exit(int(bool(differs) or fails))
 
 
 def _right_at_all(

@@ -420,6 +420,11 @@ WAYS = {
         ("diagnose", "one_shape", "--runtime", "keeping"),
         "wrong only after other cases of the same process: ",
     ),
+    "diagnose of what passes or takes the process down": (
+        runtime("DiesOfGRU"),
+        ("diagnose", "two", "--runtime", "keeping"),
+        "1 of 2 cases answered: 1 pass, 1 crashed",
+    ),
     "results of other cases": (
         results("rnn_14_plain"),
         ("verify", "two", *RESULTS, "--allow-missing", "-k", "gru"),
