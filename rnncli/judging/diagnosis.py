@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rnncli.judging.approximating import APPROXIMATIONS
 from rnncli.judging.coarser import PRECISIONS
 from rnncli.judging.combining import parts_of
 from rnncli.judging.patterns import patterns_of
@@ -235,10 +236,12 @@ class _Court:
         """Whether a single hypothesis may be what is left where nearly all is explained.
 
         That other failures are otherwise speaks against it no more: they have another cause. What
-        passes does against an arithmetic, which may come near a few values by chance.
+        passes does against an arithmetic, which may come near a few values by chance. Beside a
+        function that is only estimated what is left may be that function's.
         """
         explained = len(self.failing) - len(self.left)
-        if len(cause.parts) > 1 or len(self.left) > REST * explained:
+        estimated = any(each.hypothesis in APPROXIMATIONS for each in self.causes)
+        if estimated or len(cause.parts) > 1 or len(self.left) > REST * explained:
             return False
         most = 0 if any(map(_is_arithmetic, cause.parts)) else len(cause.explains)
         return len(cause.refuted) <= most

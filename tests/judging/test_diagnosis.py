@@ -349,3 +349,12 @@ def test_a_bug_of_a_part_has_one_condition():
     either = [*with_word("B", *passes[:4]), *with_word("P", *passes[4:])]
 
     assert diagnose([*both, *either]).causes == ()
+
+
+def test_beside_an_estimated_function_what_is_left_has_no_name():
+    """The estimate is not exact: it may be behind that as well."""
+    failures = [fact(f"f{k}", Verdict.DIFFERS, ["tanh-approximated"]) for k in range(9)]
+    others = [replace(each, refuted=frozenset({"pade-tanh"})) for each in failures]
+    rest = fact("r", Verdict.DIFFERS, ["pade-tanh"])
+
+    assert [c.hypothesis for c in diagnose([*others, rest]).causes] == ["tanh-approximated"]
