@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
-from rnncli.judging.verdict import FAILURES, MEANINGS, OutputVerdict, Verdict
+from rnncli.judging.verdict import FAILURES, MEANINGS, CaseVerdict, OutputVerdict, Verdict
 from rnncli.judging.verification import largest_margin, tally
 
 
@@ -110,8 +110,11 @@ def test_a_run_fails_if_a_case_does(name, fails):
 
 def test_the_command_that_repeats_a_case_is_one_for_a_shell():
     """Whatever the id holds; without a command it is the least that can be said."""
-    assert every_verdict().repeat("a_1") == f"{every_verdict().command} -k id:a_1"
-    assert every_verdict().repeat(HOSTILE).endswith("]]>'")
-    assert (
-        type(report())(report().pack, report().subject, "").repeat("x") == "rnncli verify -k id:x"
-    )
+
+    def repeat(found, case_id):
+        return found.repeat(CaseVerdict(case_id, Verdict.DIFFERS))
+
+    assert repeat(every_verdict(), "a_1") == f"{every_verdict().command} -k id:a_1"
+    assert repeat(every_verdict(), HOSTILE).endswith("]]>'")
+    bare = type(report())(report().pack, report().subject, "")
+    assert repeat(bare, "x") == "rnncli verify -k id:x"
