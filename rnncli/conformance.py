@@ -84,14 +84,19 @@ def judge(
     numbers = Tolerance(_bound(atol), _bound(rtol), _bound(max_ulp))
     rule = Rule(profile, numbers if is_given else None)
     rule.check([vector.record])
-    return judgement(vector, judge_attempt(vector, attempt_of(vector, outputs), rule))
+    return judgement(vector.record, judge_attempt(vector, attempt_of(vector, outputs), rule))
 
 
-def judgement(vector: Vector, verdict: CaseVerdict) -> Judgement:
-    """Say in words what is said of a case."""
-    lines = (*reasons(JudgedCase(vector.record, verdict)), *fitting(verdict))
+def judgement(record: Mapping[str, Any], verdict: CaseVerdict) -> Judgement:
+    """Say in words what is said of a case.
+
+    Args:
+        record: what the manifest says of the case.
+        verdict: of it.
+    """
+    lines = (*reasons(JudgedCase(record, verdict)), *fitting(verdict))
     return Judgement(
-        vector.id, verdict.verdict, verdict.margin, tuple(map(visible, lines)), verdict
+        verdict.id, verdict.verdict, verdict.margin, tuple(map(visible, lines)), verdict
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict
     from rnncli.judging.verification import JudgedCase
     from rnncli.judging.xfails import Xfails
+    from rnncli.vectors.attempt import Attempt
     from rnncli.vectors.pack import Pack
     from rnncli.vectors.vector import Vector
 
@@ -103,15 +104,24 @@ class AskedCase(NamedTuple):
     allow_refused: bool
 
     def judged(self, function: Callable[[Vector], Any]) -> JudgedCase:
-        """Ask a function, each data set in turn, and judge what it returns."""
+        """Ask a function, each data set in turn, and judge what it returns.
+
+        Of a case that must be refused a valid one of its kind is asked, too: where that fails, a
+        refusal shows nothing, and the case counts as skipped.
+        """
         from rnncli.judging.sessions import SessionCalls, judge_session, order_of
         from rnncli.judging.verification import JudgedCase
+        from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
-        vector = self.pack.read(self.record)
+        vector, subject = self.pack.read(self.record), FunctionSubject(function)
         order = order_of(vector)
-        attempts = [_attempt(function, vector.calls[data_set]) for data_set in order]
+        attempts = [subject.attempt(vector.calls[data_set]) for data_set in order]
         session = SessionCalls(vector, order, attempts)
-        return JudgedCase(self.record, judge_session(session, self.rule))
+        found = JudgedCase(self.record, judge_session(session, self.rule))
+        if self.record["expect"] == "rejection":
+            probed = failing_probes(subject, [self.record], self.rule)
+            (found,) = without_idle_refusals([found], probed)
+        return found
 
     def conclude(self, found: CaseVerdict) -> None:
         """End the test of a case as its verdict wants it; one that is right goes on.
@@ -124,7 +134,7 @@ class AskedCase(NamedTuple):
         from rnncli.conformance import judgement
         from rnncli.judging.verdict import FAILURES, Verdict
 
-        verdict, text = found.verdict, str(judgement(self.pack.read(self.record), found))
+        verdict, text = found.verdict, str(judgement(self.record, found))
         if expected := self.xfails.reason(found.id, verdict):
             if verdict in FAILURES:
                 pytest.xfail(f"{verdict}: {expected}")
@@ -137,17 +147,41 @@ class AskedCase(NamedTuple):
             pytest.skip(found.message)
 
 
-def _attempt(function: Callable[[Vector], Any], vector: Vector) -> Any:
-    from rnncli.conformance import attempt_of
-    from rnncli.errors import RnncliError
+class FunctionSubject:
+    """A function as an implementation to be judged.
 
-    try:
-        outputs = function(vector)
-    except (NotImplementedError, ValueError, RnncliError) as refusal:
-        return attempt_of(vector, refusal)
-    if outputs is None:
-        raise TypeError("the function returned None; outputs by name are judged")
-    return attempt_of(vector, outputs)
+    Args:
+        function: from a vector to its outputs; see the module for how it refuses.
+    """
+
+    name = "function"
+
+    def __init__(self, function: Callable[[Vector], Any]) -> None:
+        self._function = function
+
+    def describe(self) -> Mapping[str, str]:
+        """Return nothing: a function has no version."""
+        return {}
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Call it.
+
+        Raises:
+            TypeError: it returned nothing at all.
+        """
+        from rnncli.conformance import attempt_of
+        from rnncli.errors import RnncliError
+
+        try:
+            outputs = self._function(vector)
+        except (NotImplementedError, ValueError, RnncliError) as refusal:
+            return attempt_of(vector, refusal)
+        if outputs is None:
+            raise TypeError("the function returned None; outputs by name are judged")
+        return attempt_of(vector, outputs)
+
+    def close(self) -> None:
+        """Leave it as it is."""
 
 
 def _found(path: str | Path, beside: Path) -> Path:
@@ -251,6 +285,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the packs beside what is named on the command line, or else nothing but them."""
+    config.pluginmanager.register(AnswerCount(), "rnncli answers")
     packs = [str(Path(pack).absolute()) for pack in config.getoption("--rnncli")]
     if not packs:
         return
@@ -318,9 +353,6 @@ class CaseItem(pytest.Item):
         return self.path, 0, f"{self.path.name}: {self.name}"
 
 
-ASKED: Counter[bool] = Counter()
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the test of a case, so that its report tells even if it is skipped."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
@@ -328,22 +360,31 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.user_properties.append((IS_ANSWERED, False))
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Count the cases that were answered and those that were not; in the process that reports."""
-    is_last = report.when == "call" or (report.when == "setup" and not report.passed)
-    answers = [bool(value) for name, value in report.user_properties if name == IS_ANSWERED]
-    if is_last and answers:
-        ASKED[answers[-1]] += 1
+class AnswerCount:
+    """How many cases of a run were answered, and how many were not."""
 
+    def __init__(self) -> None:
+        self._asked: Counter[bool] = Counter()
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Let a run of which no case was answered not end well: it would show nothing."""
-    if not exitstatus and ASKED[False] and not ASKED[True]:
-        session.exitstatus = NOTHING_ANSWERED
+    @property
+    def _is_void(self) -> bool:
+        return bool(self._asked[False]) and not self._asked[True]
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a case when its test is over; in the process that reports."""
+        is_last = report.when == "call" or (report.when == "setup" and not report.passed)
+        answers = [bool(value) for name, value in report.user_properties if name == IS_ANSWERED]
+        if is_last and answers:
+            self._asked[answers[-1]] += 1
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say why such a run fails."""
-    if ASKED[False] and not ASKED[True]:
-        terminalreporter.write_line(f"rnncli: none of {ASKED[False]} cases was answered", red=True)
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Let a run of which no case was answered not end well: it would show nothing."""
+        if not exitstatus and self._is_void:
+            session.exitstatus = NOTHING_ANSWERED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say why such a run fails."""
+        if self._is_void:
+            count = self._asked[False]
+            terminalreporter.write_line(f"rnncli: none of {count} cases was answered", red=True)

@@ -154,7 +154,7 @@ def prepare(
     limits = CallLimits(threads, max_memory, timeout)
     if row := _operator(what):
         names = {each.name for each in row.inputs}
-        fed = {name: held.pop(name) for name in names & held.keys()}
+        fed = {name: held.pop(name) for name in [*held] if name in names}
         prepared = OperatorSession(row, fed, attributes=held, outputs=outputs, **settings._asdict())
         return Session(row.name, prepared, {}, limits)
     model = _model(what)

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from judged import core
 
+from rnncli.cases.suite import load_suite
+from rnncli.generating.generation import GenerationPlan, generate
+
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 CASES = "id:lstm_14_one_step or id:gru_14_both or id:rnn_14_constants or id:lstm_14_twice"
 KERNELS = """
@@ -33,6 +36,9 @@ def stale(vector):
     answers = right(vector)
     kept = globals().setdefault("KEPT", {}).setdefault(vector.id, answers)
     return kept
+
+def wrong_for_all(vector):
+    return {name: values + 1 for name, values in right(vector).items()}
 
 def refuses(vector):
     raise NotImplementedError("not in this release")
@@ -146,6 +152,19 @@ def test_a_run_without_an_answer_does_not_end_well(run, options):
 
     code, output = run("--rnncli-require", "operator=RNN-1", *options)
     assert (code, counts(output)) == (5, {"skipped": 4})
+
+
+def test_a_refusal_shows_something_only_of_what_answers_valid_cases(run, tmp_path_factory):
+    """Who refuses everything, or is broken, refuses what is invalid, too."""
+    pack = tmp_path_factory.mktemp("packs") / "reject"
+    generate(GenerationPlan(suite=load_suite("reject"), selection="gru"), pack, lambda _: None)
+
+    code, output = run(f"--rnncli={pack}", "--rnncli-subject=kernels:right", pack=False)
+    assert (code, list(counts(output))) == (0, ["passed"])
+    for kernel in ("refuses", "wrong_for_all"):
+        code, output = run(f"--rnncli={pack}", f"--rnncli-subject=kernels:{kernel}", pack=False)
+        assert (code, list(counts(output))) == (5, ["skipped"])
+        assert "a refusal shows nothing, for a valid case of GRU" in output
 
 
 @pytest.mark.parametrize(

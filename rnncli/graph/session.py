@@ -6,7 +6,7 @@ evaluate a model at the same time get one each.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from rnncli.graph.declarations import check_inputs
 from rnncli.graph.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rnncli.graph.evaluator import Evaluator
     from rnncli.graph.model import Model
@@ -168,14 +168,15 @@ def evaluate_model(
         return session.run(inputs)
 
 
-def within(max_memory: int | None, timeout: float | None) -> ExitStack:
-    """Return a context that bounds the memory, in bytes, and the seconds that a run may take."""
-    limits = ExitStack()
-    if max_memory is not None:
-        limits.enter_context(budget.limited(max_memory))
-    if timeout is not None:
-        limits.enter_context(deadline.timed(timeout))
-    return limits
+@contextmanager
+def within(max_memory: int | None, timeout: float | None) -> Iterator[None]:
+    """Bound the memory, in bytes, and the seconds that a run may take; None for any number."""
+    with ExitStack() as limits:
+        if max_memory is not None:
+            limits.enter_context(budget.limited(max_memory))
+        if timeout is not None:
+            limits.enter_context(deadline.timed(timeout))
+        yield
 
 
 def refuse_other_than_tensors(model: Model) -> None:

@@ -65,7 +65,8 @@ class OperatorSession:
         self._node: Node | None = None
         required = (row.name for row in operator.inputs if not row.optional)
         self.inputs = tuple(name for name in required if name not in self._held)
-        self.outputs = tuple(outputs or (row.name for row in operator.outputs))
+        every = [row.name for row in operator.outputs]
+        self.outputs = tuple(every if outputs is None else outputs)
         self.held = frozenset(self._held)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
