@@ -291,8 +291,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not config.getoption("--rnncli-subject"):
         raise pytest.UsageError("--rnncli needs --rnncli-subject MODULE:FUNCTION")
+    from rnncli.vectors.pack import is_pack
+
     for pack in packs:
-        if not (Path(pack) / "manifest.json").is_file():
+        if not is_pack(pack):  # pytest would look for tests in it, and find none
             raise pytest.UsageError(f"--rnncli {pack}: not a pack of vectors: no manifest.json")
     is_named = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args = [*(config.args if is_named else ()), *packs]
