@@ -97,7 +97,7 @@ OPTIONS = (
     click.option(
         "--dtype",
         type=click.Choice(["float32", "float64", "float16", "bfloat16"]),
-        help="Of the built-in workloads.  [default: float32]",
+        help="Type of the tensors of the built-in workloads.  [default: float32]",
     ),
     dim_option,
     click.option(
@@ -105,24 +105,28 @@ OPTIONS = (
         type=click.Choice(["float64", "native"]),
         default="native",
         show_default=True,
-        help="The arithmetic of our backends.",
+        help="Arithmetic of the backends of rnncli.",
     ),
     click.option(
         "--threads",
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Of each process.",
+        help="Threads of each process.",
     ),
     click.option(
-        "--rounds", type=click.IntRange(1), default=15, show_default=True, help="Turns of each."
+        "--rounds",
+        type=click.IntRange(1),
+        default=15,
+        show_default=True,
+        help="Number of turns that each backend and runtime gets.",
     ),
     click.option(
         "--seconds",
         type=click.FloatRange(0, min_open=True),
         default=0.02,
         show_default=True,
-        help="How long a turn lasts; a call that takes longer is a turn.",
+        help="Length of a turn in seconds; a call that takes longer is a turn of its own.",
     ),
     click.option(
         "--by",
@@ -130,7 +134,7 @@ OPTIONS = (
         type=click.Choice(["median", "fastest"]),
         default="median",
         show_default=True,
-        help="The round that stands for all; the fastest, where others use the machine, too.",
+        help="Compare medians of all rounds, or the fastest rounds if others use the machine, too.",
     ),
     click.option(
         "--bound",
@@ -154,20 +158,20 @@ OPTIONS = (
         type=click.FloatRange(0, min_open=True),
         default=120.0,
         show_default=True,
-        help="Seconds for loading and warming up, and for a turn; then it is killed.",
+        help="Seconds that loading and warming up, or a turn, may take before it is killed.",
     ),
     click.option(
         "-o",
         "--output",
         type=Written("--json prints there"),
         metavar="FILE.json",
-        help="Store all rounds.",
+        help="Store the times of all rounds in FILE.json.",
     ),
     click.option(
         "--against",
         type=click.Path(path_type=Path),
         metavar="FILE.json",
-        help="Compare ratios with those of a stored run.",
+        help="Compare the ratios with those of a run that -o stored.",
     ),
     click.option(
         "--max-slowdown",

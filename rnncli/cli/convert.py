@@ -14,7 +14,7 @@ from rnncli.cli.options import Written, within_memory
     "--format",
     "layout",
     type=click.Choice(["onnx", "npz", "h5"]),
-    help="Of a pack: a folder for each case (onnx), or one file.",
+    help="Layout of a converted pack: a folder for each case (onnx), or one file (npz, h5).",
 )
 @within_memory
 def convert(source: str, destination: str, layout: str | None) -> None:

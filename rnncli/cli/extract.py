@@ -53,15 +53,15 @@ def _profiles() -> Iterable[str]:
     "nodes",
     multiple=True,
     metavar="NAME_OR_PATTERN",
-    help="Only nodes of that name, or of that place as `rnncli inspect` prints it; * and ? stand"
-    " for anything.",
+    help="Only nodes with this name, or at this place as `rnncli inspect` prints it; * stands for"
+    " any characters, ? for one.",
 )
 @click.option(
     "--max-cases",
     type=click.IntRange(1),
     default=32,
     show_default=True,
-    help="At most so many; each node's first execution comes before any second one.",
+    help="Largest number of cases; every node's first execution comes before any second one.",
 )
 @click.option(
     "--max-bytes",
@@ -69,7 +69,7 @@ def _profiles() -> Iterable[str]:
     default="256M",
     show_default=True,
     metavar="SIZE",
-    help="The largest case, inputs, weights and outputs together; larger ones are left out.",
+    help="Largest size of a case: inputs, weights and outputs together; larger ones are left out.",
 )
 @click.option(
     "--golden",
@@ -83,7 +83,7 @@ def _profiles() -> Iterable[str]:
     type=Name("name", _profiles),
     default="standard",
     show_default=True,
-    help="Of the tolerances: what an implementation may round.",
+    help="Profile of the tolerances: which roundings of an implementation they allow for.",
 )
 @layout_option
 @within_memory

@@ -35,7 +35,7 @@ WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.cert
     default="",
     metavar="DIR",
     help="The folder of the pack: new, empty, or a pack of the same suite, which is brought up to"
-    " date; vectors/NAME unless given.",
+    " date.  [default: vectors/SUITE]",
 )
 @layout_option
 @click.option(
@@ -45,7 +45,7 @@ WORKERS_NEED = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.cert
     help="Write nothing; list what is missing, stale, altered or extra, and exit 1 if anything is.",
 )
 @selection_option
-@click.option("--seed", type=click.IntRange(0), help="Instead of the suite's.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, instead of the suite's.")
 @worker_options
 @within_memory
 @json_option

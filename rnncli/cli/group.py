@@ -16,7 +16,7 @@ from rnncli.errors import RnncliWarning, did_you_mean, explain
 from rnncli.terminal import OUTPUT, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
@@ -78,8 +78,39 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+# A hyphen that lines do not break at; it is written as a plain one.
+UNBROKEN = "\u2011"
+
+
+class WholeWordsFormatter(click.HelpFormatter):
+    """A formatter of help that breaks no name and no option at a hyphen."""
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(text.replace("-", UNBROKEN))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        """Write a list of options."""
+        unbroken = [(name, text.replace("-", UNBROKEN)) for name, text in rows]
+        super().write_dl(unbroken, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        """Return what was written."""
+        return super().getvalue().replace(UNBROKEN, "-")
+
+
+class HelpContext(click.Context):
+    """A context whose help has whole words."""
+
+    formatter_class = WholeWordsFormatter
+
+
 class LazyGroup(click.Group):
     """A group whose `--help` imports no command."""
+
+    context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""
@@ -93,6 +124,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = cast("click.Command", getattr(import_module(module), attribute))
+        command.context_class = HelpContext
         if not any(parameter.name == "traceback" for parameter in command.params):
             command.params.append(_traceback_option())
         return command

@@ -31,6 +31,12 @@ SUBJECTS = ("runtime", "backend", "results", "command")
 # What a run is repeated with, where it is not what it is without an option.
 LIMITS = {"threads": 1, "timeout": 60.0, "max_memory": None}
 TOLERANCES = ("atol", "rtol", "max_ulp")
+# Option -> the tolerance that replaces the pack's.
+INSTEAD = {
+    "--atol": "Absolute tolerance",
+    "--rtol": "Tolerance relative to the expected value",
+    "--max-ulp": "Tolerance in units in the last place",
+}
 
 
 def _runtimes() -> Iterable[str]:
@@ -51,33 +57,40 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--runtime",
             type=Name("name", _runtimes),
-            help="A runtime: onnxruntime, openvino, onnx-reference, tract, or one that a package"
-            " adds (entry points rnncli.subjects).",
+            help="Judge a runtime: onnxruntime, openvino, onnx-reference, tract, or one that an"
+            " installed package adds; `rnncli runtimes` lists them.",
         ),
-        click.option("--backend", type=Name("name", backend_names), help="A backend of rnncli."),
+        click.option(
+            "--backend",
+            type=Name("name", backend_names),
+            help="Judge a backend of rnncli; `rnncli backends` lists them.",
+        ),
         click.option(
             "--results",
             metavar="PATH",
-            help="Outputs that were made elsewhere: a folder laid out like the pack, or one .npz or"
-            " .h5 with ID/outputs/NAME, and ID/calls/1/outputs/NAME of a second call. A case that"
-            " the device refused has a file refused.txt (or a tensor ID/refused); one of which"
-            " there is nothing is missing.",
+            help="Judge outputs that were made elsewhere: a folder laid out like the pack, or one"
+            " .npz or .h5 with ID/outputs/NAME, and ID/calls/1/outputs/NAME for a second call. A"
+            " case that the device refused has a file refused.txt (or a tensor ID/refused); a case"
+            " without either is missing.",
         ),
         click.option(
             "--command",
             metavar="'PROG {model} {inputs} {outputs}'",
-            help="A program, started for each data set of each case, without a shell: {model} is"
-            " model.onnx, {inputs} a test_data_set folder ({inputs.npz}, {inputs.h5}: a file),"
-            " {outputs} a folder to put output_K.pb in ({outputs.npz}, {outputs.h5}: a file),"
-            " {id} the case. Its working folder is new and empty, RNNCLI_CASE is the id; exit"
-            " code 3 refuses the case, any other but 0 is a crash, and 126 and 127 end the run.",
+            help="Judge a program. It is started, without a shell, for each data set of each case."
+            " {model} becomes the path of model.onnx; {inputs} of a test_data_set folder"
+            " ({inputs.npz} or {inputs.h5}: of one file); {outputs} of an empty folder for"
+            " output_K.pb ({outputs.npz} or {outputs.h5}: of one file to write); {case} of"
+            " case.json, which has the operator, its attributes and sizes; {id} becomes the id of"
+            " the case, and {here} the folder that rnncli was started in. The working folder is new"
+            " and empty, and RNNCLI_CASE is the id. Exit code 3 refuses the case; any other but 0"
+            " is a crash, except that 126 and 127 end the run.",
         ),
         click.option(
             "--runtime-option",
             "settings",
             type=Pair("NAME=VALUE"),
             multiple=True,
-            help="A setting of the runtime, as it spells it.",
+            help="Pass a setting to the runtime, spelled as the runtime spells it.",
         ),
         compute_option,
         click.option(
@@ -85,23 +98,29 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(1),
             default=1,
             show_default=True,
-            help="How many a runtime or backend may use.",
+            help="Threads that a runtime or backend may use.",
         ),
         click.option(
             "--timeout",
             type=click.FloatRange(0, min_open=True),
             default=60.0,
             show_default=True,
-            help="Seconds for one case; then it is killed.",
+            help="Seconds that one case may take before it is killed.",
         ),
         click.option(
             "--max-memory",
             type=ByteSize(),
             metavar="SIZE",
-            help="As in 512M or 2G; then it is killed.",
+            help="Memory that the subject may take before it is killed, as in 512M or 2G.",
         ),
     )
     return with_options(options, function)
+
+
+def instead_option(name: str) -> Callable[..., Any]:
+    """Return the option of a tolerance that replaces the pack's."""
+    tolerance = f"{INSTEAD[name]}, instead of the pack's, of all outputs or of output NAME."
+    return click.option(name, multiple=True, metavar="[NAME:]NUMBER", help=tolerance)
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,9 +132,7 @@ def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
             default="",
             help="Judge by the tolerances of another profile than the pack's.",
         ),
-        click.option("--atol", multiple=True, metavar="[NAME:]NUMBER", help="Instead: absolute."),
-        click.option("--rtol", multiple=True, metavar="[NAME:]NUMBER", help="Instead: relative."),
-        click.option("--max-ulp", multiple=True, metavar="[NAME:]NUMBER", help="Instead: in ulp."),
+        *map(instead_option, INSTEAD),
     )
     return with_options(options, function)
 
@@ -131,10 +148,12 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "requirements",
             multiple=True,
             metavar="EXPR[,...]",
-            help="What the subject can do, as in"
-            " opset<=14,dtype=float32|float16,weights=initializers; other cases are skipped.",
+            help="Skip the cases that need more than the subject can do. A comma is an `and`, a"
+            " bar an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.",
         ),
-        click.option("--trust", is_flag=True, help="Do not check the pack's checksums first."),
+        click.option(
+            "--trust", is_flag=True, help="Judge without checking the pack's checksums first."
+        ),
         worker_options,
     )
     return with_options(options, function)

@@ -45,7 +45,7 @@ def _known_cell(context: click.Context, option: click.Parameter, value: str | No
     "--cell",
     type=Name("cell", _cells),
     callback=_known_cell,
-    help="Only those of one cell, such as LSTM.",
+    help="Only mutants of one cell, such as LSTM.",
 )
 @json_option
 def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument

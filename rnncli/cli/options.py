@@ -189,8 +189,8 @@ selection_option = click.option(
     "selection",
     default="",
     metavar="EXPR",
-    help="Only cases that EXPR selects: words with and, or, not and parentheses; a word is a part"
-    " of an id, id:ID, or a flag.",
+    help="Only cases that EXPR selects: words joined by and, or, not and parentheses. A word is a"
+    " part of an id, or a flag; id:ID is exactly one case: -k 'id:gru_14_clip or id:lstm_1_plain'.",
 )
 backend_option = click.option(
     "--backend",
@@ -213,14 +213,14 @@ threads_option = click.option(
     type=click.IntRange(1),
     envvar="RNNCLI_THREADS",
     show_envvar=True,
-    help="Threads that share one evaluation where it is large enough; one unless given.",
+    help="Threads that share one evaluation if it is large enough.  [default: 1]",
 )
 memory_option = click.option(
     "--max-memory",
     type=ByteSize(),
     metavar="SIZE",
-    help="Memory that a run may take, as in 512M or 2G; 768M unless given, and 16 bytes for each"
-    " byte of the files named.",
+    help="Memory that a run may take, as in 512M or 2G.  [default: 768M, and 16 bytes for each byte"
+    " of the files named]",
 )
 
 
@@ -228,7 +228,7 @@ timeout_option = click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Stop a target that takes longer; any time unless given.",
+    help="Stop a target that takes longer.  [default: no limit]",
 )
 
 
@@ -296,13 +296,13 @@ def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(["processes", "dask"]),
             default="processes",
             show_default=True,
-            help="processes on this machine, or a Dask cluster (extra `dask`).",
+            help="Run workers as processes on this machine, or on a Dask cluster (extra `dask`).",
         ),
         click.option(
             "--scheduler",
             default="",
             metavar="ADDRESS",
-            help="Of the Dask cluster; without it one of -j workers is started here.",
+            help="Address of the Dask cluster; without it one with -j workers is started here.",
         ),
     )
     return with_options(options, function)
@@ -377,7 +377,7 @@ dim_option = click.option(
     multiple=True,
     callback=_dims,
     metavar="NAME=SIZE[,...]",
-    help="The size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
+    help="Size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
 )
 
 
@@ -390,22 +390,26 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "input_files",
             type=Pair("NAME=FILE"),
             multiple=True,
-            help="An input from FILE (.npy, .pb, or FILE.npz::KEY).",
+            help="Read input NAME from FILE (.npy, .pb, or FILE.npz::KEY).",
         ),
         click.option(
             "--inputs",
             "inputs_from",
             default="",
             metavar="FILE",
-            help="Inputs by name from an .npz, an .h5 or a test_data_set folder.",
+            help="Read inputs by name from an .npz, an .h5 or a test_data_set folder.",
         ),
-        click.option("--seed", type=int, help="Of generated inputs; 0, or what the config says."),
+        click.option(
+            "--seed",
+            type=int,
+            help="Seed of generated inputs, instead of the config's (0 for a model).",
+        ),
         click.option(
             "--shape",
             "shapes",
             type=Pair("NAME=5,1,10", _shape),
             multiple=True,
-            help="The shape of a model's generated input.",
+            help="Shape of the generated input NAME of a model.",
         ),
         dim_option,
         click.option(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=click.Choice(["onnx", "npz", "h5"]),
     default="onnx",
     show_default=True,
-    help="What each entry of that folder is, for several targets.",
+    help="Format of each entry of that folder, for several targets.",
 )
 @input_options
 @click.option(

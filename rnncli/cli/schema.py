@@ -24,7 +24,7 @@ SCHEMAS = {
     type=Written("without -o it is printed"),
     default="",
     metavar="FILE",
-    help="Write it there, not to stdout.",
+    help="Write the schema to FILE instead of standard output.",
 )
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.judging_options import instead_option
 from rnncli.cli.options import SUITE, Written, expect_workers, selection_option, worker_options
 
 if TYPE_CHECKING:
@@ -17,35 +18,39 @@ TOLERANCES = ("atol", "rtol")
 @click.command()
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE)
 @selection_option
-@click.option("--atol", multiple=True, metavar="[NAME:]NUMBER", help="Absolute, for the pack's.")
-@click.option("--rtol", multiple=True, metavar="[NAME:]NUMBER", help="Relative, for the pack's.")
-@click.option("--onnx", is_flag=True, help="ONNX's own: --rtol 1e-3 --atol 1e-7.")
-@click.option("--minimise", is_flag=True, help="List few vectors that kill what all do.")
+@instead_option("--atol")
+@instead_option("--rtol")
+@click.option(
+    "--onnx", is_flag=True, help="ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7."
+)
+@click.option(
+    "--minimise", is_flag=True, help="List a small set of vectors that kills what all of them kill."
+)
 @click.option(
     "--min-score",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit 1 when fewer of a hundred semantic mutants are killed.",
+    help="Exit with 1 if less than this percentage of the semantic mutants is killed.",
 )
 @click.option(
     "--min-structural",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit 1 when fewer of a hundred structural mutants are killed.",
+    help="Exit with 1 if less than this percentage of the structural mutants is killed.",
 )
 @click.option(
     "--matrix",
     "matrix_file",
     type=Written("--json prints there"),
     metavar="FILE.json",
-    help="Write the margin of every mutant in every vector, too.",
+    help="Also write the margin of every mutant in every vector.",
 )
 @click.option(
     "--html",
     "html_file",
     type=Written("--json prints there"),
     metavar="FILE",
-    help="Write a page with the picture of it, too (extra `report`).",
+    help="Also write a page that draws the kill matrix (extra `report`).",
 )
 @worker_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

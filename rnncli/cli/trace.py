@@ -47,8 +47,10 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
     callback=_known_operator,
     help="Only statements of one operator, such as LSTM.",
 )
-@click.option("--missing", is_flag=True, help="Print only what is not checked, or partly.")
-@click.option("--complete", is_flag=True, help="Exit 1 when something is missing.")
+@click.option(
+    "--missing", is_flag=True, help="Print only statements that are not checked, or only in part."
+)
+@click.option("--complete", is_flag=True, help="Exit with 1 if a statement is not checked.")
 @click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
 @worker_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object a statement.")

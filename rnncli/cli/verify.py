@@ -41,18 +41,23 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 @click.option(
     "--xfails",
     type=click.Path(path_type=Path),
-    help="Known failures: on each line an id or pattern, and the reason. One that passes fails.",
+    help="File of known failures: each line has an id or pattern, then the reason. A known failure"
+    " that passes fails the run.",
 )
-@click.option("--allow-refused", is_flag=True, help="Let the subject refuse valid cases.")
-@click.option("--allow-missing", is_flag=True, help="Let --results have nothing for a case.")
+@click.option(
+    "--allow-refused", is_flag=True, help="Do not fail if the subject refuses valid cases."
+)
+@click.option(
+    "--allow-missing", is_flag=True, help="Do not fail if --results has nothing for a case."
+)
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
 @click.option(
     "--min-cases",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Fewer answered cases are an error (exit code 5). A case is answered when something that"
-    " was computed was judged; one that was refused, missing, crashed or skipped is not.",
+    help="Exit with 5 if fewer cases are answered. A case is answered if outputs of the subject"
+    " were judged; one that was refused, missing, crashed or skipped is not.",
 )
 @click.option(
     "--pack-digest",
@@ -60,35 +65,41 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
     callback=_digest,
     default="",
     metavar="HEX",
-    help="Exit with 2 unless the pack's digest, which covers every file, begins with this."
+    help="Exit with 2 unless the digest of the pack, which covers every file, begins with HEX."
     " `rnncli generate` and `rnncli inspect` print it.",
 )
-@click.option("--shard", callback=_shard, default="1/1", metavar="i/n", help="Every n-th case.")
+@click.option(
+    "--shard",
+    callback=_shard,
+    default="1/1",
+    metavar="i/n",
+    help="Judge part i of n: every n-th case.",
+)
 @click.option(
     "--shuffle",
     type=int,
     metavar="SEED",
-    help="Ask the cases in an order that the seed gives, not in the pack's: another order shows"
-    " other buffers that are kept from case to case. Reports keep the pack's.",
+    help="Run the cases in a random order, to find buffers that are kept from case to case. Reports"
+    " keep the order of the pack.",
 )
 @click.option(
     "--diagnose",
     "diagnoses",
     is_flag=True,
-    help="Name the bug behind what differs, as `rnncli diagnose` does.",
+    help="Name the bug behind wrong outputs, as `rnncli diagnose` does.",
 )
 @json_option
 @click.option(
-    "--junit", type=Written("--json prints there"), metavar="FILE", help="Write JUnit XML, too."
+    "--junit", type=Written("--json prints there"), metavar="FILE", help="Also write JUnit XML."
 )
 @click.option(
-    "--markdown", type=Written("--json prints there"), metavar="FILE", help="Write Markdown, too."
+    "--markdown", type=Written("--json prints there"), metavar="FILE", help="Also write Markdown."
 )
 @click.option(
     "--html",
     type=Written("--json prints there"),
     metavar="FILE",
-    help="Write one self-contained page, too (extra `report`).",
+    help="Also write one self-contained HTML page (extra `report`).",
 )
 @click.pass_context
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:

@@ -75,6 +75,11 @@ def up_to(max_ulp: float | None) -> str:
     return "" if max_ulp is None or max_ulp > MOST_ULP else f" (up to {shown(max_ulp)} ulp)"
 
 
+def ulp_text(max_ulp: float) -> str:
+    """Write units in the last place for a cell of a table."""
+    return f"over {MOST_ULP:g}" if max_ulp > MOST_ULP else f"{max_ulp:.3g}"
+
+
 def value_text(dtype: str, value: object) -> str:
     """Write a number with enough digits to tell it from its neighbours in its dtype."""
     precision = dtype_named(dtype).precision

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rnncli.judging.hypotheses import naming, sentence_of
+from rnncli.judging.hypotheses import NAMED, naming, sentence_of
 from rnncli.judging.verdict import FAILURES, Verdict
 from rnncli.reports.comparisons import index_text, up_to, value_text
+from rnncli.reports.tables import MOST_TIMES
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def fitting(verdict: CaseVerdict) -> Iterator[str]:
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
-    """Whether a diagnosis names what is behind a case."""
-    return bool(report.diagnosis and report.diagnosis.cause_of(case.verdict.id))
+    """Whether a diagnosis names what is behind a case, or the few known bugs that fit are named."""
+    if report.diagnosis and report.diagnosis.cause_of(case.verdict.id):
+        return True
+    return 0 < len(case.verdict.fits) <= NAMED
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
@@ -111,10 +114,12 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
 
 
 def times(margin: float | None) -> str:
-    """Write a margin as a factor: 0.3x, 719x, 1.2e+07x; a dash where nothing was compared."""
-    if margin is None or not math.isfinite(margin):
-        return "-" if margin is None else "inf"
-    return f"{margin:.0f}x" if 1000 <= margin < 1e6 else f"{margin:.3g}x"
+    """Write a margin as a factor: 0.3x, 719x, over 1000x; a dash where nothing was compared."""
+    if margin is None:
+        return "-"
+    if not margin <= MOST_TIMES:
+        return f"over {MOST_TIMES}x"
+    return f"{margin:.0f}x" if margin >= 100 else f"{margin:.3g}x"
 
 
 def excerpt(message: str) -> str:

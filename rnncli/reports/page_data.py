@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.verification import largest_margin
-from rnncli.reports.comparisons import index_text, value_text
+from rnncli.reports.comparisons import index_text, ulp_text, value_text
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
 from rnncli.terminal import visible
 
@@ -66,7 +66,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
     if output.problem:
         return [name, verdict, visible(excerpt(output.problem))]
     found = [f"{output.differing} of {output.size}", times(output.margin)]
-    errors = [f"{output.max_abs:.3g}", f"{output.max_ulp:.3g}"]
+    errors = [f"{output.max_abs:.3g}", ulp_text(output.max_ulp)]
     if not output.worst:
         return [name, verdict, *found, *errors, "", "", ""]
     worst = output.worst

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # How wide a table is drawn where no terminal shows it.
 ANY_WIDTH = 10_000
+# Beyond so many times its tolerance, how far off a value is tells nothing more.
+MOST_TIMES = 1000
 
 
 def is_drawn() -> bool:
@@ -75,7 +77,7 @@ def shown(cell: Any) -> str:
 def drawn(count: Any) -> Any:
     """Return a count or a margin as it is drawn: with three digits, and no zero counts."""
     if isinstance(count, float):
-        return float(f"{count:.3g}")
+        return float(f"{count:.3g}") if count <= MOST_TIMES else f"over {MOST_TIMES}"
     return "" if count == 0 else count
 
 

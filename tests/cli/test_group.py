@@ -17,6 +17,7 @@ from rnncli.cli.group import COMMANDS, cli
 from rnncli.graph.single_node import single_node_model
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
+from rnncli.subjects.command import PLACEHOLDERS
 
 
 def test_help_lists_every_command(rnncli):
@@ -44,6 +45,37 @@ def test_every_option_is_explained(name):
 
     assert [option.name for option in options if not option.help] == []
     assert "traceback" in {option.name for option in options}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_of_an_option_stands_alone(name):
+    """It is a sentence or a noun phrase with a full stop, not the rest of one begun elsewhere."""
+    command = cli.get_command(click.Context(cli), name)
+    helps = [option.help for option in command.params if isinstance(option, click.Option)]
+
+    fragments = ("Of ", "As in ", "At most ", "Instead", "Which ")
+    assert [text for text in helps if text.startswith(fragments)] == []
+    assert [text for text in helps if not text.partition("  [")[0].endswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_breaks_no_word_at_80_columns(name, rnncli, monkeypatch):
+    """Names with hyphens, options and examples are whole on the narrowest terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    words = rnncli(*filter(None, [name]), "--help").out.split()
+    command = cli.get_command(click.Context(cli), name) if name else cli
+    options = [option.help for option in command.params if isinstance(option, click.Option)]
+
+    written = " ".join([command.help, *options]).split()
+    assert [word for word in written if word not in {*words, "\b"}] == []
+
+
+def test_the_help_of_command_names_every_placeholder():
+    """What is in braces in a program's arguments is explained where the option is."""
+    command = cli.get_command(click.Context(cli), "verify")
+    (option,) = (option for option in command.params if option.name == "command")
+
+    assert [name for name in PLACEHOLDERS if f"{{{name}}}" not in option.help] == []
 
 
 @pytest.mark.parametrize(
