@@ -1,0 +1,177 @@
+"""Claims about the action that judges in CI: its steps run here, as a runner would run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+from small_suite import TEXT
+
+ROOT = Path(__file__).parents[1]
+ACTION = ROOT / ".github" / "actions" / "verify"
+ACTION_ROWS = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
+REFERENCE = re.compile(r"\b(?:inputs|steps|runner|github)(?:\.[\w-]+)+")
+FEW = "-k 'id:gru_14_clip or id:lstm_14_clip'"
+RNNCLI = f'#!/bin/sh\nexec "{sys.executable}" -m rnncli "$@"\n'
+PYTHON = '#!/bin/sh\nprintf "%s\\n" "$@" > pip.txt\n'
+
+
+@dataclass
+class Runner:
+    """A runner of one job: what its steps used, printed and left.
+
+    Attributes:
+        folder: the job's working folder.
+        inputs: of the action.
+        hit: whether the cache has the pack.
+        code: the exit code of the step that failed, or 0.
+        used: the actions of others that steps used, without their versions.
+        values: reference -> its value, as steps set it.
+    """
+
+    folder: Path
+    inputs: dict[str, str]
+    hit: bool = False
+    code: int = 0
+    used: list[str] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> Runner:
+        """Run all steps; after one that fails, those that always run."""
+        defaults = {name: row.get("default", "") for name, row in ACTION_ROWS["inputs"].items()}
+        given = {f"inputs.{name}": value for name, value in {**defaults, **self.inputs}.items()}
+        self.values = {"github.action_path": str(ACTION), **given}
+        self.values["runner.temp"] = str(self.folder / "temp")
+        (self.folder / "temp").mkdir()
+        for name, text in {"rnncli": RNNCLI, "python": PYTHON}.items():
+            path = self.folder / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755)
+        for step in ACTION_ROWS["runs"]["steps"]:
+            if self._is_due(step.get("if", "true")):
+                self._take(step)
+        return self
+
+    def _is_due(self, condition: str) -> bool:
+        """Evaluate what decides on a step: comparisons of references with texts, and `&&`."""
+        always = "always()" in condition
+        terms = condition.replace("always() && ", "").split(" && ")
+        return (always or not self.code) and all(map(self._holds, terms))
+
+    def _holds(self, term: str) -> bool:
+        if term == "true":
+            return True
+        name, sign, text = term.split()
+        return (self.values.get(name, "") == text.strip("'")) == (sign == "==")
+
+    def _take(self, step: dict) -> None:
+        if "uses" in step:
+            self.used.append(step["uses"].partition("@")[0])
+            if step.get("id") == "cache":
+                self.values["steps.cache.outputs.cache-hit"] = "true" if self.hit else ""
+            return
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "what inputs hold would be run"
+        output = self.folder / "temp" / "output"
+        files = {"GITHUB_OUTPUT": output, "GITHUB_STEP_SUMMARY": self.folder / "summary.md"}
+        environment = {
+            **os.environ,
+            **{name: str(path) for name, path in files.items()},
+            **{name: self._filled(text) for name, text in step.get("env", {}).items()},
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+        }
+        output.write_text("")
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(shell, cwd=self.folder, env=environment, check=False)
+        self.code = self.code or done.returncode
+        for line in output.read_text().splitlines():
+            name, _, value = line.partition("=")
+            self.values[f"steps.{step['id']}.outputs.{name}"] = value
+
+    def _filled(self, text: str) -> str:
+        return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: self.values.get(found[1], ""), text)
+
+
+def test_every_reference_is_to_something_that_there_is():
+    """Inputs are declared; outputs are of steps that have that id."""
+    text = (ACTION / "action.yml").read_text("utf-8")
+    names = {match.split(".")[1] for match in REFERENCE.findall(text) if match.startswith("inputs")}
+    steps = {match.split(".")[1] for match in REFERENCE.findall(text) if match.startswith("steps")}
+
+    assert names == set(ACTION_ROWS["inputs"])
+    assert steps <= {step.get("id") for step in ACTION_ROWS["runs"]["steps"]}
+
+
+def test_a_pack_is_judged_and_reported(tmp_path):
+    """The summary of the job is the Markdown; the reports are uploaded; no cache is asked."""
+    inputs = {"pack": str(ROOT / "vectors/core"), "subject": "--backend numpy", "args": FEW}
+    job = Runner(tmp_path, inputs | {"extras": "numba"}).run()
+    summary = (tmp_path / "summary.md").read_text("utf-8")
+
+    assert job.code == 0
+    assert job.values["steps.verify.outputs.exit-code"] == "0"
+    assert "2 cases" in summary
+    assert {path.name for path in (tmp_path / "rnncli-reports").iterdir()} == {
+        *("verify.md", "verify.html", "verify.xml")
+    }
+    assert job.used == ["actions/setup-python", "actions/upload-artifact"]
+    installed = (tmp_path / "pip.txt").read_text().splitlines()[-1]
+    path, bracket, extras = installed.partition("[")
+    assert Path(path).resolve() == ROOT
+    assert bracket + extras == "[report,numba]"
+
+
+def test_a_wrong_implementation_fails_the_job_with_its_reports(tmp_path):
+    """Of two cases one is known to fail; the other is named in the summary."""
+    (tmp_path / "known.txt").write_text("gru_14_clip  clip comes later\n")
+    subject = "--backend mutant:clip-ignored"
+    pack = str(ROOT / "vectors/core")
+    inputs = {"pack": pack, "subject": subject, "args": FEW, "xfails": "known.txt"}
+    job = Runner(tmp_path, inputs | {"python-version": ""}).run()
+    summary = (tmp_path / "summary.md").read_text("utf-8")
+
+    assert job.code == 1
+    assert job.values["steps.verify.outputs.exit-code"] == "1"
+    assert "1 of 2 cases fail" in summary
+    assert "lstm_14_clip" in summary
+    assert job.used == ["actions/upload-artifact"]
+
+
+@pytest.mark.parametrize("pack", ["missing/pack", "vectors; touch pwned"])
+def test_nothing_in_an_input_is_run(tmp_path, pack):
+    """Words are split as by a shell, but no command stands in them."""
+    subject = "--backend '$(touch pwned); `touch pwned`' ; touch pwned && touch pwned"
+    job = Runner(tmp_path, {"pack": pack, "subject": subject}, hit=True).run()
+
+    assert job.code == 2
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_the_pack_of_a_suite_is_made_unless_the_cache_has_it(tmp_path):
+    """The name in the cache depends on the suite; what is cached is not made again."""
+    keys = []
+    for name, text, hit in (
+        ("first", TEXT, False),
+        ("cached", TEXT, True),
+        ("other", TEXT.replace("seed: 11", "seed: 12"), True),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "small.yaml").write_text(text)
+        inputs = {"pack": "small.yaml", "subject": "--backend numpy", "args": "-k clip"}
+        job = Runner(folder, inputs, hit=hit).run()
+        keys.append(job.values["steps.pack.outputs.key"])
+        made = (folder / "temp" / "rnncli-pack" / "manifest.json").is_file()
+        assert made == (not hit)
+        assert job.code == (2 if hit else 0)  # this cache only says that it has the pack
+        assert "actions/cache" in job.used
+
+    assert keys[0] == keys[1] != keys[2]
