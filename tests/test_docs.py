@@ -1,24 +1,61 @@
-"""The pages under docs tell the truth."""
+"""The README and the pages under docs tell the truth."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
+from documentation import ROOT, Runner, blocks, checkout, counts, environment, pages, same
 
-ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
-PAGES = sorted(
-    path for path in (ROOT / "docs").rglob("*.md") if "```python\n" in path.read_text("utf-8")
-)
+CODE = [page for page in pages() if set(counts(page.read_text("utf-8"))) - {"none", "skipped"}]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_code_of_a_page_runs_and_prints_what_it_says(page, monkeypatch, capsys):
+@pytest.mark.parametrize("page", CODE, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path):
     """Its blocks one after the other, as a reader types them in a checkout."""
-    monkeypatch.chdir(ROOT)
-    names: dict[str, object] = {"__file__": str(page)}
-    for code, shown in BLOCK.findall(page.read_text("utf-8")):
-        exec(compile(code, f"{page.name}", "exec"), names)  # noqa: S102
-        assert capsys.readouterr().out == shown
+    found = list(Runner(page, checkout(tmp_path)).run(page))
+
+    assert found == []
+
+
+def test_site_is_built_without_a_warning(tmp_path):
+    """Links and anchors lead somewhere, every page is in the navigation, all without a network."""
+    pytest.importorskip("mkdocs", reason="needs the extra `docs`")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path]
+    done = subprocess.run(
+        [*build, "-f", ROOT / "docs/site/mkdocs.yml"],
+        env={**environment(), "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_run_says_why():
+    """A block is run, written to a file, or carries a reason not to be, of more than a word."""
+    found = [block for page in pages() for block in blocks(page.read_text("utf-8"))]
+    roles = {"sh", "console", "python"}
+
+    assert [b for b in found if b.language in roles and b.role == "none"] == []
+    assert [b.title for b in found if b.role == "skipped" and len(b.title.split()) < 5] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "agree"),
+    [
+        ("a  1.25 s\n", "a 0.003 s", True),
+        ("onnxruntime 1.31.1", "onnxruntime 1.23.0", True),
+        ("got 0.27079612, 2 pass", "got 0.27079619, 2 pass", True),
+        ("got 0.27079612, 2 pass", "got 0.28079612, 2 pass", False),
+        ("got 0.27, 2 pass", "got 0.27, 3 pass", False),
+        ("first\n...\nlast", "first\nsecond\nthird\nlast", True),
+        ("first\n...\nlast", "first\nsecond", False),
+        ("", "warning: something", False),
+    ],
+)
+def test_what_is_shown_is_compared(shown, printed, agree):
+    """Times, versions and last digits are a machine's; words and counts are not."""
+    assert same(shown, printed) is agree
