@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rnncli import pytest as pytest
     from rnncli.cases.config import load_config as load_case
     from rnncli.cases.suite import load_suite
+    from rnncli.commands import diagnose, generate, score, verify
     from rnncli.conformance import Judgement, judge
     from rnncli.formats import read_tensors, write_tensors
     from rnncli.graph.loading import load_model
@@ -27,8 +28,10 @@ __all__ = [
     "Verdict",
     "__version__",
     "compare",
+    "diagnose",
     "evaluate",
     "evaluate_model",
+    "generate",
     "judge",
     "load_case",
     "load_model",
@@ -36,6 +39,8 @@ __all__ = [
     "open_pack",
     "prepare",
     "read_tensors",
+    "score",
+    "verify",
     "write_tensors",
 ]
 
@@ -47,7 +52,9 @@ _ELSEWHERE = {
     "Session": "rnncli.sessions:Session",
     "Verdict": "rnncli.judging.verdict:Verdict",
     "compare": "rnncli.judging.comparison:compare",
+    "diagnose": "rnncli.commands:diagnose",
     "evaluate_model": "rnncli.graph.session:evaluate_model",
+    "generate": "rnncli.commands:generate",
     "judge": "rnncli.conformance:judge",
     "load_case": "rnncli.cases.config:load_config",
     "load_model": "rnncli.graph.loading:load_model",
@@ -56,6 +63,8 @@ _ELSEWHERE = {
     "prepare": "rnncli.sessions:prepare",
     "pytest": "rnncli.pytest",
     "read_tensors": "rnncli.formats:read_tensors",
+    "score": "rnncli.commands:score",
+    "verify": "rnncli.commands:verify",
     "write_tensors": "rnncli.formats:write_tensors",
 }
 

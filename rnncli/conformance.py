@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rnncli.errors import InvalidRequest
 from rnncli.judging.judgement import judge as judge_attempt
 from rnncli.judging.rule import Rule
-from rnncli.judging.tolerance import Bound, Tolerance
+from rnncli.judging.tolerance import Tolerance
 from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.judging.verification import JudgedCase
 from rnncli.reports.failures import fitting, reasons
+from rnncli.subjects.function import attempt_of
 from rnncli.terminal import visible
-from rnncli.vectors.attempt import Attempt, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from rnncli.judging.tolerance import Limit
     from rnncli.numerics import Array
     from rnncli.vectors.vector import Vector
 
@@ -45,7 +42,7 @@ class Judgement:
     details: CaseVerdict
 
     @property
-    def passes(self) -> bool:
+    def passed(self) -> bool:
         """Whether it passes, or is acceptable as another reading of the specification has it."""
         return self.verdict not in FAILURES and self.verdict is not Verdict.SKIPPED
 
@@ -58,9 +55,9 @@ def judge(
     outputs: Mapping[str, Any] | Sequence[Any] | Array | Exception,
     *,
     profile: str = "",
-    atol: float | Mapping[str, float] | None = None,
-    rtol: float | Mapping[str, float] | None = None,
-    max_ulp: float | Mapping[str, float] | None = None,
+    atol: Limit | None = None,
+    rtol: Limit | None = None,
+    max_ulp: Limit | None = None,
 ) -> Judgement:
     """Judge what an implementation made of a vector, as `rnncli verify` does.
 
@@ -80,9 +77,7 @@ def judge(
         rnncli.errors.InvalidRequest: no such profile, a profile and numbers at once, or outputs
             that are neither arrays nor as many as are asked for.
     """
-    is_given = any(bound is not None for bound in (atol, rtol, max_ulp))
-    numbers = Tolerance(_bound(atol), _bound(rtol), _bound(max_ulp))
-    rule = Rule(profile, numbers if is_given else None)
+    rule = Rule(profile, Tolerance.given(atol, rtol, max_ulp))
     rule.check([vector.record])
     return judgement(vector.record, judge_attempt(vector, attempt_of(vector, outputs), rule))
 
@@ -98,40 +93,3 @@ def judgement(record: Mapping[str, Any], verdict: CaseVerdict) -> Judgement:
     return Judgement(
         verdict.id, verdict.verdict, verdict.margin, tuple(map(visible, lines)), verdict
     )
-
-
-def attempt_of(vector: Vector, outputs: Any) -> Attempt:
-    """Return outputs as what an implementation made of a vector.
-
-    Raises:
-        InvalidRequest: they are neither arrays nor as many as are asked for.
-    """
-    if isinstance(outputs, Exception):
-        return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
-    named = outputs if isinstance(outputs, Mapping) else _in_order(vector, outputs)
-    arrays = {name: np.asarray(values) for name, values in named.items()}
-    for name, values in arrays.items():
-        if values.dtype == object:
-            raise InvalidRequest(f"{vector.id}: output '{name}' is not an array")
-    return Attempt(Status.RAN, arrays)
-
-
-def _in_order(vector: Vector, outputs: Any) -> dict[str, Any]:
-    names = vector.record["outputs"]
-    if isinstance(outputs, np.ndarray) and len(names) == 1:
-        return {names[0]: outputs}
-    if not isinstance(outputs, list | tuple) or len(outputs) != len(names):
-        given = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
-        raise InvalidRequest(
-            f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
-            f"got {given}"
-        )
-    return dict(zip(names, outputs, strict=True))
-
-
-def _bound(given: float | Mapping[str, float] | None) -> Bound:
-    bound = Bound(0.0, dict(given)) if isinstance(given, Mapping) else Bound(given or 0.0)
-    for value in (bound.default, *bound.by_output.values()):
-        if not 0 <= value < np.inf:
-            raise InvalidRequest(f"a tolerance must be a number >= 0, got {value}")
-    return bound

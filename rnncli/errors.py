@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from rnncli.terminal import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 # What a machine runs out of, although no file is to blame.
@@ -22,6 +22,8 @@ LONGEST_TOLD = 4000
 # How like a word must be to one that is suggested, as difflib measures it.
 NEAR = 0.75
 SHORT, NEAR_SHORT = 3, 0.65
+# The exit code of a batch is that of its worst part, worst first.
+SEVERITY = (70, 2, 3, 1)
 
 
 class Place(NamedTuple):
@@ -143,6 +145,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     cutoff = NEAR if len(word) > SHORT else NEAR_SHORT
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=cutoff)
     return f"; did you mean '{folded[near[0]]}'?" if near else ""
+
+
+def worst_code(codes: Collection[int]) -> int:
+    """Return the worst of some exit codes; 0 of none."""
+    return next((code for code in (*SEVERITY, *codes) if code in codes), 0)
 
 
 def shortened(text: str) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rnncli.judging.verdict import CaseVerdict
     from rnncli.judging.verification import JudgedCase
     from rnncli.judging.xfails import Xfails
-    from rnncli.vectors.attempt import Attempt
     from rnncli.vectors.pack import Pack
     from rnncli.vectors.vector import Vector
 
@@ -109,14 +108,14 @@ class AskedCase(NamedTuple):
         Of a case that must be refused a valid one of its kind is asked, too: where that fails, a
         refusal shows nothing, and the case counts as skipped.
         """
-        from rnncli.judging.sessions import SessionCalls, judge_session, order_of
+        from rnncli.judging.sessions import judge_session
         from rnncli.judging.verification import JudgedCase
+        from rnncli.subjects.function import FunctionSubject
+        from rnncli.verifying.history import asked
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
-        vector, subject = self.pack.read(self.record), FunctionSubject(function)
-        order = order_of(vector)
-        attempts = [subject.attempt(vector.calls[data_set]) for data_set in order]
-        session = SessionCalls(vector, order, attempts)
+        subject = FunctionSubject(function, raises=True)
+        session = asked(subject, self.pack.read(self.record))
         found = JudgedCase(self.record, judge_session(session, self.rule))
         if self.record["expect"] == "rejection":
             probed = failing_probes(subject, [self.record], self.rule)
@@ -145,43 +144,6 @@ class AskedCase(NamedTuple):
             pytest.fail(text, pytrace=False)
         if verdict is Verdict.SKIPPED:
             pytest.skip(found.message)
-
-
-class FunctionSubject:
-    """A function as an implementation to be judged.
-
-    Args:
-        function: from a vector to its outputs; see the module for how it refuses.
-    """
-
-    name = "function"
-
-    def __init__(self, function: Callable[[Vector], Any]) -> None:
-        self._function = function
-
-    def describe(self) -> Mapping[str, str]:
-        """Return nothing: a function has no version."""
-        return {}
-
-    def attempt(self, vector: Vector) -> Attempt:
-        """Call it.
-
-        Raises:
-            TypeError: it returned nothing at all.
-        """
-        from rnncli.conformance import attempt_of
-        from rnncli.errors import RnncliError
-
-        try:
-            outputs = self._function(vector)
-        except (NotImplementedError, ValueError, RnncliError) as refusal:
-            return attempt_of(vector, refusal)
-        if outputs is None:
-            raise TypeError("the function returned None; outputs by name are judged")
-        return attempt_of(vector, outputs)
-
-    def close(self) -> None:
-        """Leave it as it is."""
 
 
 def _found(path: str | Path, beside: Path) -> Path:

@@ -20,7 +20,7 @@ def test_a_session_of_a_vectors_model_passes(vector):
     by_node = rnncli.judge(vector, vector.run(node))
 
     assert by_model.verdict is by_node.verdict is rnncli.Verdict.PASS
-    assert by_model.passes
+    assert by_model.passed
     assert by_model.margin <= 1
     assert by_model.sentences == ()
     assert str(by_model) == f"{vector.id}: pass"
@@ -34,7 +34,7 @@ def test_a_bug_is_named_as_verify_names_it():
     found = rnncli.judge(vector, vector.run(session))
 
     assert found.verdict is rnncli.Verdict.DIFFERS
-    assert not found.passes
+    assert not found.passed
     assert found.margin > 1000
     assert str(found).splitlines()[0] == "lstm_14_one_step: differs"
     assert any(line.startswith("Y: 30 of 30 differ") for line in found.sentences)
@@ -48,9 +48,9 @@ def test_outputs_may_stand_in_the_order_of_the_case():
     alone = next(v for v in RESULTS if len(v.record["outputs"]) == 1)
     (only,) = alone.answers.outputs.values()
 
-    assert rnncli.judge(vector, [*right.values()]).passes
-    assert rnncli.judge(alone, only).passes
-    assert rnncli.judge(alone, (only,)).passes
+    assert rnncli.judge(vector, [*right.values()]).passed
+    assert rnncli.judge(alone, only).passed
+    assert rnncli.judge(alone, (only,)).passed
     wrong = rnncli.judge(vector, dict(list(right.items())[1:]))
     assert wrong.sentences[0] == "Y: is missing; there is Y_h, Y_c"
 
@@ -75,7 +75,7 @@ def test_an_exception_is_a_refusal():
     """Of a valid case a failure, in the words of the implementation."""
     found = rnncli.judge(CORE["lstm_14_one_step"], Unsupported("no LSTM here"))
 
-    assert (found.verdict, found.passes) == (rnncli.Verdict.REFUSED, False)
+    assert (found.verdict, found.passed) == (rnncli.Verdict.REFUSED, False)
     assert found.sentences == ("refused: no LSTM here",)
 
 
@@ -84,12 +84,12 @@ def test_tolerances_may_be_ones_own():
     vector = CORE["lstm_14_one_step"]
     off = {name: values + np.float32(1e-4) for name, values in vector.answers.outputs.items()}
 
-    assert not rnncli.judge(vector, off).passes
-    assert rnncli.judge(vector, off, atol=1e-3).passes
+    assert not rnncli.judge(vector, off).passed
+    assert rnncli.judge(vector, off, atol=1e-3).passed
     assert rnncli.judge(vector, off, rtol=1e-5).verdict is rnncli.Verdict.DIFFERS
-    assert rnncli.judge(vector, off, atol={"Y": 1e-3, "Y_h": 1e-3, "Y_c": 1e-3}).passes
-    assert not rnncli.judge(vector, off, atol={"Y": 1e-3}).passes
-    assert rnncli.judge(vector, vector.answers.outputs, profile="four-ulp").passes
+    assert rnncli.judge(vector, off, atol={"Y": 1e-3, "Y_h": 1e-3, "Y_c": 1e-3}).passed
+    assert not rnncli.judge(vector, off, atol={"Y": 1e-3}).passed
+    assert rnncli.judge(vector, vector.answers.outputs, profile="four-ulp").passed
     for options in (
         {"profile": "strict", "atol": 1e-3},
         {"profile": "nosuch"},

@@ -31,7 +31,7 @@ LAYERS = (
     ("judging", "subjects"),
     ("running", "generating", "verifying"),
     ("scoring", "metamorphic"),
-    ("tracing",),
+    ("tracing", "commands"),
     ("benchmarks",),
     ("reports",),
     ("conformance",),

@@ -172,7 +172,7 @@ def test_a_refusal_shows_something_only_of_what_answers_valid_cases(run, tmp_pat
     [
         ("refuses", "refused: not in this release"),
         ("breaks", "KeyError: 'no such key'"),
-        ("forgets", "TypeError: the function returned None; outputs by name are judged"),
+        ("forgets", "TypeError: the function returned None; it must return the outputs"),
     ],
 )
 def test_what_gives_no_outputs_fails(run, kernel, words):

@@ -108,8 +108,11 @@ def extract(model: str, **options: Any) -> None:
     from rnncli.running.target_names import short_names
 
     folder, as_json = options.pop("output"), options.pop("as_json")
-    names = ("golden", "profile", "layout")
-    plan = ExtractionPlan(short_names([model])[0], **{name: options.pop(name) for name in names})
+    plan = ExtractionPlan(
+        short_names([model])[0],
+        **{name: options.pop(name) for name in ("golden", "profile")},
+        layout=options.pop("format"),
+    )
     require(plan, folder)
     captures = _capture(model, options)
     report = _write(plan, captures, folder)

@@ -1,8 +1,7 @@
-"""Options that say what is judged and by which tolerances, and what becomes of them."""
+"""Options that say what is judged and by which tolerances."""
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,30 +12,31 @@ from rnncli.cli.options import (
     Pair,
     backend_names,
     compute_option,
-    expect_workers,
     selection_option,
     with_options,
     worker_options,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
-    from rnncli.judging.rule import Rule
-    from rnncli.verifying.subject_spec import SubjectSpec
-    from rnncli.verifying.verification import VerificationPlan
 
-SUBJECTS = ("runtime", "backend", "results", "command")
-# What a run is repeated with, where it is not what it is without an option.
-LIMITS = {"threads": 1, "timeout": 60.0, "max_memory": None}
-TOLERANCES = ("atol", "rtol", "max_ulp")
 # Option -> the tolerance that replaces the pack's.
 INSTEAD = {
     "--atol": "Absolute tolerance",
     "--rtol": "Tolerance relative to the expected value",
     "--max-ulp": "Tolerance in units in the last place",
 }
+
+
+def _bound(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, float] | None:
+    """Read `1e-5` and `Y:1e-5` as the functions of these commands take them."""
+    if not texts:
+        return None
+    from rnncli.judging.tolerance import Bound
+
+    bound = Bound.parse(texts)
+    return {"": bound.default, **bound.by_output}
 
 
 def _runtimes() -> Iterable[str]:
@@ -87,9 +87,9 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--runtime-option",
-            "settings",
             type=Pair("NAME=VALUE"),
             multiple=True,
+            callback=lambda _, __, pairs: dict(pairs) or None,
             help="Pass a setting to the runtime, spelled as the runtime spells it.",
         ),
         compute_option,
@@ -120,7 +120,9 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def instead_option(name: str) -> Callable[..., Any]:
     """Return the option of a tolerance that replaces the pack's."""
     tolerance = f"{INSTEAD[name]}, instead of the pack's, of all outputs or of output NAME."
-    return click.option(name, multiple=True, metavar="[NAME:]NUMBER", help=tolerance)
+    return click.option(
+        name, multiple=True, metavar="[NAME:]NUMBER", callback=_bound, help=tolerance
+    )
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,7 +147,6 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
         selection_option,
         click.option(
             "--require",
-            "requirements",
             multiple=True,
             metavar="EXPR[,...]",
             help="Skip the cases that need more than the subject can do. A comma is an `and`, a"
@@ -157,79 +158,3 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
         worker_options,
     )
     return with_options(options, function)
-
-
-def plan_of(name: str, pack: Path, options: dict[str, Any], **terms: Any) -> VerificationPlan:
-    """Return what is judged, and how.
-
-    Args:
-        name: of the command, for the command line that repeats it.
-        pack: its folder.
-        options: those of `judging_options`, and the plan's own.
-        terms: how cases are judged, beside subject and rule.
-    """
-    expect_workers(options, "rnncli.verifying.batch")
-    from rnncli.judging.requirements import Requirements
-    from rnncli.judging.xfails import Xfails
-    from rnncli.verifying.batch import Terms
-    from rnncli.verifying.verification import VerificationPlan
-
-    command = ["rnncli", name, str(pack)]
-    subject = subject_of(options, command)
-    rule = rule_of(options, command)
-    command += shuffling(options)
-    requirements = Requirements.parse(options.pop("requirements"))
-    return VerificationPlan(
-        pack=pack,
-        terms=Terms(subject, rule, **{"xfails": Xfails(), **terms}),
-        requirements=requirements,
-        command=shlex.join(command),
-        **options,
-    )
-
-
-def shuffling(options: dict[str, Any]) -> list[str]:
-    """Return --shuffle as the command line that repeats a run has it."""
-    seed = options.get("shuffle")
-    return [] if seed is None else ["--shuffle", f"{seed}"]
-
-
-def subject_of(options: dict[str, Any], command: list[str]) -> SubjectSpec:
-    """Return which implementation is judged; its options are added to the command line."""
-    from rnncli.verifying.subject_spec import SubjectSpec
-
-    given = {kind: name for kind in SUBJECTS if (name := options.pop(kind))}
-    if len(given) != 1:
-        listed = ", ".join(f"--{kind}" for kind in SUBJECTS)
-        raise click.UsageError(f"say what to judge: one of {listed}")
-    (kind, name), *_ = given.items()
-    spec = SubjectSpec(
-        kind=kind,
-        name=name,
-        compute=options.pop("compute"),
-        settings=dict(options.pop("settings")),
-        threads=options.pop("threads"),
-        timeout=options.pop("timeout"),
-        max_memory=options.pop("max_memory"),
-    )
-    command += [f"--{kind}", name]
-    command += ["--compute", spec.compute] * (kind == "backend" and spec.compute != "float64")
-    for limit, default in LIMITS.items():
-        value = getattr(spec, limit)
-        command += [f"--{limit.replace('_', '-')}", f"{value}"] * (value != default)
-    for setting, value in spec.settings.items():
-        command += ["--runtime-option", f"{setting}={value}"]
-    return spec
-
-
-def rule_of(options: dict[str, Any], command: list[str]) -> Rule:
-    """Return by which tolerances is judged; they are added to the command line."""
-    from rnncli.judging.rule import Rule
-    from rnncli.judging.tolerance import Tolerance
-
-    profile = options.pop("profile")
-    given = {name: options.pop(name) for name in TOLERANCES}
-    for name, values in (("profile", [profile] if profile else []), *given.items()):
-        for value in values:
-            command += [f"--{name.replace('_', '-')}", value]
-    return Rule(profile, Tolerance.parse(**given) if any(given.values()) else None)

@@ -19,7 +19,7 @@ from rnncli.reports.tables import print_json_line
     help="With --json: the statements of the specifications that each case checks, too.",
 )
 @json_option
-def list_cases(suite: str, selection: str, *, statements: bool, as_json: bool) -> None:
+def list_cases(suite: str, select: str, *, statements: bool, as_json: bool) -> None:
     """List the cases of a suite or pack.
 
     SUITE is a YAML file, the name of a suite that ships with rnncli, or the folder of a pack. Ids
@@ -34,9 +34,9 @@ def list_cases(suite: str, selection: str, *, statements: bool, as_json: bool) -
     """
     if statements and not as_json:
         raise click.UsageError("--statements needs --json")
-    records = _records(suite, selection)
+    records = _records(suite, select)
     if statements:
-        found = _statements(suite, selection)
+        found = _statements(suite, select)
         records = [{**record, "statements": found[record["id"]]} for record in records]
     if as_json:
         for record in records:

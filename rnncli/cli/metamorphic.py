@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.judging_options import TOLERANCES, shuffling, subject_of
 from rnncli.cli.options import Name, expect_workers, with_options
-from rnncli.errors import NothingSelected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
 
 # Options of `verify` that ask about expected outputs, of which there are none.
 OF_GOLDENS = (
-    *TOLERANCES,
-    *("results", "xfails", "allow_missing", "diagnoses"),
+    *("atol", "rtol", "max_ulp"),
+    *("results", "xfails", "allow_missing", "diagnose"),
 )
-OF_RELATIONS = ("relations", "sizes")
+OF_RELATIONS = ("relation", "sizes")
 
 
 def _relations() -> Iterable[str]:
@@ -57,7 +55,6 @@ def relation_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--relation",
-            "relations",
             type=Name("name", _relations),
             multiple=True,
             help="Only this relation, with --metamorphic: again, padding, nan-padding, longer, cut,"
@@ -87,9 +84,8 @@ def refuse_relation_options(options: dict[str, Any]) -> None:
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
-    spelled = {"relations": "relation", "diagnoses": "diagnose"}
     for name in names:
-        raise click.UsageError(f"--{spelled.get(name, name).replace('_', '-')} {why}")
+        raise click.UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def verify_relations(pack: Path, options: dict[str, Any]) -> int:
@@ -121,7 +117,7 @@ def verify_relations(pack: Path, options: dict[str, Any]) -> int:
         report = judge_relations(plan, cases, done)
     show_relations(report, as_json=as_json)
     write_reports(report, files, WRITERS)
-    return 1 if report.fails else NothingSelected.exit_code if report.shortfall else 0
+    return report.exit_code
 
 
 def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
@@ -141,28 +137,32 @@ def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
     from rnncli.metamorphic.run import RelationPlan
     from rnncli.metamorphic.targets import CallTarget
     from rnncli.profiles import profile_named
+    from rnncli.verifying.subject_spec import SubjectSpec
+    from rnncli.verifying.verification import Shard
 
-    relations, sizes = options.pop("relations"), options.pop("sizes")
+    relations, sizes = options.pop("relation"), options.pop("sizes")
     for name in set(relations) - set(RELATIONS):
         raise click.UsageError(unknown_relation(name))
-    command = ["rnncli", "verify", str(target), "--metamorphic"]
-    subject = subject_of({**options, "results": None}, command)
-    for name in ("runtime", "backend", "command", "compute", "settings", "threads"):
-        options.pop(name)
-    for name in ("timeout", "max_memory"):
-        options.pop(name)
+    subject = SubjectSpec.chosen(
+        {kind: options.pop(kind) for kind in ("runtime", "backend", "command")},
+        settings=options.pop("runtime_option") or {},
+        **{name: options.pop(name) for name in ("compute", "threads", "timeout", "max_memory")},
+    )
     profile = profile_named(options.pop("profile") or "standard").name
+    command = ["rnncli", "verify", str(target), "--metamorphic", *subject.options]
     command += ["--profile", profile] * (profile != "standard")
-    command += shuffling(options)
+    command += [] if options["shuffle"] is None else ["--shuffle", f"{options['shuffle']}"]
     if sizes:
         command += ["--sizes", ",".join(f"{name}={size}" for name, size in sizes)]
     return RelationPlan(
-        target=CallTarget(str(target), sizes, options.pop("digest"), options.pop("trust")),
+        target=CallTarget(str(target), sizes, options.pop("pack_digest"), options.pop("trust")),
         subject=subject,
         relations=tuple(name for name in RELATIONS if name in relations or not relations),
         profile=profile,
-        requirements=Requirements.parse(options.pop("requirements")),
+        requirements=Requirements.parse(options.pop("require")),
         stop_at_failure=options.pop("exitfirst"),
+        selection=options.pop("select"),
+        shard=Shard.parse(options.pop("shard")),
         command=shlex.join(command),
         **options,
     )

@@ -186,7 +186,7 @@ json_option = click.option(
 )
 selection_option = click.option(
     "-k",
-    "selection",
+    "--select",
     default="",
     metavar="EXPR",
     help="Only cases that EXPR selects: words joined by and, or, not and parentheses. A word is a"
@@ -256,7 +256,6 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 layout_option = click.option(
     "--format",
-    "layout",
     type=click.Choice(["onnx", "npz", "h5"]),
     default="onnx",
     show_default=True,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rnncli.cli.judging_options import instead_option
-from rnncli.cli.options import SUITE, Written, expect_workers, selection_option, worker_options
-
-if TYPE_CHECKING:
-    from rnncli.judging.rule import Rule
-
-TOLERANCES = ("atol", "rtol")
+from rnncli.cli.options import SUITE, Written, selection_option, worker_options
 
 
 @click.command()
@@ -58,10 +53,9 @@ TOLERANCES = ("atol", "rtol")
 def score(
     ctx: click.Context,
     /,
+    suite: str,
     as_json: bool,
     minimise: bool,
-    min_score: float | None,
-    min_structural: float | None,
     **options: Any,
 ) -> None:
     """Score vectors by the bugs they catch.
@@ -88,38 +82,15 @@ def score(
     rnncli score vectors/tiles --min-structural 80
     rnncli score core --html core.html
     """
-    expect_workers(options, "rnncli.scoring.batch", "numpy.random")
+    from rnncli import commands
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.scores import show_score, write_scores
     from rnncli.reports.verification import check_reports
-    from rnncli.scoring.scoring import ScoringPlan, score_all, select
 
     files = {kind: options.pop(f"{kind}_file") for kind in ("matrix", "html")}
     check_reports(files)
-    rule, rule_text = _rule(options)
-    plan = ScoringPlan(rule=rule, rule_text=rule_text, **options)
-    selected = select(plan)
-    with progress_bar(len(selected.outputs), "cases") as progress:
-        matrix = score_all(plan, selected, progress.advance)
-    show_score(matrix, as_json=as_json, minimise=minimise)
-    write_scores(matrix, files)
-    wanted = ((matrix, min_score), (matrix.structural, min_structural))
-    ctx.exit(int(any(least is not None and of.total.percent < least for of, least in wanted)))
-
-
-def _rule(options: dict[str, Any]) -> tuple[Rule, str]:
-    """Return by which tolerances mutants are judged, also in words."""
-    from rnncli.judging.rule import PACK_RULE, Rule
-    from rnncli.judging.tolerance import Tolerance
-    from rnncli.scoring.scoring import ONNX_RULE
-
-    is_onnx = options.pop("onnx")
-    given = {name: options.pop(name) for name in TOLERANCES}
-    words = ", ".join(f"{name} {text}" for name, texts in given.items() for text in texts)
-    if is_onnx and words:
-        raise click.UsageError(f"--onnx and {words} exclude each other")
-    if is_onnx:
-        return ONNX_RULE, "ONNX's tolerances"
-    if not words:
-        return PACK_RULE, "the pack's tolerances"
-    return Rule(tolerance=Tolerance.parse(**given)), words
+    with progress_bar(unit="cases") as progress:
+        report = commands.score(suite, **options, progress=progress.reach)
+    show_score(report.matrix, as_json=as_json, minimise=minimise)
+    write_scores(report.matrix, files)
+    ctx.exit(report.exit_code)

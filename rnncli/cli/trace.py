@@ -106,7 +106,7 @@ def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
     from rnncli.scoring.scoring import ScoringPlan, select
     from rnncli.tracing.tracing import trace_all
 
-    plan = ScoringPlan(suite=suite, **options)
+    plan = ScoringPlan(suite=suite, selection=options.pop("select"), **options)
     selected = select(plan)
     with progress_bar(len(selected.outputs), "cases") as progress:
         return trace_all(plan, selected, progress.advance)

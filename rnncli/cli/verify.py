@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from rnncli.cli.judging_options import judging_options, plan_of
+from rnncli.cli.judging_options import judging_options
 from rnncli.cli.metamorphic import refuse_relation_options, relation_options, verify_relations
 from rnncli.cli.options import Written, json_option
-from rnncli.errors import NothingSelected
-
-if TYPE_CHECKING:
-    from rnncli.judging.verdict import CaseVerdict, Verdict
-    from rnncli.verifying.verification import Shard, VerificationPlan
-
-
-def _shard(_: click.Context, __: click.Parameter, text: str) -> Shard:
-    from rnncli.verifying.verification import Shard
-
-    try:
-        return Shard.parse(text)
-    except ValueError:
-        raise click.BadParameter(f"expected i/n with 1 <= i <= n, got '{text}'") from None
-
-
-def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
-    if text and not re.fullmatch("[0-9a-fA-F]{12,64}", text):
-        raise click.BadParameter(f"expected 12 to 64 hexadecimal digits, got '{text}'")
-    return text
 
 
 @click.command()
@@ -61,20 +39,12 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @click.option(
     "--pack-digest",
-    "digest",
-    callback=_digest,
     default="",
     metavar="HEX",
     help="Exit with 2 unless the digest of the pack, which covers every file, begins with HEX."
     " `rnncli generate` and `rnncli inspect` print it.",
 )
-@click.option(
-    "--shard",
-    callback=_shard,
-    default="1/1",
-    metavar="i/n",
-    help="Judge part i of n: every n-th case.",
-)
+@click.option("--shard", default="1/1", metavar="i/n", help="Judge part i of n: every n-th case.")
 @click.option(
     "--shuffle",
     type=int,
@@ -84,7 +54,6 @@ def _digest(_: click.Context, __: click.Parameter, text: str) -> str:
 )
 @click.option(
     "--diagnose",
-    "diagnoses",
     is_flag=True,
     help="Name the bug behind wrong outputs, as `rnncli diagnose` does.",
 )
@@ -123,47 +92,15 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     if options.pop("metamorphic"):
         ctx.exit(verify_relations(pack, options))
     refuse_relation_options(options)
+    from rnncli import commands
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import check_reports, show_report, write_reports
-    from rnncli.verifying.verification import judge_all, select
 
     files = {name: options.pop(name) for name in ("junit", "markdown", "html")}
     check_reports(files)
-    if options["trust"] and options["digest"]:
-        raise click.UsageError("--trust leaves unchecked what --pack-digest covers")
     as_json = options.pop("as_json")
-    plan = _plan(pack, options)
-    selected = select(plan)
-    with progress_bar(len(selected.ids), "cases") as progress:
-        counts: Counter[str] = Counter()
-
-        def done(verdict: CaseVerdict) -> None:
-            counts[verdict.verdict] += 1
-            progress.advance(1, ", ".join(f"{n} {name}" for name, n in counts.items()))
-
-        report = judge_all(plan, selected, done)
+    with progress_bar(unit="cases") as progress:
+        report = commands.verify(pack, **options, progress=progress.reach)
     show_report(report, as_json=as_json)
     write_reports(report, files)
-    ctx.exit(1 if report.fails else NothingSelected.exit_code if report.shortfall else 0)
-
-
-def _allowed(options: dict[str, Any]) -> frozenset[Verdict]:
-    from rnncli.judging.verdict import ALLOWANCES
-
-    names = {verdict: row.option[2:].replace("-", "_") for verdict, row in ALLOWANCES.items()}
-    return frozenset(verdict for verdict, name in names.items() if options.pop(name))
-
-
-def _plan(pack: Path, options: dict[str, Any]) -> VerificationPlan:
-    from rnncli.judging.xfails import Xfails, read_xfails
-
-    xfails = options.pop("xfails")
-    return plan_of(
-        "verify",
-        pack,
-        options,
-        xfails=read_xfails(xfails) if xfails else Xfails(),
-        allowed=_allowed(options),
-        stop_at_failure=options.pop("exitfirst"),
-        diagnoses=options.pop("diagnoses"),
-    )
+    ctx.exit(report.exit_code)

@@ -16,9 +16,12 @@ from rnncli.vectors.vector import Answers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.judging.tolerance import Tolerance
+    from rnncli.judging.tolerance import Bound, Tolerance
     from rnncli.numerics import Array
     from rnncli.vectors.vector import Vector
+
+# The numbers of a tolerance, in the order of reports.
+BOUNDS = ("rtol", "atol", "max_ulp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,31 @@ class Rule:
                     f"profile '{self.profile}' and given tolerances exclude each other:"
                     " each says what every element is allowed"
                 )
+
+    @property
+    def text(self) -> str:
+        """The rule in words: "profile strict", "rtol 0.001"."""
+        if self.tolerance is None:
+            return f"profile {self.profile}" if self.profile else "the pack's tolerances"
+        words = [
+            f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
+            for name in BOUNDS
+            for output, value in _named(getattr(self.tolerance, name)).items()
+            if value
+        ]
+        return ", ".join(words) or "exact equality"
+
+    @property
+    def options(self) -> list[str]:
+        """The rule as options of a command line."""
+        if self.tolerance is None:
+            return ["--profile", self.profile] if self.profile else []
+        given = [
+            (f"--{name.replace('_', '-')}", text)
+            for name in BOUNDS
+            for text in getattr(self.tolerance, name).texts()
+        ]
+        return [word for pair in given or [("--atol", "0")] for word in pair]
 
     def check(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Refuse a tolerance for an output that no case asks for.
@@ -97,6 +125,10 @@ class Rule:
 
 
 PACK_RULE = Rule()
+
+
+def _named(bound: Bound) -> dict[str, float]:
+    return {"": bound.default, **bound.by_output}
 
 
 def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:

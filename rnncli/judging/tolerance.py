@@ -7,16 +7,20 @@ result. Only `equal_nan=False` asks for something else.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from rnncli.numerics import Array
+
+# What users of Python give: a number for all outputs, or numbers by output.
+Limit: TypeAlias = float | Mapping[str, float]
 
 
 class Bound(NamedTuple):
@@ -41,6 +45,29 @@ class Bound(NamedTuple):
             bounds[output] = _parse_number(text, number)
         default = bounds.pop(None, 0.0)
         return cls(default, {name: bound for name, bound in bounds.items() if name is not None})
+
+    @classmethod
+    def given(cls, numbers: Limit | None) -> Bound:
+        """Return what is given in Python: a number, or numbers by output, `""` for the others.
+
+        Raises:
+            InvalidRequest: negative, or not finite.
+        """
+        by_output = dict(numbers) if isinstance(numbers, Mapping) else {"": numbers or 0.0}
+        bounds = {
+            output: _parse_number(f"{output}:{value}" if output else f"{value}", f"{value}")
+            for output, value in by_output.items()
+        }
+        return cls(bounds.pop("", 0.0), bounds)
+
+    def texts(self) -> list[str]:
+        """Return it as the command line has it; nothing where it is zero."""
+        named = {"": self.default, **self.by_output}
+        return [
+            f"{output}{':' if output else ''}{value!r}".removesuffix(".0")
+            for output, value in named.items()
+            if value or output
+        ]
 
     def of(self, output: str) -> float:
         """Return the number for an output."""
@@ -90,6 +117,19 @@ class Tolerance(NamedTuple):
             InvalidRequest: see `Bound.parse`.
         """
         return cls(Bound.parse(atol), Bound.parse(rtol), Bound.parse(max_ulp), equal_nan)
+
+    @classmethod
+    def given(
+        cls, atol: Limit | None = None, rtol: Limit | None = None, max_ulp: Limit | None = None
+    ) -> Tolerance | None:
+        """Return what is given in Python; None where nothing is.
+
+        Raises:
+            InvalidRequest: see `Bound.given`.
+        """
+        if atol is None and rtol is None and max_ulp is None:
+            return None
+        return cls(Bound.given(atol), Bound.given(rtol), Bound.given(max_ulp))
 
     def of(self, output: str) -> Limits:
         """Return the numbers that hold for one output."""

@@ -8,15 +8,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.judging.verdict import ALLOWANCES, ANSWERS, MEANINGS
+from rnncli.errors import NothingSelected
+from rnncli.judging.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.judging.diagnosis import Diagnosis
-    from rnncli.judging.verdict import CaseVerdict, OutputVerdict, Verdict
+    from rnncli.judging.verdict import CaseVerdict, OutputVerdict
 
+# How a verdict is said of many cases, where that is another word.
+PLURAL = {Verdict.DIFFERS: "differ"}
 # Cases that a command line names.
 MOST_NAMED = 20
 
@@ -97,6 +100,15 @@ class Tally:
         return sum(self.counts.values())
 
     @property
+    def summary(self) -> str:
+        """How many cases have each verdict that any has, in words; every case counts once."""
+        return ", ".join(
+            f"{count} {PLURAL.get(verdict, verdict) if count > 1 else verdict}"
+            for verdict, count in self.counts.items()
+            if count
+        )
+
+    @property
     def allowances(self) -> str:
         """What options allow, in words: "refusals"."""
         return " and ".join(ALLOWANCES[verdict].plural for verdict in self.excused)
@@ -160,9 +172,14 @@ class VerificationReport:
         return f"{few} answered{required}"
 
     @property
-    def is_green(self) -> bool:
+    def passed(self) -> bool:
         """Whether no case fails, and that proves something."""
-        return not (self.fails or self.shortfall)
+        return not self.exit_code
+
+    @property
+    def exit_code(self) -> int:
+        """As of `rnncli verify`: 1 if a case fails, 5 if too few were answered, else 0."""
+        return 1 if self.fails else NothingSelected.exit_code if self.shortfall else 0
 
     @property
     def total(self) -> Tally:
@@ -187,9 +204,9 @@ class VerificationReport:
         One that must come after very many is found again by the whole run only.
         """
         ids = (*verdict.after, verdict.id)
-        selection = shlex.quote(" or ".join(f"id:{each}" for each in ids))
+        selection = " or ".join(f"id:{each}" for each in ids)
         command = self.command or "rnncli verify"
-        return f"{command} -k {selection}" if len(ids) <= MOST_NAMED else command
+        return f"{command} -k {shlex.quote(selection)}" if len(ids) <= MOST_NAMED else command
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

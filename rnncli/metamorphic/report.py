@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.errors import NothingSelected
 from rnncli.metamorphic.verdict import MEANINGS, SILENT
 from rnncli.words import counted
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.verification import JudgedSubject
     from rnncli.metamorphic.run import RelationPlan
-    from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
+from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
 
 # The name of the row of what is said where a case has given nothing itself.
 ITSELF = "the case itself"
@@ -106,9 +107,14 @@ class RelationReport:
         return f"relations of {cases} were judged; --min-cases requires {self.plan.min_cases}"
 
     @property
-    def is_green(self) -> bool:
+    def passed(self) -> bool:
         """Whether no relation fails, and that proves something."""
-        return not (self.fails or self.shortfall)
+        return not self.exit_code
+
+    @property
+    def exit_code(self) -> int:
+        """As of `rnncli verify`: 1 if a relation fails, 5 if too few were judged, else 0."""
+        return 1 if self.fails else NothingSelected.exit_code if self.shortfall else 0
 
     @property
     def total(self) -> RelationTally:

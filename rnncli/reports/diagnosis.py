@@ -13,11 +13,10 @@ from rnncli.reports.tables import is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rnncli.judging.diagnosis import Diagnosis
-    from rnncli.judging.features import Features
-    from rnncli.judging.verdict import CaseVerdict
+    from rnncli.verifying.diagnosis_report import DiagnosisReport, LaterFailures
 
 COLUMNS = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")
 
@@ -48,25 +47,26 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
         say(sentence)
 
 
-def show_later(
-    title: str,
-    verdicts: Sequence[CaseVerdict],
-    features: tuple[Sequence[Features], Sequence[Features]],
-) -> None:
-    """Say which cases are wrong by what came before, what of that fits, and a pattern.
+def show_diagnosis_report(report: DiagnosisReport, *, as_json: bool) -> None:
+    """Print the causes, what was not answered, and what is wrong by what came before."""
+    show_diagnosis(report.diagnosis, as_json=as_json)
+    total = report.verification.total
+    if total.answered < total.cases:
+        say(f"{total.answered} of {total.cases} cases answered: {total.summary}")
+    for failures in report.later:
+        for sentence in later_sentences(failures):
+            say(sentence)
 
-    Args:
-        title: what is said of them.
-        verdicts: on those cases.
-        features: what they have, and what cases have that are right at every call.
-    """
-    names = ", ".join(verdict.id for verdict in verdicts)
-    say(f"{title}: {names}")
-    kept = Counter(name for verdict in verdicts for name in verdict.fits)
+
+def later_sentences(failures: LaterFailures) -> Iterator[str]:
+    """Yield which cases are wrong by what came before, what of that fits, and patterns."""
+    names = ", ".join(verdict.id for verdict in failures.verdicts)
+    yield f"{failures.title}: {names}"
+    kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
     for name, count in kept.most_common(SHOWN):
-        say(f"{name} fits {count} of these {len(verdicts)}: {sentence_of(name)}")
-    for pattern in patterns_of(*features, ()):
-        say(f"a pattern, no proof: {pattern.sentence}")
+        yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
+    for pattern in patterns_of(*failures.features, ()):
+        yield f"a pattern, no proof: {pattern.sentence}"
 
 
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:

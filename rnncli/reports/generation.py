@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.reports.runs import worst_code
 from rnncli.reports.tables import print_json_line, print_table
 from rnncli.terminal import say
 from rnncli.words import counted
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rnncli.generating.batch import Made
+    from rnncli.generating.report import GenerationReport
     from rnncli.vectors.manifest import Manifest
 
 
@@ -45,10 +45,23 @@ def show_pack(
         print_table(tuple(record), [tuple(record.values())])
 
 
-def show_findings(
+def show_generation(
+    report: GenerationReport, *, is_check: bool, as_json: bool, traceback: bool
+) -> None:
+    """Print what was written, or what a check found; and the cases that failed."""
+    for message in report.warnings:
+        say(f"warning: {message}")
+    if report.manifest:
+        show_pack(report.folder, report.manifest, reused=report.reused, as_json=as_json)
+    elif is_check and not report.failed:
+        _show_findings(report.folder, report.findings, report.cases, as_json=as_json)
+    _show_failures(report.failed, traceback=traceback)
+
+
+def _show_findings(
     folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
-) -> int:
-    """Print what is wrong, a line each; return the exit code."""
+) -> None:
+    """Print what is wrong, a line each."""
     if as_json:
         for path, word in findings:
             print_json_line({"path": path, "finding": word})
@@ -57,15 +70,13 @@ def show_findings(
     stale = counted(len(findings), "file is", "files are")
     sentence = f"{stale} not as the suite has them" if findings else "clean"
     say(f"{folder}: {counted(cases, 'case')}, {sentence}")
-    return 1 if findings else 0
 
 
-def show_failures(failed: Sequence[Made], *, traceback: bool) -> int:
-    """Print why cases could not be made; return the exit code."""
+def _show_failures(failed: Sequence[Made], *, traceback: bool) -> None:
+    """Print why cases could not be made."""
     for made in failed:
         click.echo(made.error, err=True)
         if traceback and made.traceback:
             click.echo(made.traceback, err=True)
     if failed:
         say(f"{counted(len(failed), 'case')} could not be made; the others are kept")
-    return worst_code({made.exit_code for made in failed})

@@ -38,7 +38,7 @@ def write_markdown(path: Path, report: VerificationReport) -> None:
 
 def _lines(report: VerificationReport) -> Iterator[str]:
     total = report.total
-    mark = "❌" if total.fails else "✅" if report.is_green else "⚠️"
+    mark = "❌" if total.fails else "✅" if report.passed else "⚠️"
     fails = f"{total.fails} of {total.cases} cases fail" if total.cases else "no case was judged"
     outcome = fails if total.fails or not total.cases else report.shortfall or fails
     yield f"## {mark} {inline(report.subject.name)}: {outcome}"

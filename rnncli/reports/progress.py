@@ -19,13 +19,13 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
     """Counts what is finished, with rate and time left; silent in a pipe and for a single one.
 
     Args:
-        total: how many there are.
+        total: how many there are; 0 where `reach` says it.
         unit: what they are.
         still: whether it is drawn only when it advances, not all the time by a thread of its own,
             which would take time from what is measured.
     """
 
-    def __init__(self, total: int, unit: str = "targets", *, still: bool = False) -> None:
+    def __init__(self, total: int = 0, unit: str = "targets", *, still: bool = False) -> None:
         self.total = total
         self.unit = unit
         self.still = still
@@ -33,6 +33,10 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
         self.bar: Progress | None = None
 
     def __enter__(self) -> Self:
+        self._draw()
+        return self
+
+    def _draw(self) -> None:
         if self.total > 1 and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (
@@ -57,7 +61,6 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
             )
             self._start()
             self.task = self.bar.add_task(self.unit, total=self.total, rate="", note="")
-        return self
 
     def __exit__(
         self,
@@ -80,6 +83,13 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
             self.bar.stop()
         yield
         self._start()
+
+    def reach(self, done: int, total: int, note: str = "") -> None:
+        """Say how many are finished, and of how many; drawn from the first time on."""
+        if not self.total:
+            self.total = total
+            self._draw()
+        self.advance(done - self.done, note)
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count more; a note stands beside the bar until the next one."""

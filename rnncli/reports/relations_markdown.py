@@ -27,7 +27,7 @@ def write_relations_markdown(path: Path, report: RelationReport) -> None:
 
 
 def _lines(report: RelationReport) -> Iterator[str]:
-    mark = "❌" if report.fails else "✅" if report.is_green else "⚠️"
+    mark = "❌" if report.fails else "✅" if report.passed else "⚠️"
     yield f"## {mark} {inline(report.subject.name)}: {heading(report)}"
     yield ""
     yield f"{inline(title(report))} in {report.seconds:.3g} s: {counts(report.total)}."

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from rnncli.errors import worst_code
 from rnncli.reports.comparisons import difference
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_row
 from rnncli.terminal import one_line, say
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rnncli.running.request import RunReport, TargetReport
     from rnncli.running.summary import TensorSummary
@@ -21,13 +22,6 @@ COLUMNS = (
     *("target", "data set", "output", "dtype", "shape"),
     *("min", "max", "mean", "nan", "inf", "seconds"),
 )
-# The exit code of a batch is that of its worst target, worst first.
-SEVERITY = (70, 2, 3, 1)
-
-
-def worst_code(codes: Collection[int]) -> int:
-    """Return the worst of some exit codes; 0 of none."""
-    return next((code for code in (*SEVERITY, *codes) if code in codes), 0)
 
 
 class RunPrinter:

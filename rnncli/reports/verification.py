@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rnncli.judging.verification import JudgedCase, Tally, VerificationReport
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
-# How a verdict is said of many cases, where that is another word.
-PLURAL = {Verdict.DIFFERS: "differ"}
 # What begins the reasons of `--require`; those of one case are separated by semicolons.
 REQUIRES = "requires "
 MOST_NAMED = 8
@@ -131,7 +129,7 @@ def closing(report: VerificationReport) -> list[str]:
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
-    whole = f"{last}: {counts(total)}. {outcome(total)}" if total.cases else last
+    whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
     return [*lines, whole, *filter(None, [report.shortfall])]
 
 
@@ -150,15 +148,6 @@ def _skipped(report: VerificationReport) -> Iterator[str]:
         more = ", ..." * (len(found) > MOST_NAMED)
         has = f", has {named}{more}" if named else ""
         yield f"skipped {found.total()}: {visible(excerpt(f'{reason}{has}'))}"
-
-
-def counts(total: Tally) -> str:
-    """Return how many cases have each verdict that any has; every case counts once."""
-    return ", ".join(
-        f"{count} {PLURAL.get(verdict, verdict) if count > 1 else verdict}"
-        for verdict, count in total.counts.items()
-        if count
-    )
 
 
 def outcome(total: Tally) -> str:

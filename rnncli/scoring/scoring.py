@@ -37,14 +37,12 @@ class ScoringPlan:
         suite: a pack's folder, a suite's file or its name.
         selection: a -k expression; "" for all.
         rule: by which tolerances mutants are judged.
-        rule_text: the same in words.
         jobs, executor, scheduler: who works.
     """
 
     suite: str
     selection: str = ""
     rule: Rule = PACK_RULE
-    rule_text: str = "the pack's tolerances"
     jobs: int = 1
     executor: str = "processes"
     scheduler: str = ""
@@ -100,7 +98,8 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     if not rows:
         name, reason = next(iter(left.items()))
         raise NothingSelected(f"{plan.suite}: no case can be scored: {name} {reason}")
-    return KillMatrix(selected.name, plan.rule_text, rows, left)
+    text = "ONNX's tolerances" if plan.rule == ONNX_RULE else plan.rule.text
+    return KillMatrix(selected.name, text, rows, left)
 
 
 def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[Row | Unscored]]:

@@ -32,7 +32,7 @@ class Subject(Protocol):
 
 
 @runtime_checkable
-class KeepingSubject(Subject, Protocol):
+class SessionSubject(Subject, Protocol):
     """One that can be asked again in the same session; any other has none."""
 
     def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
@@ -44,6 +44,11 @@ class KeepingSubject(Subject, Protocol):
         Raises:
             RnncliError: as `attempt`.
         """
+
+
+@runtime_checkable
+class KeepingSubject(SessionSubject, Protocol):
+    """One in a process of its own, which can be started again."""
 
     def renew(self) -> None:
         """End its process: what is asked next is asked of one that was asked nothing before."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rnncli.judging.sessions import SessionCalls, judge_session, order_of, stale
 from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.randomness import seed_key
-from rnncli.subjects.subject import KeepingSubject
+from rnncli.subjects.subject import KeepingSubject, SessionSubject
 from rnncli.words import counted
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 def asked(subject: Subject, vector: Vector) -> SessionCalls:
     """Put all data sets of a case to a subject, to one session where it has sessions."""
-    if isinstance(subject, KeepingSubject):
+    if isinstance(subject, SessionSubject):
         order = order_of(vector)
         attempts = subject.session([vector.calls[k] for k in order])
-        return SessionCalls(vector, order, attempts, subject.alone)
+        alone = subject.alone if isinstance(subject, KeepingSubject) else None
+        return SessionCalls(vector, order, attempts, alone)
     attempts = [subject.attempt(each) for each in vector.calls]
     return SessionCalls(vector, range(len(attempts)), attempts)
 

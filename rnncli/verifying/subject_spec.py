@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rnncli.errors import InvalidRequest
 from rnncli.subjects.table import takes_threads
 from rnncli.vectors.pack import file_of, is_pack
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.subjects.subject import Subject
+    from rnncli.vectors.vector import Vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,7 @@ class SubjectSpec:
         threads: how many a runtime or backend may use.
         timeout: seconds for one vector.
         max_memory: bytes; None for any number.
+        function: from a vector to its outputs, called in this process; it cannot travel.
     """
 
     kind: str
@@ -36,6 +39,56 @@ class SubjectSpec:
     threads: int = 1
     timeout: float = 60.0
     max_memory: int | None = None
+    function: Callable[[Vector], Any] | None = None
+
+    @classmethod
+    def chosen(
+        cls,
+        subjects: Mapping[str, str | None],
+        function: Callable[[Vector], Any] | None = None,
+        **limits: Any,
+    ) -> SubjectSpec:
+        """Return the one implementation that is named.
+
+        Args:
+            subjects: kind -> name; empty or None of those that are not judged.
+            function: a Python function instead.
+            limits: the other fields.
+
+        Raises:
+            InvalidRequest: none is named, or several, or a function with limits that nothing
+                would hold it to.
+        """
+        given = {kind: name for kind, name in subjects.items() if name}
+        if function is not None:
+            given[FUNCTION] = getattr(function, "__name__", type(function).__name__)
+        if len(given) != 1:
+            listed = ", ".join(f"--{kind}" for kind in subjects)
+            raise InvalidRequest(f"say what to judge: one of {listed}")
+        (kind, name), *_ = given.items()
+        spec = cls(kind=kind, name=name, function=function, **limits)
+        if function is not None and (options := spec.limits):
+            raise InvalidRequest(
+                f"{options[0]} is not for a function, which runs in this process as it is"
+            )
+        return spec
+
+    @property
+    def limits(self) -> list[str]:
+        """What is not as it is without an option, as options of a command line."""
+        plain = SubjectSpec(kind=self.kind, name=self.name)
+        given = [
+            (f"--{name.replace('_', '-')}", f"{getattr(self, name)}")
+            for name in ("compute", "threads", "timeout", "max_memory")
+            if getattr(self, name) != getattr(plain, name)
+        ]
+        settings = [("--runtime-option", f"{name}={v}") for name, v in self.settings.items()]
+        return [word for pair in (*given, *settings) for word in pair]
+
+    @property
+    def options(self) -> list[str]:
+        """The implementation as options of a command line."""
+        return [f"--{self.kind}", self.name, *self.limits]
 
     @property
     def can_be_asked(self) -> bool:
@@ -100,10 +153,18 @@ def _command(spec: SubjectSpec) -> Subject:
     return CommandSubject(spec.name, timeout=spec.timeout, max_memory=spec.max_memory)
 
 
-RESULTS = "results"
+def _function(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.function import FunctionSubject
+
+    assert spec.function
+    return FunctionSubject(spec.function, spec.name)
+
+
+RESULTS, FUNCTION = "results", "function"
 KINDS: Mapping[str, Callable[[SubjectSpec], Subject]] = {
     "runtime": _runtime,
     "backend": _backend,
     RESULTS: _results,
     "command": _command,
+    FUNCTION: _function,
 }

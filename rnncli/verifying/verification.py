@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from rnncli.judging.diagnosis import Diagnosis
     from rnncli.judging.hypotheses import Evidence
-    from rnncli.judging.rule import Rule
     from rnncli.vectors.pack import Pack
 
 LARGEST_BATCH = 32
@@ -62,13 +61,13 @@ class Shard(NamedTuple):
         """Read `i/n`, 1 <= i <= n.
 
         Raises:
-            ValueError: it is not that.
+            InvalidRequest: it is not that.
         """
-        number, slash, of = text.partition("/")
-        shard = cls(int(number), int(of))
-        if not slash or not 1 <= shard.number <= shard.of:
-            raise ValueError(text)
-        return shard
+        number, _, of = text.partition("/")
+        is_whole = number.isdecimal() and of.isdecimal()
+        if not (is_whole and 1 <= int(number) <= int(of)):
+            raise InvalidRequest(f"--shard {text}: expected i/n with 1 <= i <= n")
+        return cls(int(number), int(of))
 
 
 ALL = Shard()
@@ -194,7 +193,7 @@ def judge_all(
     return VerificationReport(
         pack=JudgedPack(header["suite"], digest, str(plan.pack), header["notes"]),
         subject=JudgedSubject(plan.terms.subject.name, about),
-        rule=_rule(plan.terms.rule),
+        rule=plan.terms.rule.text,
         cases=tuple(judged),
         seconds=time.perf_counter() - start,
         command=plan.command,
@@ -330,17 +329,3 @@ def _judged(plan: VerificationPlan, ids: Sequence[str]) -> Iterator[Judged]:
         yield from judged
         if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
             return
-
-
-def _rule(rule: Rule) -> str:
-    """Say by which tolerances is judged."""
-    if rule.tolerance is None:
-        return f"profile {rule.profile}" if rule.profile else "the pack's tolerances"
-    bounds = {name: getattr(rule.tolerance, name) for name in ("rtol", "atol", "max_ulp")}
-    words = [
-        f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
-        for name, bound in bounds.items()
-        for output, value in {"": bound.default, **bound.by_output}.items()
-        if value
-    ]
-    return ", ".join(words) or "exact equality"

@@ -100,7 +100,7 @@ def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, s
     allowed = frozenset({Verdict.REFUSED})
     report = verify(rejections, command(tmp_path, text), jobs=jobs, allowed=allowed)
 
-    assert not report.is_green
+    assert not report.passed
     if text is REFUSES_ALL:
         assert verdicts(report) == {Verdict.SKIPPED}
         assert report.cases[0].verdict.message == (
@@ -134,7 +134,7 @@ def test_one_operator_that_works_does_not_speak_for_another(rejections):
         rejections,
         SubjectSpec(kind="backend", name="mutant:peepholes-dropped"),
         requirements=only,
-    ).is_green
+    ).passed
 
 
 def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
@@ -160,7 +160,7 @@ def test_valid_cases_of_the_pack_are_probes(tmp_path):
         right = verify(pack, SubjectSpec(kind="backend", name="numpy"))
     refused = verify(pack, command(tmp_path, REFUSES_ALL), allowed=[Verdict.REFUSED])
 
-    assert right.is_green
+    assert right.passed
     assert not refused.fails
     assert refused.shortfall.endswith("no case was answered")
     shape = next(c for c in refused.cases if c.verdict.id == "lstm_14_shape")

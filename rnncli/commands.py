@@ -1,0 +1,458 @@
+"""`generate`, `verify`, `score` and `diagnose` as functions; the commands of these names call them.
+
+Options of a command are keyword arguments of its function: `--min-cases 20` is `min_cases=20`. What
+only prints or writes a report is the command's alone. Nothing heavy is imported until one is
+called, so that workers import beside this process.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rnncli.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rnncli.generating.report import GenerationReport
+    from rnncli.judging.tolerance import Limit
+    from rnncli.judging.verdict import CaseVerdict
+    from rnncli.judging.verification import VerificationReport
+    from rnncli.scoring.report import ScoreReport
+    from rnncli.vectors.vector import Vector
+    from rnncli.verifying.diagnosis_report import DiagnosisReport
+    from rnncli.verifying.verification import VerificationPlan
+
+    Function: TypeAlias = Callable[[Vector], Any]
+    # Called with how many cases are done, how many there are, and what is found so far in words.
+    Progress: TypeAlias = Callable[[int, int, str], None]
+
+# What a number must be at least.
+LEAST = {"jobs": 1, "threads": 1, "min_cases": 1, "seed": 0}
+
+
+def generate(
+    suite: str | Path,
+    *,
+    output: str | Path = "",
+    format: str = "onnx",  # noqa: A002 -- the name of the option
+    check: bool = False,
+    select: str = "",
+    seed: int | None = None,
+    jobs: int = 1,
+    executor: str = "processes",
+    scheduler: str = "",
+    progress: Progress | None = None,
+) -> GenerationReport:
+    """Write the conformance vectors of a suite as a pack, or check the pack that is there.
+
+    Args:
+        suite: a YAML file, or the name of a suite that ships with rnncli.
+        output: the folder of the pack: new, empty, or a pack of the same suite, which is brought up
+            to date; `vectors/NAME` unless given.
+        format: "onnx", a folder for each case; "npz" or "h5", one file.
+        check: write nothing; find what is missing, stale, altered or extra.
+        select: only cases that this expression selects, as `rnncli generate -k` has it.
+        seed: instead of the suite's.
+        jobs: how many processes work at the same time.
+        executor: "processes" of this machine, or "dask".
+        scheduler: the address of a Dask cluster; "" starts one here.
+        progress: called as cases are done, with how many are, how many there are, and "".
+
+    Returns:
+        The report. It has not `passed` where cases could not be made, or a check found anything;
+        only then the pack is not what the suite gives.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong suite or option, or a folder that holds something
+            else.
+        rnncli.errors.NothingSelected: no case is selected.
+        rnncli.errors.Unsupported: an extra that the suite needs is not installed.
+        KeyboardInterrupt: it was interrupted; the message says what is kept.
+    """
+    modules = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
+    _begin(modules, jobs=jobs, executor=executor, seed=seed)
+    from rnncli.cases.suite import load_suite
+    from rnncli.generating.generation import GenerationPlan
+    from rnncli.generating.report import check_pack, write_pack
+
+    plan = GenerationPlan(
+        suite=load_suite(suite, seed=seed),
+        selection=select,
+        layout=_one_of("format", format, ("onnx", "npz", "h5")),
+        jobs=jobs,
+        executor=executor,
+        scheduler=scheduler,
+    )
+    folder = Path(output or f"vectors/{plan.suite.name}")
+    done = _CaseCount(len(plan.entries()), progress)
+    try:
+        return (check_pack if check else write_pack)(plan, folder, done.add)
+    except KeyboardInterrupt:
+        kept = f"{done.count} of {done.total} cases are in {folder}; the same command goes on"
+        raise KeyboardInterrupt(kept if done.count and not check else "") from None
+
+
+def verify(
+    pack: str | Path,
+    function: Function | None = None,
+    *,
+    runtime: str | None = None,
+    backend: str | None = None,
+    results: str | Path | None = None,
+    command: str | None = None,
+    runtime_option: Mapping[str, str] | None = None,
+    compute: str = "float64",
+    threads: int = 1,
+    timeout: float = 60.0,
+    max_memory: int | None = None,
+    profile: str = "",
+    atol: Limit | None = None,
+    rtol: Limit | None = None,
+    max_ulp: Limit | None = None,
+    select: str = "",
+    require: str | Sequence[str] = (),
+    trust: bool = False,
+    jobs: int = 1,
+    executor: str = "processes",
+    scheduler: str = "",
+    xfails: str | Path | None = None,
+    allow_refused: bool = False,
+    allow_missing: bool = False,
+    exitfirst: bool = False,
+    min_cases: int = 1,
+    pack_digest: str = "",
+    shard: str = "1/1",
+    shuffle: int | None = None,
+    diagnose: bool = False,
+    progress: Progress | None = None,
+) -> VerificationReport:
+    """Judge an implementation against a pack of conformance vectors.
+
+    Exactly one of `function`, `runtime`, `backend`, `results` and `command` says which. All but
+    functions and results run in a process of their own.
+
+    Args:
+        pack: a folder that `generate` wrote.
+        function: takes a vector, and returns its outputs by name or in their order. It refuses a
+            case by NotImplementedError, ValueError or an error of rnncli; any other exception is a
+            crash of that case. It runs in this process, without `timeout` and `max_memory`.
+        runtime: the name of a runtime; `rnncli runtimes` lists them.
+        backend: the name of a backend of rnncli.
+        results: outputs that were made elsewhere: a folder laid out like the pack, an .npz or .h5.
+        command: a program and its arguments, as of `rnncli verify --command`.
+        runtime_option: settings of the runtime, as it spells them.
+        compute: of a backend: "float64" or "native".
+        threads: how many a runtime or backend may use.
+        timeout: seconds for one case; then it is killed.
+        max_memory: bytes for one case; then it is killed. None for any number.
+        profile: judge by the tolerances of that profile instead of the pack's.
+        atol: judge by an absolute tolerance instead; a number for all outputs, or by output.
+        rtol: the same, relative to the value that is wanted.
+        max_ulp: the same, in units in the last place.
+        select: only cases that this expression selects, as `rnncli verify -k` has it.
+        require: what the implementation can do, such as "opset<=14,dtype=float32"; other cases are
+            skipped. Of several, all hold.
+        trust: whether the pack's checksums are left unchecked.
+        jobs: how many processes work at the same time.
+        executor: "processes" of this machine, or "dask".
+        scheduler: the address of a Dask cluster; "" starts one here.
+        xfails: a file of known failures, as of `rnncli verify --xfails`.
+        allow_refused: whether refusing a valid case is no failure.
+        allow_missing: whether a case of which there are no results is no failure.
+        exitfirst: whether the run ends with the first failure.
+        min_cases: how many cases must be answered for the run to pass.
+        pack_digest: what the pack's digest must begin with, 12 digits or more.
+        shard: "i/n": every n-th case, from the i-th.
+        shuffle: the seed of the order in which cases are asked; None for the pack's.
+        diagnose: whether `report.diagnosis` names the bugs behind what differs.
+        progress: called as cases are judged, with how many are, how many there are, and how many
+            have each verdict in words.
+
+    Returns:
+        The report: `report.passed`, `report.exit_code` and, in the pack's order, `report.cases`. A
+        run in which nothing that was computed could be judged has not passed.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong pack or option.
+        rnncli.errors.NothingSelected: no case, or fewer than `min_cases`, are left to judge.
+        rnncli.errors.Unsupported: the runtime or an extra is not installed.
+    """
+    options = {name: value for name, value in locals().items() if name != "progress"}
+    return _judged(_verification_plan("verify", **options), progress)
+
+
+def diagnose(
+    pack: str | Path,
+    function: Function | None = None,
+    *,
+    runtime: str | None = None,
+    backend: str | None = None,
+    results: str | Path | None = None,
+    command: str | None = None,
+    runtime_option: Mapping[str, str] | None = None,
+    compute: str = "float64",
+    threads: int = 1,
+    timeout: float = 60.0,
+    max_memory: int | None = None,
+    profile: str = "",
+    atol: Limit | None = None,
+    rtol: Limit | None = None,
+    max_ulp: Limit | None = None,
+    select: str = "",
+    require: str | Sequence[str] = (),
+    trust: bool = False,
+    jobs: int = 1,
+    executor: str = "processes",
+    scheduler: str = "",
+    progress: Progress | None = None,
+) -> DiagnosisReport:
+    """Name the bug that explains an implementation's wrong outputs.
+
+    Args:
+        pack: a folder that `generate` wrote.
+        function: as of `verify`, like everything else here.
+        runtime: the name of a runtime.
+        backend: the name of a backend of rnncli.
+        results: outputs that were made elsewhere.
+        command: a program and its arguments.
+        runtime_option: settings of the runtime.
+        compute: of a backend: "float64" or "native".
+        threads: how many a runtime or backend may use.
+        timeout: seconds for one case.
+        max_memory: bytes for one case; None for any number.
+        profile: judge by the tolerances of that profile instead of the pack's.
+        atol: judge by an absolute tolerance instead.
+        rtol: judge by a relative tolerance instead.
+        max_ulp: judge by one in units in the last place instead.
+        select: only cases that this expression selects.
+        require: what the implementation can do; other cases are skipped.
+        trust: whether the pack's checksums are left unchecked.
+        jobs: how many processes work at the same time.
+        executor: "processes" of this machine, or "dask".
+        scheduler: the address of a Dask cluster; "" starts one here.
+        progress: as of `verify`.
+
+    Returns:
+        The report: its `diagnosis` has causes, and what no known bug explains. It has `passed` if
+        nothing is wrong and a case was answered.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong pack or option.
+        rnncli.errors.NothingSelected: no case is left to judge.
+        rnncli.errors.Unsupported: the runtime or an extra is not installed.
+    """
+    options = {name: value for name, value in locals().items() if name != "progress"}
+    plan = _verification_plan("diagnose", **options, diagnose=True)
+    from rnncli.verifying.diagnosis_report import diagnosis_report
+
+    return diagnosis_report(_judged(plan, progress), plan)
+
+
+def score(
+    suite: str | Path,
+    *,
+    select: str = "",
+    atol: Limit | None = None,
+    rtol: Limit | None = None,
+    onnx: bool = False,
+    min_score: float | None = None,
+    min_structural: float | None = None,
+    jobs: int = 1,
+    executor: str = "processes",
+    scheduler: str = "",
+    progress: Progress | None = None,
+) -> ScoreReport:
+    """Score vectors by the bugs they catch.
+
+    Args:
+        suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
+        select: only cases that this expression selects, as `rnncli score -k` has it.
+        atol: judge mutants by an absolute tolerance; a number for all outputs, or by output.
+        rtol: the same, relative to the value that is wanted.
+        onnx: judge by ONNX's own tolerances, rtol 1e-3 and atol 1e-7.
+        min_score: the score has not passed where fewer of a hundred semantic mutants are killed.
+        min_structural: the same of structural mutants.
+        jobs: how many processes work at the same time.
+        executor: "processes" of this machine, or "dask".
+        scheduler: the address of a Dask cluster; "" starts one here.
+        progress: called as cases are scored, with how many are, how many there are, and "".
+
+    Returns:
+        The report: `report.matrix` has the fate of every mutant in every vector.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong suite, pack or option.
+        rnncli.errors.NothingSelected: no case is selected, or none can be scored.
+        rnncli.errors.Unsupported: an extra that the suite needs is not installed.
+    """
+    _begin(("rnncli.scoring.batch", "numpy.random"), jobs=jobs, executor=executor)
+    from rnncli.judging.rule import Rule
+    from rnncli.judging.tolerance import Tolerance
+    from rnncli.scoring.report import ScoreReport
+    from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
+    from rnncli.scoring.scoring import select as select_cases
+
+    given = Tolerance.given(atol, rtol)
+    if onnx and given:
+        raise InvalidRequest(f"--onnx and {Rule('', given).text} exclude each other")
+    plan = ScoringPlan(
+        suite=str(suite),
+        selection=select,
+        rule=ONNX_RULE if onnx else Rule("", given),
+        jobs=jobs,
+        executor=executor,
+        scheduler=scheduler,
+    )
+    selected = select_cases(plan)
+    done = _CaseCount(len(selected.outputs), progress)
+    return ScoreReport(score_all(plan, selected, done.add), min_score, min_structural)
+
+
+def _verification_plan(
+    name: str,
+    pack: str | Path,
+    function: Function | None,
+    *,
+    require: str | Sequence[str],
+    xfails: str | Path | None = None,
+    allow_refused: bool = False,
+    allow_missing: bool = False,
+    exitfirst: bool = False,
+    pack_digest: str = "",
+    shard: str = "1/1",
+    shuffle: int | None = None,
+    diagnose: bool,
+    **options: Any,
+) -> VerificationPlan:
+    """Return what is judged, and how: the one place where options of `verify` become a plan.
+
+    The name is that of the command, for the command line that repeats the run.
+    """
+    workers = {each: options.pop(each) for each in ("jobs", "executor", "scheduler")}
+    least = {each: options[each] for each in ("threads", "min_cases") if each in options}
+    _begin(("rnncli.verifying.batch",), jobs=workers["jobs"], executor=workers["executor"], **least)
+    from rnncli.judging.requirements import Requirements
+    from rnncli.judging.rule import Rule
+    from rnncli.judging.tolerance import Tolerance
+    from rnncli.judging.verdict import Verdict
+    from rnncli.judging.xfails import Xfails, read_xfails
+    from rnncli.verifying.batch import Terms
+    from rnncli.verifying.subject_spec import SubjectSpec
+    from rnncli.verifying.verification import Shard, VerificationPlan
+
+    if function is not None and (workers["jobs"], workers["executor"]) != (1, "processes"):
+        raise InvalidRequest("--jobs is not for a function, which runs in this process")
+    subject = SubjectSpec.chosen(
+        {
+            kind: str(options.pop(kind) or "")
+            for kind in ("runtime", "backend", "results", "command")
+        },
+        function,
+        settings=dict(options.pop("runtime_option") or {}),
+        **{each: options.pop(each) for each in ("compute", "threads", "timeout", "max_memory")},
+    )
+    rule = Rule(
+        options.pop("profile"),
+        Tolerance.given(*(options.pop(each) for each in ("atol", "rtol", "max_ulp"))),
+    )
+    allowed = {Verdict.REFUSED: allow_refused, Verdict.MISSING: allow_missing}
+    order = [] if shuffle is None else ["--shuffle", f"{shuffle}"]
+    words = ["rnncli", name, str(pack), *subject.options, *rule.options, *order]
+    return VerificationPlan(
+        pack=Path(pack),
+        terms=Terms(
+            subject,
+            rule,
+            read_xfails(Path(xfails)) if xfails else Xfails(),
+            allowed=frozenset(verdict for verdict, is_allowed in allowed.items() if is_allowed),
+            stop_at_failure=exitfirst,
+            diagnoses=diagnose,
+        ),
+        selection=options.pop("select"),
+        shard=Shard.parse(shard),
+        requirements=Requirements.parse([require] if isinstance(require, str) else require),
+        digest=_digest(pack_digest, trust=options["trust"]),
+        shuffle=shuffle,
+        command="" if function else shlex.join(words),
+        **workers,
+        **options,
+    )
+
+
+def _digest(text: str, *, trust: bool) -> str:
+    if text and not re.fullmatch("[0-9a-fA-F]{12,64}", text):
+        raise InvalidRequest(f"--pack-digest {text}: expected 12 to 64 hexadecimal digits")
+    if text and trust:
+        raise InvalidRequest("--trust leaves unchecked what --pack-digest covers")
+    return text
+
+
+def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationReport:
+    from rnncli.verifying.verification import judge_all, select
+
+    selected = select(plan)
+    done = _CaseCount(len(selected.ids), progress)
+    verdicts: Counter[str] = Counter()
+
+    def count(verdict: CaseVerdict) -> None:
+        verdicts[verdict.verdict] += 1
+        done.add(1, ", ".join(f"{number} {name}" for name, number in verdicts.items()))
+
+    return judge_all(plan, selected, count)
+
+
+class _CaseCount:
+    """How many cases are done.
+
+    Args:
+        total: how many there are.
+        progress: told so at once, and whenever there are more.
+    """
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.count, self.total = 0, total
+        self._progress = progress
+        self.add(0)
+
+    def add(self, more: int, note: str = "") -> None:
+        """Count more."""
+        self.count += more
+        if self._progress:
+            self._progress(self.count, self.total, note)
+
+
+def _begin(modules: Sequence[str], *, jobs: int, executor: str, **numbers: int | None) -> None:
+    """Check numbers and names, and let workers begin to import what they need.
+
+    Args:
+        modules: of workers.
+        jobs: how many workers.
+        executor: who works.
+        numbers: other options; None where one is not given.
+
+    Raises:
+        InvalidRequest: a number is too small, or there is no such executor.
+    """
+    from rnncli.executors.table import EXECUTORS
+
+    for name, number in {"jobs": jobs, **numbers}.items():
+        if number is not None and number < LEAST[name]:
+            raise InvalidRequest(
+                f"--{name.replace('_', '-')} {number}: expected a number >= {LEAST[name]}"
+            )
+    _one_of("executor", executor, EXECUTORS)
+    if jobs > 1 and executor == "processes":
+        from rnncli.executors.processes import prepare
+
+        prepare(*modules)
+
+
+def _one_of(name: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    if value not in known:
+        raise InvalidRequest(f"--{name} {value}: expected one of {', '.join(known)}")
+    return value

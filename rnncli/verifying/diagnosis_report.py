@@ -1,0 +1,111 @@
+"""What is behind an implementation's wrong outputs, for reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rnncli.errors import NothingSelected
+from rnncli.judging.diagnosis import Diagnosis
+from rnncli.judging.features import features_of
+from rnncli.judging.verdict import CaseVerdict, Verdict
+from rnncli.vectors.pack import open_pack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rnncli.judging.features import Features
+    from rnncli.judging.verification import VerificationReport
+    from rnncli.vectors.vector import Vector
+    from rnncli.verifying.verification import VerificationPlan
+
+# What is said of cases that are right alone -> whether other cases came before.
+LATER = {
+    "wrong at a later call only": False,
+    "wrong only after other cases of the same process": True,
+}
+# A refusal is no wrong output; who wants it to fail asks `verify`.
+SILENT = frozenset({Verdict.REFUSED, Verdict.MISSING})
+
+
+@dataclass(frozen=True, slots=True)
+class LaterFailures:
+    """Cases that are wrong by what came before them, which no known bug is held against.
+
+    Attributes:
+        title: what is said of them.
+        verdicts: on those cases.
+        features: what they have, and what cases have that are right.
+    """
+
+    title: str
+    verdicts: Sequence[CaseVerdict]
+    features: tuple[Sequence[Features], Sequence[Features]]
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisReport:
+    """What is behind an implementation's wrong outputs.
+
+    Attributes:
+        verification: what is said of every case.
+        later: the cases that are wrong by what came before them.
+    """
+
+    verification: VerificationReport
+    later: tuple[LaterFailures, ...] = ()
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The causes, and what no known bug explains."""
+        return self.verification.diagnosis or Diagnosis()
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong, and a case was answered."""
+        return not self.exit_code
+
+    @property
+    def exit_code(self) -> int:
+        """As of `rnncli diagnose`: 1 if anything is wrong, 5 if no case was answered, else 0."""
+        if self.diagnosis.causes or self.diagnosis.unexplained or self.later:
+            return 1
+        if self.verification.shortfall:
+            return NothingSelected.exit_code
+        cases = (case.verdict for case in self.verification.cases)
+        return int(any(each.fails and each.verdict not in SILENT for each in cases))
+
+
+def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
+    """Return what is behind the failures of a run.
+
+    Args:
+        report: what was found, with its diagnosis.
+        plan: what was asked.
+    """
+    unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
+    pack = open_pack(plan.pack)
+    vectors = [pack.read(case.record) for case in report.cases if case.is_answered and unseen]
+    later = []
+    for title, after_others in LATER.items():
+        if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
+            several = [vector for vector in vectors if vector.later or after_others]
+            later.append(LaterFailures(title, some, _features(several, unseen)))
+    return DiagnosisReport(report, tuple(later))
+
+
+def _features(
+    vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
+) -> tuple[list[Features], list[Features]]:
+    """Return what cases have that are wrong by what came before, and those that are right."""
+    failing = {verdict.id for verdict in wrong}
+    return (
+        [features_of(vector) for vector in vectors if vector.id in failing],
+        [features_of(vector) for vector in vectors if vector.id not in failing],
+    )
+
+
+def _is_unseen(verdict: CaseVerdict) -> bool:
+    """Whether a case is right at its first call, which alone is held against the bugs."""
+    later = verdict.data_set and verdict.verdict is Verdict.DIFFERS
+    return bool(later) or verdict.verdict is Verdict.STALE

@@ -1,0 +1,218 @@
+"""Claims about the commands as functions of Python."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from small_suite import small_suite
+
+import rnncli
+from rnncli import Verdict
+from rnncli.cli.diagnose import diagnose
+from rnncli.cli.generate import generate
+from rnncli.cli.score import score
+from rnncli.cli.verify import verify
+from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.generating.generation import GenerationPlan
+from rnncli.generating.generation import generate as write_pack
+
+# Options that only print or write a report, or that bound the whole process; and --metamorphic,
+# which judges something else.
+OF_COMMANDS = {
+    "generate": {"as_json", "max_memory"},
+    "verify": {"as_json", "junit", "markdown", "html", "metamorphic", "relation", "sizes"},
+    "diagnose": {"as_json"},
+    "score": {"as_json", "minimise", "matrix_file", "html_file"},
+}
+# Parameters of functions that commands have no option for.
+OF_FUNCTIONS = {"function", "progress"}
+
+COMMANDS = {command.name: command for command in (generate, verify, diagnose, score)}
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    """A pack with valid cases of an LSTM, and one that must be refused."""
+    folder = tmp_path_factory.mktemp("pack")
+    plan = GenerationPlan(suite=small_suite(), selection="lstm")
+    write_pack(plan, folder, lambda _: None)
+    return folder
+
+
+def right(vector):
+    """The outputs of a vector, computed by its operator."""
+    return vector.run(rnncli.prepare(vector.model))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_keyword_arguments_with_the_same_defaults(name):
+    """And nothing else is an argument, so that neither drifts from the other."""
+    command = COMMANDS[name]
+    context = command.make_context(name, ["PACK"])
+    options = {o.name for o in command.params if o.param_type_name == "option"} - OF_COMMANDS[name]
+    (first, *_), parameters = (
+        [p.name for p in command.params if p.param_type_name == "argument"],
+        inspect.signature(getattr(rnncli, name)).parameters,
+    )
+    defaults = {each: p.default for each, p in parameters.items() if each not in OF_FUNCTIONS}
+
+    assert defaults == {first: inspect.Parameter.empty, **{o: context.params[o] for o in options}}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_keyword_arguments_are_the_long_names_of_options(name):
+    """`--min-cases` is `min_cases`."""
+    for option in COMMANDS[name].params:
+        if option.param_type_name == "option" and option.name not in OF_COMMANDS[name]:
+            long = max(option.opts, key=len)
+            assert option.name == long[2:].replace("-", "_")
+
+
+def test_a_function_that_is_right_passes(pack):
+    """Its refusal of the invalid case counts: it answers valid ones."""
+    seen = []
+    report = rnncli.verify(pack, right, progress=lambda *each: seen.append(each))
+
+    assert report.passed
+    assert report.exit_code == 0
+    assert report.subject.name == "right"
+    assert {case.verdict.verdict for case in report.cases} == {Verdict.PASS}
+    assert seen[0] == (0, 6, "")
+    assert seen[-1] == (6, 6, "6 pass")
+    assert rnncli.verify(pack, right, select="shape").passed
+    with pytest.raises(NothingSelected, match="--min-cases requires 7"):
+        rnncli.verify(pack, right, min_cases=7)
+
+
+def refuses(vector):
+    """Everything, as something that is not implemented at all does."""
+    raise NotImplementedError
+
+
+def breaks(vector):
+    """As a slip does, which is no refusal."""
+    return vector.no_such_attribute
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "code", "verdicts"),
+    [
+        (refuses, {}, 1, {"refused", "skipped"}),
+        (refuses, {"allow_refused": True}, 5, {"refused", "skipped"}),
+        (refuses, {"select": "shape"}, 5, {"skipped"}),
+        (breaks, {}, 1, {"crashed"}),
+        (lambda vector: None, {}, 1, {"crashed"}),
+        (lambda vector: {}, {}, 1, {"differs", "accepted"}),
+    ],
+)
+def test_nothing_computed_is_never_passed(pack, function, options, code, verdicts):
+    """Whatever is allowed, selected or refused."""
+    report = rnncli.verify(pack, function, **options)
+
+    assert not report.passed
+    assert report.exit_code == code
+    assert {case.verdict.verdict for case in report.cases} == verdicts
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "say what to judge: one of --runtime, --backend, --results, --command"),
+        ({"backend": "numpy", "function": right}, "say what to judge"),
+        ({"function": right, "jobs": 2}, "--jobs is not for a function"),
+        ({"function": right, "timeout": 1}, "--timeout is not for a function"),
+        ({"function": right, "max_memory": 1}, "--max-memory is not for a function"),
+        ({"backend": "numpy", "jobs": 0}, "--jobs 0: expected a number >= 1"),
+        ({"backend": "numpy", "min_cases": 0}, "--min-cases 0: expected a number >= 1"),
+        ({"backend": "numpy", "executor": "threads"}, "--executor threads: expected one of"),
+        ({"backend": "numpy", "shard": "3/2"}, "--shard 3/2: expected i/n"),
+        ({"backend": "numpy", "pack_digest": "abc"}, "expected 12 to 64 hexadecimal digits"),
+        ({"backend": "numpy", "pack_digest": "0" * 12, "trust": True}, "--trust leaves unchecked"),
+        ({"backend": "numpy", "atol": -1}, "write a number >= 0"),
+        ({"backend": "numpy", "rtol": {"Y": float("nan")}}, "write a number >= 0"),
+        ({"backend": "numpy", "rtol": 1, "profile": "strict"}, "exclude each other"),
+        ({"backend": "numpy", "require": "op=LSTM-14"}, "unknown field 'op'"),
+    ],
+)
+def test_a_wrong_request_is_said_as_the_command_says_it(pack, options, words):
+    """An argument that nothing would honour is one, too."""
+    with pytest.raises(InvalidRequest, match=words):
+        rnncli.verify(pack, **options)
+
+
+def test_a_report_repeats_as_a_command(pack):
+    """Tolerances and limits included; a function is repeated by whoever has it."""
+    report = rnncli.verify(
+        pack,
+        backend="numpy",
+        threads=2,
+        atol={"": 1e-9, "Y": 0.5},
+        require=["dtype=float32", "operator=LSTM-14"],
+        shuffle=3,
+    )
+
+    assert report.command == (
+        f"rnncli verify {pack} --backend numpy --threads 2 --atol 1e-09 --atol Y:0.5 --shuffle 3"
+    )
+    assert report.rule == "atol 1e-09, atol 0.5 of Y"
+    assert rnncli.verify(pack, right).command == ""
+
+
+def test_diagnose_names_the_bug(pack):
+    """And has passed only where there is none."""
+    wrong = rnncli.diagnose(pack, backend="mutant:forget-bias-plus-one")
+    fine = rnncli.diagnose(pack, right)
+
+    assert [cause.hypothesis for cause in wrong.diagnosis.causes] == ["forget-bias-plus-one"]
+    assert (wrong.exit_code, wrong.passed) == (1, False)
+    assert (fine.exit_code, fine.diagnosis.causes) == (0, ())
+    assert not rnncli.diagnose(pack, refuses).passed
+
+
+TWO = """\
+suite: two
+summary: Two cases.
+seed: 1
+defaults: {sizes: {seq_length: 2, batch_size: 1, input_size: 2, hidden_size: 2}}
+cases:
+  plain: {matrix: {op: [RNN-14, GRU-14]}}
+"""
+
+
+def test_generate_writes_and_checks(tmp_path):
+    """A check finds what does not belong there; a case that cannot be made is a failure."""
+    suite, broken = tmp_path / "two.yaml", tmp_path / "broken.yaml"
+    suite.write_text(TWO)
+    broken.write_text(TWO.replace("seq_length: 2, ", ""))
+    pack = tmp_path / "pack"
+
+    written = rnncli.generate(suite, output=pack)
+    clean = rnncli.generate(suite, output=pack, check=True)
+    (pack / "more.txt").write_text("")
+    altered = rnncli.generate(suite, output=pack, check=True)
+
+    assert (written.passed, written.cases, written.folder) == (True, 2, pack)
+    assert written.manifest.digest == rnncli.open_pack(pack).manifest.digest
+    assert (clean.passed, clean.findings) == (True, ())
+    assert (altered.exit_code, altered.findings) == (1, (("more.txt", "extra"),))
+    failed = rnncli.generate(broken, output=tmp_path / "broken")
+    assert (failed.exit_code, len(failed.failed), failed.manifest) == (2, 2, None)
+    with pytest.raises(InvalidRequest, match="--format raw: expected one of onnx, npz, h5"):
+        rnncli.generate(suite, output=pack, format="raw")
+
+
+def test_score_passes_by_what_it_must_kill(pack):
+    """And says by which tolerances."""
+    plain = rnncli.score(pack)
+    strict = rnncli.score(pack, min_score=100, min_structural=100)
+    wide = rnncli.score(pack, onnx=True)
+
+    assert plain.passed
+    assert not strict.passed
+    assert strict.exit_code == 1
+    assert plain.matrix.total.percent < 100
+    assert (plain.matrix.rule, wide.matrix.rule) == ("the pack's tolerances", "ONNX's tolerances")
+    assert wide.matrix.total.killed <= plain.matrix.total.killed
+    with pytest.raises(InvalidRequest, match=r"--onnx and rtol 0\.1 exclude each other"):
+        rnncli.score(pack, onnx=True, rtol=0.1)
