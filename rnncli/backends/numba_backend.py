@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rnncli.backends.compiled.driver import run
+from rnncli.backends.compiled.driver import bind, run
 from rnncli.backends.compiled.routines import CODES
 from rnncli.backends.compiled.shapes import PHASES
 from rnncli.recurrence.cells import CELLS
@@ -38,4 +38,4 @@ class NumbaBackend:
         return f"has no compiled form of activation {foreign[0]}" if foreign else None
 
     # In compiled code, NaN and infinity propagate as IEEE says.
-    run = staticmethod(run)
+    run, bind = staticmethod(run), staticmethod(bind)

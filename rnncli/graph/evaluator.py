@@ -83,6 +83,8 @@ def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
         RnncliError: a node cannot be evaluated; the sentence names it.
     """
     evaluator.begin_run()
+    if evaluator.is_recurrent:  # which see to that themselves
+        return evaluator.run(None, inputs)
     with np.errstate(all="ignore"):
         return evaluator.run(None, inputs)
 
@@ -110,6 +112,10 @@ class Evaluator:
         library: what all evaluators of a model share.
         path: where the body is, for messages.
 
+    Attributes:
+        input_names, output_names: of the body.
+        is_recurrent: whether all of its nodes are recurrent.
+
     Raises:
         Unsupported: a node, at any depth, has no implementation.
         InvalidRequest: a node or tensor is malformed.
@@ -133,6 +139,10 @@ class Evaluator:
             fold_late(steps, fed - self._initial.keys()),
             {*self.output_names, *self._initial, *self._constants},
         )
+        # An omitted input is named "".
+        self._known: dict[str | None, Any] = {"": None}
+        self._known.update(self._initial | self._constants)
+        self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
         held = [*self._initial.values(), *self._constants.values()]
         self._library.folding.hold(held)
         if self._library.watch:
@@ -215,9 +225,8 @@ class Evaluator:
         """
         assert not attributes
         wanted = self.output_names if output_names is None else output_names
-        values: dict[str | None, Any] = {"": None}
-        for known in (self._initial, feed_inputs, self._constants):
-            values.update(known)
+        values = self._known.copy()
+        values.update(feed_inputs)
         watch, folded = self._library.watch, self._library.folding.run
         activity, memory = deadline.current(), budget.current()
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None

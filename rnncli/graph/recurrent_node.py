@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import AttributeProto
@@ -11,8 +10,9 @@ from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.graph.model import attribute_value
 from rnncli.graph.own_node import OwnNode
-from rnncli.operators import Node, checked, problems
-from rnncli.operators.evaluation import compute_named, evaluate_node
+from rnncli.operators import problems
+from rnncli.operators.evaluation import compute_named
+from rnncli.operators.prepared_node import PreparedNode
 from rnncli.recurrence.readings import check_reading
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from onnx import NodeProto
 
-    from rnncli.backends.backend import Backend, Compute
     from rnncli.numerics import Array
-    from rnncli.operators import Operator
+    from rnncli.operators import Node, Operator
 
 
 class EvaluationSettings(NamedTuple):
@@ -65,16 +64,17 @@ class OwnRecurrentNode(OwnNode):
 
     def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: EvaluationSettings) -> None:
         super().__init__(onnx_node)
-        self._row, self._arithmetic = row, arithmetic
+        self._row = row
         self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
         self._attributes = {each.name: attribute_value(each) for each in onnx_node.attribute}
-        named = zip(row.outputs, onnx_node.output, strict=False)
-        self._wanted = [output.name for output, name in named if name]
-        self._names = [given.name for given in row.inputs]
-        self._makes = [output.name for output in row.outputs]
-        self._node: Node | None = None
+        named = [*zip(row.outputs, onnx_node.output, strict=False)]
+        self._makes = [output.name if name else "" for output, name in named]
+        self._wanted = [name for name in self._makes if name]
+        self._absent = (None,) * (len(row.inputs) - len(onnx_node.input))
         if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
             raise InvalidOperator(row.name, found)
+        engine = backend_named(arithmetic.backend), compute_named(arithmetic.compute)
+        self._prepared = PreparedNode(row, self._attributes, self._wanted, self._readings, engine)
 
     def _node_problems(self) -> Iterator[Problem]:
         node, row = self.onnx_node, self._row
@@ -89,25 +89,18 @@ class OwnRecurrentNode(OwnNode):
     @property
     def node(self) -> Node:
         """What it asks, whatever it is fed."""
-        return self._node or Node(self._row, self._attributes, self._wanted, self._readings)
+        return self._prepared.node
 
     def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
         """Name the inputs that are there as the operator does."""
-        named = zip(self._names, inputs, strict=False)
-        return {name: values for name, values in named if values is not None}
+        return self._prepared.by_name(inputs)
 
     def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
         """Evaluate the node; an output it does not name is None."""
-        given = self.by_name(inputs)
-        if self._node is None or not self._node.accepts(given):
-            self._node = checked(self._row, self._attributes, given, self._wanted, self._readings)
-        outputs = evaluate_node(self._node, given, *self._engine)
+        outputs = self._prepared.run(inputs + self._absent)
+        if len(outputs) == len(self._makes):
+            return tuple(outputs.values())
         return tuple([outputs.get(name) for name in self._makes])
-
-    @cached_property
-    def _engine(self) -> tuple[Backend, Compute]:
-        """What evaluates it, looked up once."""
-        return backend_named(self._arithmetic.backend), compute_named(self._arithmetic.compute)
 
 
 def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:

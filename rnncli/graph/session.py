@@ -54,7 +54,7 @@ class ModelSession:
 
     def __init__(self, model: Model, settings: EvaluationSettings) -> None:
         self._model, self._settings = replace(model), settings  # not to keep the caller's alive
-        self._fitting: set[tuple[Any, ...]] = set()
+        self._fitting: set[tuple[Any, ...] | None] = set()
         self._idle = [self._prepared()]
         self.inputs = tuple(value.name for value in model.inputs)
         self.outputs = tuple(self._idle[0].output_names)
@@ -89,18 +89,22 @@ class ModelSession:
 
     def _check(self, inputs: Mapping[str, Any]) -> None:
         """Compare inputs with the graph's declarations, unless some like them were before."""
-        kinds = tuple([(name, v.dtype, v.shape) for name, v in _arrays(inputs)])
-        if len(kinds) == len(inputs) and kinds in self._fitting:
+        kinds = _kinds(inputs)
+        if kinds in self._fitting:
             return
         check_inputs(self._model, inputs)
-        if len(kinds) == len(inputs):
+        if kinds is not None:
             if len(self._fitting) >= MOST_SHAPES:
                 self._fitting.clear()
             self._fitting.add(kinds)
 
 
-def _arrays(inputs: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    return [(name, values) for name, values in inputs.items() if isinstance(values, np.ndarray)]
+def _kinds(inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return all that matters of inputs to the declarations; None where some are no tensors."""
+    for values in inputs.values():
+        if not isinstance(values, np.ndarray):
+            return None
+    return tuple([(name, values.dtype, values.shape) for name, values in inputs.items()])
 
 
 _KEPT: WeakKeyDictionary[Model, list[tuple[EvaluationSettings, ModelSession]]] = WeakKeyDictionary()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from rnncli.backends.backend import Backend
     from rnncli.numerics import Array
-    from rnncli.operators.node import Node
     from rnncli.operators.operator import Operator
+    from rnncli.recurrence.recurrence import Recurrence, Result
 
 
 def evaluate(
@@ -56,24 +56,24 @@ def evaluate(
     """
     row = operator_named(operator) if isinstance(operator, str) else operator
     node = checked(row, attributes or {}, inputs, outputs, readings)
-    return evaluate_node(node, inputs, backend_named(backend), compute_named(compute))
+    engine = backend_named(backend), compute_named(compute)
+    return node.outputs_of(evaluate_recurrence(row, node.recurrence(inputs), *engine))
 
 
-def evaluate_node(
-    node: Node, inputs: Mapping[str, Array], backend: Backend, compute: Compute
-) -> dict[str, Array]:
-    """Evaluate a node that accepts its inputs.
+def evaluate_recurrence(
+    operator: Operator, recurrence: Recurrence, backend: Backend, compute: Compute
+) -> Result:
+    """Evaluate the canonical recurrence of a node.
 
     Raises:
         Unsupported: the backend cannot evaluate this.
     """
-    recurrence = node.recurrence(inputs)
     if reason := backend.supports(recurrence, compute):
         raise Unsupported(
-            f"{node.operator.name}: backend '{backend.name}' {reason};"
+            f"{operator.name}: backend '{backend.name}' {reason};"
             " `rnncli backends` lists what each can do"
         )
-    return node.outputs_of(backend.run(recurrence, compute))
+    return backend.run(recurrence, compute)
 
 
 def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:

@@ -160,13 +160,18 @@ class Node:
 
     def outputs_of(self, result: Result) -> dict[str, Array]:
         """Return the outputs asked for, by name, in the operator's layout."""
-        found = {}
-        tensors = (result.Y, *result.last)
-        for name, which, order in self._made:
-            values = tensors[which]
-            assert values is not None
-            found[name] = values if order is None else _transposed(values, order)
-        return found
+        return self.named((result.Y, *result.last))
+
+    def named(self, tensors: tuple[Any, ...]) -> dict[str, Array]:
+        """Return the outputs asked for, by name, of Y and the last states; see `outputs_of`."""
+        return {
+            name: tensors[which] if order is None else _transposed(tensors[which], order)
+            for name, which, order in self._made
+        }
+
+    def order(self, name: str) -> tuple[int, ...] | None:
+        """Return how an input or output is transposed canonically; None where it is not."""
+        return self._orders[name][1]
 
     def canonical(self, name: str, values: Array) -> Array:
         """Return values of an input or output with the recurrence's axes; a view."""
@@ -246,6 +251,11 @@ def _transposed(values: Array, order: Sequence[int]) -> Array:
     """Reorder the last dimensions; a view."""
     front = values.ndim - len(order)
     return values.transpose([*range(front), *(front + k for k in order)])
+
+
+def in_order(values: Array | None, order: Sequence[int] | None) -> Array | None:
+    """Reorder the dimensions of a tensor that is there, if there is an order; a view."""
+    return values if values is None or order is None else values.transpose(order)
 
 
 def _inverse(order: tuple[int, ...] | None) -> tuple[int, ...] | None:

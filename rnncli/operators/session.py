@@ -9,8 +9,9 @@ import numpy as np
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator
 from rnncli.operators.checking import problems
-from rnncli.operators.evaluation import arrays_of, compute_named, evaluate_node
-from rnncli.operators.node import Node, checked
+from rnncli.operators.evaluation import arrays_of, compute_named
+from rnncli.operators.node import checked
+from rnncli.operators.prepared_node import PreparedNode
 from rnncli.recurrence.recurrence import lock
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class OperatorSession:
         backend: str = "numpy",
         compute: str = "float64",
     ) -> None:
+        engine = backend_named(backend), compute_named(compute)
         self._asked = operator, dict(attributes), outputs, readings
-        self._engine = backend_named(backend), compute_named(compute)
         self._held = {name: _kept(values) for name, values in arrays_of(operator, held).items()}
         if found := [
             each
@@ -62,7 +63,9 @@ class OperatorSession:
             if each.subject != ("inputs",)  # that is missing: calls give it
         ]:
             raise InvalidOperator(operator.name, found)
-        self._node: Node | None = None
+        self._node = PreparedNode(operator, attributes, outputs, readings, engine)
+        self._names = frozenset(self._node.names)
+        self._slots = [(row.name, self._held.get(row.name)) for row in operator.inputs]
         required = (row.name for row in operator.inputs if not row.optional)
         self.inputs = tuple(name for name in required if name not in self._held)
         every = [row.name for row in operator.outputs]
@@ -83,13 +86,13 @@ class OperatorSession:
             Unsupported: the backend cannot evaluate this.
         """
         operator, attributes, outputs, readings = self._asked
-        if not all(isinstance(values, np.ndarray) for values in inputs.values()):
-            inputs = arrays_of(operator, inputs)
-        given = {**self._held, **inputs}
-        node = self._node
-        if node is None or not node.accepts(given):
-            node = self._node = checked(operator, attributes, given, outputs, readings)
-        return evaluate_node(node, given, *self._engine)
+        for values in inputs.values():
+            if not isinstance(values, np.ndarray):
+                inputs = arrays_of(operator, inputs)
+                break
+        if not self._names.issuperset(inputs):
+            checked(operator, attributes, {**self._held, **inputs}, outputs, readings)
+        return self._node.run([inputs.get(name, held) for name, held in self._slots])
 
 
 def _kept(values: Array) -> Array:

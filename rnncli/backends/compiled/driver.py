@@ -50,6 +50,57 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
     return call.result()
 
 
+def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
+    """Return a short way to evaluate recurrences like one; see `rnncli.backends.backend`.
+
+    There is one where weights are kept as kernels want them, nothing is converted, and no more than
+    one thread is worth waking.
+    """
+    constants, lengths = recurrence.constants, recurrence.lengths
+    if constants is None or lengths is not None or not recurrence.X.size:
+        return None
+    routine = ROUTINES.of(recurrence, compute, is_kept=True)
+    packed: Packed | None = constants.get(routine.layout)
+    is_short = len(recurrence.X) * routine.multiplications <= WORTHWHILE
+    if packed is None or not routine.is_native or not is_short:
+        return None
+    return BoundScan(routine, packed, len(recurrence.X), wants_Y=recurrence.wants_Y)
+
+
+class BoundScan:
+    """Evaluates recurrences with the weights and the sizes of one: a tiny one takes 1 us.
+
+    Args:
+        routine: that of the recurrence.
+        packed: its weights.
+        T: steps.
+        wants_Y: whether all steps are asked for.
+    """
+
+    def __init__(self, routine: Routine, packed: Packed, T: int, *, wants_Y: bool) -> None:
+        self._routine, self._packed = routine, packed
+        self._T = T
+        self._shape = (T, *routine.states) if wants_Y else None
+
+    def __call__(self, X: Array, initial: Sequence[Array | None]) -> tuple[Array | None, ...]:
+        """Return Y and the last states."""
+        routine, T = self._routine, self._T
+        states, dtype = routine.states, routine.dtype
+        X = routine.tensor(X)
+        h0, Y_h = routine.tensor(initial[0]), np.empty(states, dtype)
+        c0 = Y_c = routine.absent
+        if len(initial) == 2:
+            c0, Y_c = routine.tensor(initial[1]), np.empty(states, dtype)
+        Y = None if self._shape is None else np.empty(self._shape, dtype)
+        out = routine.no_Y if Y is None else Y
+        workspace = routine.take()
+        plans = workspace.addresses
+        for scan, plan, packed in zip(routine.scans, plans, self._packed.addresses, strict=True):
+            scan(plan, packed, 0, T, 1, 0, X, h0, c0, out, Y_h, Y_c)
+        routine.give(workspace)
+        return (Y, Y_h, Y_c)[: 1 + len(initial)]
+
+
 def team_size(T: int, routine: Routine) -> int:
     """Return with how many threads to compute; where there are several, the pool is reserved."""
     if T * routine.multiplications <= WORTHWHILE:
@@ -84,24 +135,17 @@ class Call:
         self.T = T = len(r.X)
         fresh = np.empty if r.lengths is None else np.zeros
         self.Y = fresh((T, *shape), r.dtype.numpy) if r.wants_Y else None
-        self.h0, self.Y_h = self._tensor(r.initial[0]), np.empty(shape, dtype)
+        self.h0, self.Y_h = self.routine.tensor(r.initial[0]), np.empty(shape, dtype)
         self.c0 = self.Y_c = routine.absent
         if len(r.initial) == 2:
-            self.c0, self.Y_c = self._tensor(r.initial[1]), np.empty(shape, dtype)
+            self.c0, self.Y_c = self.routine.tensor(r.initial[1]), np.empty(shape, dtype)
         if r.lengths is not None:
             self._sort(r.lengths)
-
-    def _tensor(self, values: Array | None) -> Array:
-        """Return a tensor as kernels take it; a copy where it lies otherwise."""
-        if values is None:
-            return self.routine.absent
-        values = np.ascontiguousarray(values, self.routine.dtype)
-        return values if values.flags.aligned else values.copy()
 
     def _unpacked(self) -> Packed:
         """Return memory for packed weights, after saying where the weights lie."""
         r = self.recurrence
-        self.weights = [self._tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
+        self.weights = [self.routine.tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
         self.routine.locate(self.workspace.addresses[0], *self.weights)
         return self.workspace.packed or Packed(self.routine.shape, self.routine.size)
 
@@ -119,7 +163,7 @@ class Call:
         if not self.routine.is_native:
             self._walk_in_blocks(team)
             return
-        X = self._tensor(self.recurrence.X)
+        X = self.routine.tensor(self.recurrence.X)
         self._scan([X] * self.routine.size.D, self.Y, 0, team)
 
     def _walk_in_blocks(self, team: int) -> None:
@@ -135,7 +179,7 @@ class Call:
             if r.lengths is not None:
                 first, number = self.active.ctypes.data, self.active.itemsize
                 self.workspace.plans["active"] = [first + start * number for start in starts]
-            inputs = [self._tensor(r.X[block]) for block in blocks]
+            inputs = [self.routine.tensor(r.X[block]) for block in blocks]
             Y = None
             if self.Y is not None:
                 Y = np.zeros((count, *self.Y_h.shape), self.routine.dtype)

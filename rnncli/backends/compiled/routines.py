@@ -120,6 +120,13 @@ class Routine:
         numbers[:, 6:] = r.clip, r.bound("h")
         return numbers
 
+    def tensor(self, values: Array | None) -> Array:
+        """Return a tensor as kernels take it; a copy where it lies otherwise."""
+        if values is None:
+            return self.absent
+        values = np.ascontiguousarray(values, self.dtype)
+        return values if values.flags.aligned else values.copy()
+
     def take(self) -> Workspace:
         """Return a workspace that no call is using; nobody knows what stands there."""
         try:
