@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli import pytest as pytest
-    from rnncli.cases.config import load_config as load_case
-    from rnncli.cases.suite import load_suite
+    from rnncli.cases.config.config import load_config as load_case
+    from rnncli.cases.suite.suite import load_suite
     from rnncli.commands import diagnose, generate, score, verify
     from rnncli.conformance import Judgement, judge
     from rnncli.formats import read_tensors, write_tensors
-    from rnncli.graph.loading import load_model
-    from rnncli.graph.session import evaluate_model
-    from rnncli.judging.comparison import compare
-    from rnncli.judging.verdict import Verdict
+    from rnncli.judging.comparing.comparison import compare
+    from rnncli.judging.comparing.verdict import Verdict
+    from rnncli.models.loading import load_model
+    from rnncli.models.session import evaluate_model
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.packs.pack import open_pack
     from rnncli.sessions import Session, prepare
-    from rnncli.vectors.pack import open_pack
 
 __all__ = [
     "Judgement",
@@ -50,16 +50,16 @@ __version__ = "0.1.0"
 _ELSEWHERE = {
     "Judgement": "rnncli.conformance:Judgement",
     "Session": "rnncli.sessions:Session",
-    "Verdict": "rnncli.judging.verdict:Verdict",
-    "compare": "rnncli.judging.comparison:compare",
+    "Verdict": "rnncli.judging.comparing.verdict:Verdict",
+    "compare": "rnncli.judging.comparing.comparison:compare",
     "diagnose": "rnncli.commands:diagnose",
-    "evaluate_model": "rnncli.graph.session:evaluate_model",
+    "evaluate_model": "rnncli.models.session:evaluate_model",
     "generate": "rnncli.commands:generate",
     "judge": "rnncli.conformance:judge",
-    "load_case": "rnncli.cases.config:load_config",
-    "load_model": "rnncli.graph.loading:load_model",
-    "load_suite": "rnncli.cases.suite:load_suite",
-    "open_pack": "rnncli.vectors.pack:open_pack",
+    "load_case": "rnncli.cases.config.config:load_config",
+    "load_model": "rnncli.models.loading:load_model",
+    "load_suite": "rnncli.cases.suite.suite:load_suite",
+    "open_pack": "rnncli.packs.pack:open_pack",
     "prepare": "rnncli.sessions:prepare",
     "pytest": "rnncli.pytest",
     "read_tensors": "rnncli.formats:read_tensors",

@@ -18,12 +18,12 @@ from rnncli.errors import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.generating.report import GenerationReport
-    from rnncli.judging.tolerance import Limit
-    from rnncli.judging.verdict import CaseVerdict
-    from rnncli.judging.verification import VerificationReport
+    from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.judging.report import VerificationReport
+    from rnncli.judging.tolerances.tolerance import Limit
+    from rnncli.packs.generating.report import GenerationReport
+    from rnncli.packs.vector import Vector
     from rnncli.scoring.report import ScoreReport
-    from rnncli.vectors.vector import Vector
     from rnncli.verifying.diagnosis_report import DiagnosisReport
     from rnncli.verifying.verification import VerificationPlan
 
@@ -74,11 +74,11 @@ def generate(
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
         KeyboardInterrupt: it was interrupted; the message says what is kept.
     """
-    modules = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
+    modules = ("rnncli.packs.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
     _begin(modules, jobs=jobs, executor=executor, seed=seed)
-    from rnncli.cases.suite import load_suite
-    from rnncli.generating.generation import GenerationPlan
-    from rnncli.generating.report import check_pack, write_pack
+    from rnncli.cases.suite.suite import load_suite
+    from rnncli.packs.generating.generation import GenerationPlan
+    from rnncli.packs.generating.report import check_pack, write_pack
 
     plan = GenerationPlan(
         suite=load_suite(suite, seed=seed),
@@ -290,9 +290,9 @@ def score(
         rnncli.errors.NothingSelected: no case is selected, or none can be scored.
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
-    _begin(("rnncli.scoring.batch", "numpy.random"), jobs=jobs, executor=executor)
-    from rnncli.judging.rule import Rule
-    from rnncli.judging.tolerance import Tolerance
+    _begin(("rnncli.scoring.scoring", "numpy.random"), jobs=jobs, executor=executor)
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.scoring.report import ScoreReport
     from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
     from rnncli.scoring.scoring import select as select_cases
@@ -335,14 +335,19 @@ def _verification_plan(
     """
     workers = {each: options.pop(each) for each in ("jobs", "executor", "scheduler")}
     least = {each: options[each] for each in ("threads", "min_cases") if each in options}
-    _begin(("rnncli.verifying.batch",), jobs=workers["jobs"], executor=workers["executor"], **least)
-    from rnncli.judging.requirements import Requirements
-    from rnncli.judging.rule import Rule
-    from rnncli.judging.tolerance import Tolerance
-    from rnncli.judging.verdict import Verdict
-    from rnncli.judging.xfails import Xfails, read_xfails
-    from rnncli.verifying.batch import Terms
-    from rnncli.verifying.subject_spec import SubjectSpec
+    _begin(
+        ("rnncli.verifying.case_judging",),
+        jobs=workers["jobs"],
+        executor=workers["executor"],
+        **least,
+    )
+    from rnncli.judging.comparing.requirements import Requirements
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.verdict import Verdict
+    from rnncli.judging.comparing.xfails import Xfails, read_xfails
+    from rnncli.judging.tolerances.tolerance import Tolerance
+    from rnncli.subjects.subject_spec import SubjectSpec
+    from rnncli.verifying.case_judging import Terms
     from rnncli.verifying.verification import Shard, VerificationPlan
 
     if function is not None and (workers["jobs"], workers["executor"]) != (1, "processes"):

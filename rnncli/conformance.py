@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.judging.judgement import judge as judge_attempt
-from rnncli.judging.rule import Rule
-from rnncli.judging.tolerance import Tolerance
-from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
-from rnncli.judging.verification import JudgedCase
+from rnncli.judging.report import JudgedCase
+from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.reports.failures import fitting, reasons
 from rnncli.subjects.function import attempt_of
 from rnncli.terminal import visible
@@ -17,9 +17,9 @@ from rnncli.terminal import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.judging.tolerance import Limit
+    from rnncli.judging.tolerances.tolerance import Limit
     from rnncli.numerics import Array
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.graph.loading import model_from
-from rnncli.graph.recurrent_node import EvaluationSettings
-from rnncli.graph.session import ModelSession
+from rnncli.models.loading import model_from
+from rnncli.models.recurrent_node import EvaluationSettings
+from rnncli.models.session import ModelSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.graph.model import Model
+    from rnncli.models.model import Model
 
 
 class PreparedModel(BackendRep):

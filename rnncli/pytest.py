@@ -26,11 +26,11 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rnncli.judging.verdict import CaseVerdict
-    from rnncli.judging.verification import JudgedCase
-    from rnncli.judging.xfails import Xfails
-    from rnncli.vectors.pack import Pack
-    from rnncli.vectors.vector import Vector
+    from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.judging.comparing.xfails import Xfails
+    from rnncli.judging.report import JudgedCase
+    from rnncli.packs.pack import Pack
+    from rnncli.packs.vector import Vector
 
 # The properties of a test's report that say how its case was judged.
 VERDICT, IS_ANSWERED = "rnncli_verdict", "rnncli_answered"
@@ -68,9 +68,9 @@ class CaseSelection(NamedTuple):
         Raises:
             rnncli.errors.RnncliError: no pack, one that is not whole, or an option that is wrong.
         """
-        from rnncli.judging.requirements import Requirements
-        from rnncli.judging.rule import Rule
-        from rnncli.judging.xfails import Xfails, read_xfails
+        from rnncli.judging.comparing.requirements import Requirements
+        from rnncli.judging.comparing.rule import Rule
+        from rnncli.judging.comparing.xfails import Xfails, read_xfails
         from rnncli.verifying.verification import whole_pack
 
         pack = whole_pack(_found(self.pack, beside), trust=self.trust)
@@ -108,8 +108,8 @@ class AskedCase(NamedTuple):
         Of a case that must be refused a valid one of its kind is asked, too: where that fails, a
         refusal shows nothing, and the case counts as skipped.
         """
-        from rnncli.judging.sessions import judge_session
-        from rnncli.judging.verification import JudgedCase
+        from rnncli.judging.report import JudgedCase
+        from rnncli.judging.session_calls import judge_session
         from rnncli.subjects.function import FunctionSubject
         from rnncli.verifying.history import asked
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
@@ -131,7 +131,7 @@ class AskedCase(NamedTuple):
             pytest.skip.Exception: it cannot be judged.
         """
         from rnncli.conformance import judgement
-        from rnncli.judging.verdict import FAILURES, Verdict
+        from rnncli.judging.comparing.verdict import FAILURES, Verdict
 
         verdict, text = found.verdict, str(judgement(self.record, found))
         if expected := self.xfails.reason(found.id, verdict):
@@ -253,7 +253,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not config.getoption("--rnncli-subject"):
         raise pytest.UsageError("--rnncli needs --rnncli-subject MODULE:FUNCTION")
-    from rnncli.vectors.pack import is_pack
+    from rnncli.packs.pack import is_pack
 
     for pack in packs:
         if not is_pack(pack):  # pytest would look for tests in it, and find none

@@ -13,11 +13,11 @@ from onnx import ModelProto
 
 from rnncli.backends.threads import allowed
 from rnncli.errors import InvalidRequest
-from rnncli.graph.declarations import check_names
-from rnncli.graph.loading import load_model, model_from
-from rnncli.graph.model import Model
-from rnncli.graph.recurrent_node import EvaluationSettings
-from rnncli.graph.session import ModelSession, refuse_other_than_tensors, within
+from rnncli.models.declarations import check_names
+from rnncli.models.loading import load_model, model_from
+from rnncli.models.model import Model
+from rnncli.models.recurrent_node import EvaluationSettings
+from rnncli.models.session import ModelSession, refuse_other_than_tensors, within
 from rnncli.operators import Operator, operator_named
 from rnncli.operators.session import OperatorSession
 

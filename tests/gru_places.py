@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 
-from rnncli.graph.loading import model_from
+from rnncli.models.loading import model_from
 
 WEIGHTS = {
     "X": np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 2, 3),

@@ -9,12 +9,12 @@ from emulation import WIDE
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
-from rnncli.generating.making import make_vectors
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.pack import open_pack
-from rnncli.vectors.vector import Vector
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.generating.production import make_vectors
+from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Vector
 
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 

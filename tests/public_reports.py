@@ -20,11 +20,11 @@ from kernels.score import SOUND, verdict_of
 from kernels.switch_table import BUGS, kernel_with
 
 from rnncli.cases.library import find_suite
-from rnncli.cases.suite import load_suite
-from rnncli.generating.making import make_vectors
-from rnncli.judging.adequacy import Fate, outcomes, unscored
-from rnncli.judging.rule import PACK_RULE
+from rnncli.cases.suite.suite import load_suite
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.scoring.adequacy import Fate, outcomes, unscored
 from rnncli.mutants.table import mutant_named
+from rnncli.packs.generating.production import make_vectors
 
 DOCS = Path(__file__).parents[1] / "docs"
 DATA, PAGE = DOCS / "reports.yaml", DOCS / "reports.md"

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from verifications import HOSTILE, SUBJECT
 
-from rnncli.judging.verification import JudgedSubject
+from rnncli.judging.report import JudgedSubject
 from rnncli.metamorphic.relations import RELATIONS
 from rnncli.metamorphic.report import RelationReport
 from rnncli.metamorphic.run import RelationPlan
 from rnncli.metamorphic.targets import CallTarget
 from rnncli.metamorphic.verdict import Difference, RelationStatus, RelationVerdict
-from rnncli.verifying.subject_spec import SubjectSpec
+from rnncli.subjects.subject_spec import SubjectSpec
 
 FIRST = Difference(
     "Y", {"t": 2, "direction": 0, "sequence": 1, "unit": 3}, (2, 0, 1, 3), 0.5, 0.25, 1e-6, 1

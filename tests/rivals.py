@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-from rnncli.benchmarks import machine
-from rnncli.benchmarks.own import Own
+from rnncli.bench import machine
+from rnncli.bench.own import Own
 from rnncli.subjects.runtime import Prepared
 
 HOUR = 3600

@@ -5,9 +5,9 @@ from functools import cache, lru_cache
 
 from judged import core
 
-from rnncli.cases.suite import load_suite
+from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
-from rnncli.generating.making import make_vectors
+from rnncli.packs.generating.production import make_vectors
 
 
 @cache

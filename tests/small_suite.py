@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rnncli.cases.suite import parse_suite
+from rnncli.cases.suite.suite import parse_suite
 
 TEXT = """\
 suite: small

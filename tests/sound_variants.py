@@ -21,10 +21,10 @@ from emulation import ByTanh, Implementation, Plain, Textbook, backwards, by_bla
 from kernels.score import is_asked
 from kernels.switch_table import KERNELS
 
+from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.judgement import judge
-from rnncli.judging.rule import Rule
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.pack import open_pack
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.pack import open_pack
 
 # Profiles whose cases ask for more than every sound implementation gives.
 NAMED = frozenset({"relative"})

@@ -12,8 +12,8 @@ from measured import measured
 from rnncli import budget
 from rnncli.budget import OutOfMemory
 from rnncli.errors import InvalidRequest
-from rnncli.graph.inputs import generate_inputs
-from rnncli.graph.loading import model_from
+from rnncli.models.generated_inputs import generate_inputs
+from rnncli.models.loading import model_from
 
 MIB = 1 << 20
 GIANT = "g (float[2] x) => (float y) {{ {} }}"

@@ -14,8 +14,8 @@ from rnncli.cli.generate import generate
 from rnncli.cli.score import score
 from rnncli.cli.verify import verify
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.generating.generation import GenerationPlan
-from rnncli.generating.generation import generate as write_pack
+from rnncli.packs.generating.generation import GenerationPlan
+from rnncli.packs.generating.generation import generate as write_pack
 
 # Options that only print or write a report, or that bound the whole process; and --metamorphic,
 # which judges something else.

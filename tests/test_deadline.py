@@ -12,8 +12,8 @@ import pytest
 
 from rnncli import deadline, evaluate
 from rnncli.deadline import OutOfTime
-from rnncli.graph.loading import load_model
-from rnncli.graph.session import evaluate_model
+from rnncli.models.loading import load_model
+from rnncli.models.session import evaluate_model
 
 LOOP = """<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float y) {
     n = Constant <value = int64 {1000000000000}> ()

@@ -17,8 +17,8 @@ from public_reports import (
     vector_of,
 )
 
-from rnncli.judging.adequacy import Fate
-from rnncli.mutants import reported
+from rnncli.judging.scoring.adequacy import Fate
+from rnncli.mutants import reported_bugs
 
 KINDS = {
     *("gate order", "biases", "equations", "peepholes", "linear_before_reset", "clip"),
@@ -44,7 +44,7 @@ def test_enough_reports_are_modelled():
 
 def test_every_mutant_of_a_report_is_named():
     """Mutants that were written for reports model one."""
-    assert {each.id for each in reported.ROWS} <= {row.mutant for row in ROWS}
+    assert {each.id for each in reported_bugs.ROWS} <= {row.mutant for row in ROWS}
 
 
 @each_of(ROWS)

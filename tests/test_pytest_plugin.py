@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from judged import core
 
-from rnncli.cases.suite import load_suite
-from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.cases.suite.suite import load_suite
+from rnncli.packs.generating.generation import GenerationPlan, generate
 
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 CASES = "id:lstm_14_one_step or id:gru_14_both or id:rnn_14_constants or id:lstm_14_twice"

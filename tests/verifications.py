@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from rnncli.judging.diagnosis import Cause, Diagnosis
-from rnncli.judging.verdict import (
+from rnncli.judging.comparing.verdict import (
     MARGIN_EDGES,
     CaseVerdict,
     Element,
@@ -14,7 +13,8 @@ from rnncli.judging.verdict import (
     OutputVerdict,
     Verdict,
 )
-from rnncli.judging.verification import (
+from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
+from rnncli.judging.report import (
     JudgedCase,
     JudgedPack,
     JudgedSubject,

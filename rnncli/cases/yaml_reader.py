@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import yaml
 
 from rnncli.cases.findings import Findings
-from rnncli.errors import ConfigError, Place, UnreadableFile
+from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
 from rnncli.files.regular import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
 
 LARGEST_FILE = 1 << 20  # bytes; tensors of any size belong in a file beside the YAML
 MOST_NODES = 100_000  # counted after expanding aliases, so a short file cannot stand for a long one
@@ -386,3 +387,30 @@ def shown(node: YamlNode) -> str:
     if node.value is None or isinstance(node.value, bool):
         return {None: "null", True: "true", False: "false"}[node.value]
     return f"{node.value}"[:40]
+
+
+def read_mapping(
+    node: YamlNode, whole: str, what: str, known: Iterable[str] | None, findings: Findings
+) -> dict[Key, YamlNode]:
+    """Return a mapping's entries; what is not one has none.
+
+    Args:
+        node: what should be a mapping.
+        whole: what messages call it.
+        what: what messages call a key of it.
+        known: the keys it may have; None for any.
+        findings: gets what is wrong.
+    """
+    if not isinstance(node.value, dict):
+        findings.add(node.place, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")
+        return {}
+    for key in node.value:
+        if known is not None and key not in known:
+            findings.add(key.place, unknown(what, key, known))
+    return dict(node.value)
+
+
+def unknown(what: str, word: str, known: Iterable[str]) -> str:
+    """Say that there is no such thing, and which is near."""
+    hint = did_you_mean(word, known) or f" (there are {', '.join(known)})"
+    return f"unknown {what} '{word:.40}'{hint}"

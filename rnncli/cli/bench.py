@@ -13,7 +13,7 @@ from rnncli.cli.bench_startup import startup
 from rnncli.cli.options import json_option
 
 if TYPE_CHECKING:
-    from rnncli.benchmarks.contest import ContestPlan
+    from rnncli.bench.contest import ContestPlan
 
 
 COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))
@@ -68,9 +68,9 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes
     """
-    from rnncli.benchmarks.contest import contests
-    from rnncli.benchmarks.environment import facts, notes
-    from rnncli.benchmarks.store import read_stored
+    from rnncli.bench.contest import contests
+    from rnncli.bench.machine import facts, notes
+    from rnncli.bench.store import read_stored
     from rnncli.reports.contests import ContestPrinter, show_changes
     from rnncli.reports.verification import check_reports
 
@@ -94,9 +94,9 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
 def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
     """Decide what is measured, of what, and how."""
-    from rnncli.benchmarks.contest import ContestPlan, ContestTerms
-    from rnncli.benchmarks.contestants import backends, runtimes
-    from rnncli.benchmarks.workloads import OPERATORS, WORKLOADS, planned
+    from rnncli.bench.contest import ContestPlan, ContestTerms
+    from rnncli.bench.contestants import backends, runtimes
+    from rnncli.bench.workloads import OPERATORS, WORKLOADS, planned
 
     is_bound, is_session = options.pop("bound"), options.pop("session")
     if is_bound and is_session:

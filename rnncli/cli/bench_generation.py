@@ -28,9 +28,9 @@ def generation(*, cases: int, rounds: int, jobs: int, scratch: Path | None, as_j
     interleaved; what is shown are medians. The time of the files alone, which depends on the disk,
     is measured beside it.
     """
-    from rnncli.benchmarks.environment import surroundings
-    from rnncli.benchmarks.generation import WAYS, file_cost, measure_generation
-    from rnncli.reports.benchmarks import show_generation
+    from rnncli.bench.generation import WAYS, file_cost, measure_generation
+    from rnncli.bench.machine import surroundings
+    from rnncli.reports.contests import show_generation
     from rnncli.reports.progress import progress_bar
 
     with progress_bar(rounds * len(WAYS), "packs") as progress:

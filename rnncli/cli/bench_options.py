@@ -18,19 +18,19 @@ OTHERS = ("generation", "startup")
 
 
 def _workloads() -> Iterable[str]:
-    from rnncli.benchmarks.workloads import WORKLOADS
+    from rnncli.bench.workloads import WORKLOADS
 
     return [*WORKLOADS, *OTHERS]
 
 
 def _runtimes() -> Iterable[str]:
-    from rnncli.benchmarks.contestants import runtime_names
+    from rnncli.bench.contestants import runtime_names
 
     return runtime_names()
 
 
 def _types() -> Iterable[str]:
-    from rnncli.benchmarks.workloads import OPERATORS
+    from rnncli.bench.workloads import OPERATORS
 
     return OPERATORS
 

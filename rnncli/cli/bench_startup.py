@@ -17,9 +17,9 @@ def startup(*, rounds: int, as_json: bool) -> None:
     model of one tiny node with a program that loads and runs it with ONNX Runtime, where that is
     installed. Rounds are interleaved; what is shown are medians.
     """
-    from rnncli.benchmarks.environment import NO_PYC, notes
-    from rnncli.benchmarks.startup import PROCESSES, measure_startup
-    from rnncli.reports.benchmarks import show_startup
+    from rnncli.bench.machine import NO_PYC, notes
+    from rnncli.bench.startup import PROCESSES, measure_startup
+    from rnncli.reports.contests import show_startup
     from rnncli.reports.progress import progress_bar
 
     noted = notes([NO_PYC])  # before the load is ours

@@ -30,8 +30,8 @@ def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: 
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6
     """
     from rnncli.formats import read_outputs
-    from rnncli.judging.comparison import compare as compare_tensors
-    from rnncli.judging.tolerance import Tolerance
+    from rnncli.judging.comparing.comparison import compare as compare_tensors
+    from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.reports.comparisons import print_comparison
 
     tolerance = Tolerance.parse(**tolerances)

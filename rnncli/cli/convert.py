@@ -36,9 +36,9 @@ def convert(source: str, destination: str, layout: str | None) -> None:
 
     from rnncli import formats
     from rnncli.errors import InvalidRequest
+    from rnncli.packs.conversion import convert_pack
+    from rnncli.packs.pack import is_pack, open_pack
     from rnncli.running.tasks import as_path
-    from rnncli.vectors.conversion import convert_pack
-    from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(source):
         if layout is None:

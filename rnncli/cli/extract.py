@@ -23,8 +23,8 @@ from rnncli.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.generating.captures import Captures
-    from rnncli.generating.extraction import Extraction, ExtractionPlan
+    from rnncli.packs.generating.captures import Captures
+    from rnncli.packs.generating.extraction import Extraction, ExtractionPlan
 
 # A protobuf of a tensor or a model holds no more.
 LARGEST = 2_000_000_000
@@ -103,7 +103,7 @@ def extract(model: str, **options: Any) -> None:
     rnncli extract model.onnx -o pack
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
     """
-    from rnncli.generating.extraction import ExtractionPlan, require
+    from rnncli.packs.generating.extraction import ExtractionPlan, require
     from rnncli.reports.generation import show_pack
     from rnncli.running.target_names import short_names
 
@@ -126,8 +126,8 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     from rnncli.cases.case import Case
     from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
-    from rnncli.generating.captures import Captures
-    from rnncli.judging.tolerance import EXACT
+    from rnncli.judging.tolerances.tolerance import EXACT
+    from rnncli.packs.generating.captures import Captures
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request
     from rnncli.running.target import load_target
@@ -147,7 +147,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
 
 
 def _write(plan: ExtractionPlan, captures: Captures, folder: Path) -> Extraction:
-    from rnncli.generating.extraction import extract as write_pack
+    from rnncli.packs.generating.extraction import extract as write_pack
     from rnncli.reports.progress import progress_bar
 
     chosen = captures.chosen()

@@ -35,12 +35,12 @@ def inspect(target: str, as_json: bool) -> None:
 
 def _record(target: str) -> dict[str, Any]:
     from rnncli.cases.case import Case, describe
+    from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.inspection import model_record, pack_record
     from rnncli.reports.suites import case_record
     from rnncli.running.target import load_target
     from rnncli.running.target_names import OF_SUITE
     from rnncli.running.yaml_target import entry_of
-    from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(target):
         return pack_record(open_pack(target))

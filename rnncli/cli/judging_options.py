@@ -33,7 +33,7 @@ def _bound(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[
     """Read `1e-5` and `Y:1e-5` as the functions of these commands take them."""
     if not texts:
         return None
-    from rnncli.judging.tolerance import Bound
+    from rnncli.judging.tolerances.tolerance import Bound
 
     bound = Bound.parse(texts)
     return {"": bound.default, **bound.by_output}

@@ -46,9 +46,9 @@ def list_cases(suite: str, select: str, *, statements: bool, as_json: bool) -> N
 
 
 def _records(suite: str, selection: str) -> list[dict[str, Any]]:
-    from rnncli.cases.suite import load_suite
+    from rnncli.cases.suite.suite import load_suite
+    from rnncli.packs.pack import is_pack, open_pack
     from rnncli.reports.suites import entry_record
-    from rnncli.vectors.pack import is_pack, open_pack
 
     if is_pack(suite):
         return [dict(record) for record in open_pack(suite).select(selection)]

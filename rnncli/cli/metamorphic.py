@@ -132,12 +132,12 @@ def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
     """
     _refuse([n for n in OF_GOLDENS if options.pop(n)], "is about expected outputs; leave it out")
     expect_workers(options, "rnncli.metamorphic.run")
-    from rnncli.judging.requirements import Requirements
+    from rnncli.judging.comparing.requirements import Requirements
     from rnncli.metamorphic.relations import RELATIONS
     from rnncli.metamorphic.run import RelationPlan
     from rnncli.metamorphic.targets import CallTarget
     from rnncli.profiles import profile_named
-    from rnncli.verifying.subject_spec import SubjectSpec
+    from rnncli.subjects.subject_spec import SubjectSpec
     from rnncli.verifying.verification import Shard
 
     relations, sizes = options.pop("relation"), options.pop("sizes")

@@ -108,7 +108,7 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
 
 def _request(options: dict[str, Any]) -> Request:
     """Bundle what is asked of every target."""
-    from rnncli.judging.tolerance import DATA_SET, Tolerance
+    from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
     from rnncli.running.request import Request
 
     numbers = {name: options.pop(name) for name in ("atol", "rtol", "max_ulp")}

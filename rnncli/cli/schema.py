@@ -8,9 +8,9 @@ from rnncli.cli.options import Written
 
 # What has a schema, and what makes it; each is imported on use.
 SCHEMAS = {
-    "config": "rnncli.cases.schema:config_schema",
-    "suite": "rnncli.cases.suite_schema:suite_schema",
-    "manifest": "rnncli.vectors.manifest:manifest_schema",
+    "config": "rnncli.cases.config.schema:config_schema",
+    "suite": "rnncli.cases.suite.schema:suite_schema",
+    "manifest": "rnncli.packs.manifest:manifest_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
     "relations": "rnncli.reports.relations_schema:relations_schema",
 }
@@ -39,7 +39,7 @@ def schema(of: str, output: str) -> None:
     import pkgutil
     from pathlib import Path
 
-    from rnncli.cases.schema import schema_text
+    from rnncli.cases.config.schema import schema_text
     from rnncli.files.atomic import write_text
 
     text = schema_text(pkgutil.resolve_name(SCHEMAS[of])())

@@ -101,7 +101,7 @@ def trace(
 
 
 def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
-    expect_workers(options, "rnncli.tracing.batch")
+    expect_workers(options, "rnncli.tracing.tracing")
     from rnncli.reports.progress import progress_bar
     from rnncli.scoring.scoring import ScoringPlan, select
     from rnncli.tracing.tracing import trace_all

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.conditioning import conditioning_problem
-from rnncli.judging.error_map import error_map
-from rnncli.judging.hypotheses import AFFORDABLE, single_fits
-from rnncli.judging.localisation import steps_of
-from rnncli.judging.margins import errors_of, histogram, problem_of
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.verdict import CaseVerdict, Element, OutputVerdict, Verdict
+from rnncli.judging.comparing.error_map import error_map
+from rnncli.judging.comparing.margins import errors_of, histogram, problem_of
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
+from rnncli.judging.explaining.hypotheses import AFFORDABLE, single_fits
+from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.tolerances.conditioning import conditioning_problem
 from rnncli.mutants.table import mutants_of
 from rnncli.numerics import ulp_distance
-from rnncli.vectors.attempt import Status
+from rnncli.packs.attempt import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
-    from rnncli.judging.margins import Errors
-    from rnncli.judging.rule import Rule
+    from rnncli.judging.comparing.margins import Errors
+    from rnncli.judging.comparing.rule import Rule
     from rnncli.numerics import Array
-    from rnncli.vectors.attempt import Attempt
-    from rnncli.vectors.vector import Answers, Vector
+    from rnncli.packs.attempt import Attempt
+    from rnncli.packs.vector import Answers, Vector
 
 # How an attempt that gave nothing to compare is judged; of a vector that must be refused first.
 REJECTED: Mapping[Status, Verdict] = {

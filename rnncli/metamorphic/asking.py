@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from rnncli.judging.margins import problem_of
+from rnncli.judging.comparing.margins import problem_of
 from rnncli.metamorphic.ask import InapplicableError
+from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.subject import KeepingSubject
-from rnncli.vectors.attempt import Attempt, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

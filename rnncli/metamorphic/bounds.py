@@ -24,9 +24,9 @@ import numpy as np
 from rnncli.backends import backend_named
 from rnncli.backends.backend import FLOAT64, Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.conditioning import limit_of
-from rnncli.judging.derivation import derive
-from rnncli.judging.margins import errors_of
+from rnncli.judging.comparing.margins import errors_of
+from rnncli.judging.tolerances.conditioning import limit_of
+from rnncli.judging.tolerances.derivation import derive
 from rnncli.metamorphic.node_call import D, H, I, N, T
 from rnncli.numerics import dtype_named
 from rnncli.profiles import profile_named

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.margins import errors_of
+from rnncli.judging.comparing.margins import errors_of
 from rnncli.metamorphic.ask import InapplicableError
 from rnncli.metamorphic.asking import GarbledError, UnansweredError
 from rnncli.metamorphic.bounds import Closeness, closeness_of

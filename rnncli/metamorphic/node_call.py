@@ -16,9 +16,9 @@ import numpy as np
 from rnncli.errors import RnncliWarning
 from rnncli.numerics import dtype_of
 from rnncli.operators import Node, operator_named
+from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Answers, Vector
 from rnncli.randomness import integers, seed_key
-from rnncli.vectors.conversion import with_model
-from rnncli.vectors.vector import Answers, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

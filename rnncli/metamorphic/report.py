@@ -14,7 +14,7 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.judging.verification import JudgedSubject
+    from rnncli.judging.report import JudgedSubject
     from rnncli.metamorphic.run import RelationPlan
 from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, ClassVar
 from rnncli.errors import ConfigError, NothingSelected
 from rnncli.executors.table import executor_named
 from rnncli.executors.tenancy import at_end, require_run
-from rnncli.generating.record import requirements_of
-from rnncli.judging.requirements import Requirements
-from rnncli.judging.verification import JudgedSubject
+from rnncli.judging.comparing.requirements import Requirements
+from rnncli.judging.report import JudgedSubject
 from rnncli.metamorphic.asking import Asker
 from rnncli.metamorphic.judging import judge_call
 from rnncli.metamorphic.relations import RELATIONS
 from rnncli.metamorphic.report import RelationReport
 from rnncli.metamorphic.targets import source_of
 from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
+from rnncli.packs.generating.case_record import requirements_of
 from rnncli.verifying.history import shuffled
 from rnncli.verifying.verification import ALL, Shard
 from rnncli.words import counted
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.metamorphic.targets import CallTarget
     from rnncli.subjects.subject import Subject
-    from rnncli.verifying.subject_spec import SubjectSpec
+    from rnncli.subjects.subject_spec import SubjectSpec
 
 # What the relation `threads` takes where a subject has one thread otherwise.
 SEVERAL = 4

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.metamorphic.node_call import T
-from rnncli.vectors.conversion import held_inputs
+from rnncli.packs.conversion import held_inputs
 
 if TYPE_CHECKING:
     from rnncli.formats.format import Tensors

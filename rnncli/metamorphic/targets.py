@@ -7,22 +7,22 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.cases.config import read_case
+from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec
-from rnncli.cases.suite import is_suite, load_suite
+from rnncli.cases.suite.suite import is_suite, load_suite
 from rnncli.cases.yaml_reader import Key, YamlNode, read_yaml
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.metamorphic.node_call import SIZES, NodeCall
-from rnncli.vectors.conversion import held_inputs
-from rnncli.vectors.manifest import MANIFEST, calls_of
-from rnncli.vectors.pack import is_pack
+from rnncli.packs.conversion import held_inputs
+from rnncli.packs.manifest import MANIFEST, calls_of
+from rnncli.packs.pack import is_pack
 from rnncli.verifying.verification import whole_pack
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
-    from rnncli.cases.entry import Entry
-    from rnncli.vectors.pack import Pack
-    from rnncli.vectors.vector import Vector
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.packs.pack import Pack
+    from rnncli.packs.vector import Vector
 
 Sizes = Mapping[str, int]
 # How lengths are made where those that are written do not fit other sizes.

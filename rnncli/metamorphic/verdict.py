@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rnncli.vectors.attempt import Status
+from rnncli.packs.attempt import Status
 from rnncli.words import counted, plural
 
 if TYPE_CHECKING:

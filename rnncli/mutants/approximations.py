@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, family, row
-from rnncli.mutants.reasons import NO_STEP, uses_none_of
-from rnncli.mutants.replaced import RIGHT, computing
+from rnncli.mutants.changes import ALL, RIGHT, computing, family, row
+from rnncli.mutants.equivalence import NO_STEP, uses_none_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Function
     from rnncli.mutants.mutant import Change, Mutant, Reason
-    from rnncli.mutants.replaced import Function
     from rnncli.recurrence.arithmetic import Value
 
 NO_SIGMOID = uses_none_of("Sigmoid")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.mutants.changes import ALL, GATED, LSTM, directions, family, joined, row, stepped
+from rnncli.mutants.equivalence import NO_BIAS, NO_CLIP, ONE_DIRECTION
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, GATED, LSTM, directions, family, joined, row, stepped
-from rnncli.mutants.reasons import NO_BIAS, NO_CLIP, ONE_DIRECTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Right
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.parts import Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

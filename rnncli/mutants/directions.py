@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import (
+from rnncli.mutants.changes import (
     ALL,
     GATED,
     LSTM,
@@ -23,7 +22,7 @@ from rnncli.mutants.parts import (
     row,
     second_zeroed,
 )
-from rnncli.mutants.reasons import (
+from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_FORWARD,
     NO_PEEPHOLES,
@@ -34,13 +33,14 @@ from rnncli.mutants.reasons import (
     ONE_SEQUENCE,
     ONE_STEP,
 )
+from rnncli.mutants.mutant import Change
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Last, Outputs
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 

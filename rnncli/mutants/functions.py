@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rnncli.mutants.parts import ALL, GATED, LSTM, family, parameters, row
-from rnncli.mutants.reasons import NO_STEP, ONE_DIRECTION
+from rnncli.mutants.changes import ALL, GATED, LSTM, family, parameters, row
+from rnncli.mutants.equivalence import NO_STEP, ONE_DIRECTION
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import GRU, LSTM, arrays, family, parameters, row, stepped
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import GRU, LSTM, arrays, family, parameters, row, stepped
+from rnncli.mutants.equivalence import (
     CELL_STARTS_AT_ZERO,
     COUPLED,
     NO_PEEPHOLES,
@@ -25,8 +25,8 @@ from rnncli.recurrence.cells import CELLS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Right
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.parts import Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

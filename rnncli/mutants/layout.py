@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rnncli.mutants.changes import ALL, family, initial_states, results, row
+from rnncli.mutants.equivalence import NO_INITIAL, NO_Y, ONE_DIRECTION, ONE_SEQUENCE, ONE_STEP
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, family, initial_states, results, row
-from rnncli.mutants.reasons import NO_INITIAL, NO_Y, ONE_DIRECTION, ONE_SEQUENCE, ONE_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rnncli.mutants.changes import Last, Outputs
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import (
+from rnncli.mutants.changes import (
     ALL,
     LSTM,
     family,
@@ -17,7 +16,7 @@ from rnncli.mutants.parts import (
     row,
     without_lengths,
 )
-from rnncli.mutants.reasons import (
+from rnncli.mutants.equivalence import (
     NO_INITIAL,
     NO_STEP,
     NO_ZERO_LENGTH,
@@ -25,12 +24,13 @@ from rnncli.mutants.reasons import (
     lengths_of,
     where,
 )
+from rnncli.mutants.mutant import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rnncli.mutants.changes import Last, Outputs
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
+from rnncli.mutants.changes import ALL, GATED, RIGHT, arrays, computing, family, initial_states, row
+from rnncli.mutants.equivalence import Unreached
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, GATED, arrays, family, initial_states, row
-from rnncli.mutants.reasons import Unreached
-from rnncli.mutants.replaced import RIGHT, computing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rnncli.mutants.changes import Function
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.replaced import Function
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.recurrence import Recurrence, Result

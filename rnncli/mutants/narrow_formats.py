@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
+from rnncli.mutants.changes import ALL, LSTM, family, row, stepped
+from rnncli.mutants.equivalence import NO_STEP, Unreached
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, LSTM, family, row, stepped
-from rnncli.mutants.reasons import NO_STEP, Unreached
 from rnncli.numerics import DTYPES, round_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Function, Right
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.parts import Right
-    from rnncli.mutants.replaced import Function
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import (
+from rnncli.mutants.changes import (
     ALL,
     each_direction,
     family,
@@ -19,14 +18,15 @@ from rnncli.mutants.parts import (
     row,
     without_lengths,
 )
-from rnncli.mutants.reasons import NO_REVERSE, NO_Y, NOT_RAGGED, Unreached
+from rnncli.mutants.equivalence import NO_REVERSE, NO_Y, NOT_RAGGED, Unreached
+from rnncli.mutants.mutant import Change
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Last, Outputs
     from rnncli.mutants.mutant import Mutant, Run
-    from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 

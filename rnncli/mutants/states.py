@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.parts import (
+from rnncli.mutants.changes import (
     ALL,
     LSTM,
     family,
@@ -18,7 +18,7 @@ from rnncli.mutants.parts import (
     row,
     second_zeroed,
 )
-from rnncli.mutants.reasons import (
+from rnncli.mutants.equivalence import (
     NO_INITIAL,
     NO_INITIAL_C,
     NO_INITIAL_H,
@@ -35,8 +35,8 @@ from rnncli.recurrence.recurrence import Direction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Last, Outputs
     from rnncli.mutants.mutant import Change, Mutant
-    from rnncli.mutants.parts import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 

@@ -9,16 +9,16 @@ from rnncli.mutants import (
     approximations,
     clipping,
     directions,
-    finer,
     functions,
     gates,
     layout,
     lengths,
     lost_numbers,
-    moved,
     narrow_formats,
     padding,
-    reported,
+    partial_bugs,
+    reported_bugs,
+    shifted,
     states,
     vectors,
     weights,
@@ -36,9 +36,9 @@ _LEAVES = (
     *(vectors, clipping, functions, gates),
     *(narrow_formats, approximations, lost_numbers),
 )
-_UNSCORED = (finer, moved, reported)
+_UNSCORED = (partial_bugs, shifted, reported_bugs)
 _ROWS = tuple(row for leaf in (*_LEAVES, *_UNSCORED) for row in leaf.ROWS)
-_FINER = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
+_UNSCORED_IDS = frozenset(row.id for leaf in _UNSCORED for row in leaf.ROWS)
 MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
@@ -49,8 +49,8 @@ def scored_of(cell: str) -> tuple[Mutant, ...]:
 
 
 def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it
-    """Whether suites are scored by a mutant; not by finer and reported ones, which only name."""
-    return id not in _FINER
+    """Whether suites are scored by a mutant; partial, shifted and reported ones only name bugs."""
+    return id not in _UNSCORED_IDS
 
 
 def family_of(id: str) -> str:  # noqa: A002 -- what a mutant itself calls it

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, arrays, family, results, row, stepped
-from rnncli.mutants.reasons import NO_RECURRENT_PRODUCT, NO_STEP, ONE_SEQUENCE, where
+from rnncli.mutants.changes import ALL, arrays, family, results, row, stepped
+from rnncli.mutants.equivalence import NO_RECURRENT_PRODUCT, NO_STEP, ONE_SEQUENCE, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rnncli.mutants.changes import Right
     from rnncli.mutants.mutant import Change, Mutant
-    from rnncli.mutants.parts import Right
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, GATED, GRU, LSTM, arrays, family, row
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, arrays, family, row
+from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
     NO_INPUT_BIAS,

@@ -14,7 +14,7 @@ from rnncli.terminal import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rnncli.judging.comparison import OutputComparison
+    from rnncli.judging.comparing.comparison import OutputComparison
 
 COLUMNS = (
     *("output", "dtype", "shape", "verdict", "differing"),

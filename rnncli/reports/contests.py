@@ -1,4 +1,4 @@
-"""What `rnncli bench` shows of implementations that were measured against each other."""
+"""What `rnncli bench` shows: implementations side by side, start-up, generation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from rnncli.benchmarks.store import Key, RatioChange, changes, document
+from rnncli.bench.startup import records
+from rnncli.bench.store import Key, RatioChange, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
 from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.benchmarks.measurement import WorkloadMeasurements
+    from rnncli.bench.generation import GenerationTimes
+    from rnncli.bench.measurement import WorkloadMeasurements
+    from rnncli.bench.startup import Started
+
 
 # Columns in a pipe are entries of the record; what is long is in the JSON only.
 COLUMNS = (
@@ -190,3 +194,30 @@ def _change(change: RatioChange) -> dict[str, Any]:
         "ratio now": change.now,
         "percent longer": change.slowdown,
     }
+
+
+def show_generation(
+    measured: Sequence[GenerationTimes],
+    file_seconds: float,
+    surroundings: Mapping[str, str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print a row for each way, then what they depend on besides our code."""
+    records = [each.record(measured[0]) for each in measured]
+    if as_json:
+        for record in records:
+            print_json_line({**record, "file_seconds": file_seconds, "environment": surroundings})
+        return
+    print_table(tuple(records[0]), [tuple(record.values()) for record in records])
+    say(f"a file of 200 bytes takes {1e6 * file_seconds:.0f} us here")
+    for name, value in surroundings.items():
+        say(f"note: {name}={value} is set")
+
+
+def show_startup(measured: Sequence[Started], notes: Sequence[str], *, as_json: bool) -> None:
+    """Print a row for each kind of process, then what it depends on besides our code."""
+    found = records(measured)
+    print_records(tuple(found[0]), found, as_json=as_json)
+    for note in notes:
+        say(f"note: {note}")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.judging.hypotheses import sentence_of
-from rnncli.judging.patterns import SHOWN, patterns_of
+from rnncli.judging.explaining.hypotheses import sentence_of
+from rnncli.judging.explaining.patterns import SHOWN, patterns_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.judging.diagnosis import Diagnosis
+    from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.verifying.diagnosis_report import DiagnosisReport, LaterFailures
 
 COLUMNS = ("cell", "bug", "explains", "of", "predicts", "refuted by", "worst margin", "as well")

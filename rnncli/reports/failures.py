@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rnncli.judging.hypotheses import NAMED, naming, sentence_of
-from rnncli.judging.verdict import FAILURES, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, Verdict
+from rnncli.judging.explaining.hypotheses import NAMED, naming, sentence_of
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.reports.tables import MOST_TIMES
 from rnncli.terminal import visible
@@ -14,8 +14,8 @@ from rnncli.terminal import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.judging.verdict import CaseVerdict, OutputVerdict
-    from rnncli.judging.verification import JudgedCase, VerificationReport
+    from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
+    from rnncli.judging.report import JudgedCase, VerificationReport
 
 # An implementation may print megabytes before it dies; the first of it tells why.
 LONGEST_MESSAGE = 2000

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.generating.batch import Made
-    from rnncli.generating.report import GenerationReport
-    from rnncli.vectors.manifest import Manifest
+    from rnncli.packs.generating.batch import Made
+    from rnncli.packs.generating.report import GenerationReport
+    from rnncli.packs.manifest import Manifest
 
 
 def show_pack(

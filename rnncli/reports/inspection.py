@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from rnncli.graph.declarations import describe as describe_value
-from rnncli.graph.nodes import recurrent_nodes, unevaluated_nodes
+from rnncli.models.declarations import describe as describe_value
+from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
 from rnncli.operators import operator_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rnncli.graph.model import Model
-    from rnncli.graph.nodes import RecurrentNode
-    from rnncli.vectors.manifest import Manifest
-    from rnncli.vectors.pack import Pack
+    from rnncli.models.model import Model
+    from rnncli.models.node_listing import RecurrentNode
+    from rnncli.packs.manifest import Manifest
+    from rnncli.packs.pack import Pack
 
 
 class _Dumper(yaml.SafeDumper):

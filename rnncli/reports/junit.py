@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file
-from rnncli.judging.verdict import FAILURES, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.reports.failures import sentences
 from rnncli.terminal import visible
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from rnncli.judging.verdict import CaseVerdict
-    from rnncli.judging.verification import JudgedCase, JudgedSubject, VerificationReport
+    from rnncli.judging.comparing.verdict import CaseVerdict
+    from rnncli.judging.report import JudgedCase, JudgedSubject, VerificationReport
 
 # The implementation did not get as far as being wrong.
 ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MISSING})

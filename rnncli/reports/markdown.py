@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rnncli.files.atomic import write_text
-from rnncli.judging.verdict import MEANINGS
+from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.diagnosis import diagnosis_sentences
 from rnncli.reports.failures import sentences, times
 from rnncli.reports.verification import title
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rnncli.judging.verdict import Verdict
-    from rnncli.judging.verification import Tally, VerificationReport
+    from rnncli.judging.comparing.verdict import Verdict
+    from rnncli.judging.report import Tally, VerificationReport
 
 # GitHub drops a step summary of more than 1 MiB: so many characters are spent on failures.
 LIMIT = 400_000

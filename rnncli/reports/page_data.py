@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.verification import largest_margin
+from rnncli.judging.report import largest_margin
 from rnncli.reports.comparisons import index_text, ulp_text, value_text
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
-    from rnncli.judging.verdict import CaseVerdict, OutputVerdict
-    from rnncli.judging.verification import JudgedCase, VerificationReport
+    from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
+    from rnncli.judging.report import JudgedCase, VerificationReport
 
 # The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
 # of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond all.

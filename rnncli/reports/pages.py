@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli import __version__
 from rnncli.errors import Unsupported
 from rnncli.files.atomic import write_text
-from rnncli.judging.hypotheses import sentence_of
+from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt, times
 from rnncli.terminal import visible
 from rnncli.words import counted

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.metamorphic.judging import AXES
 from rnncli.metamorphic.verdict import MEANINGS
+from rnncli.packs.manifest import Field
 from rnncli.reports.schema_parts import (
     NUMBER,
     SECONDS,
@@ -18,7 +19,6 @@ from rnncli.reports.schema_parts import (
     object_of,
     or_null,
 )
-from rnncli.vectors.manifest import Field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

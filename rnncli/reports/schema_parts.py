@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.vectors.manifest import Field
+    from rnncli.packs.manifest import Field
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer", "minimum": 0}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.adequacy import Fate
-from rnncli.judging.coverage import coverage_of
-from rnncli.judging.kill_matrix import fate_of
+from rnncli.judging.scoring.adequacy import Fate
+from rnncli.judging.scoring.coverage import coverage_of
+from rnncli.judging.scoring.kill_matrix import fate_of
 from rnncli.mutants.structural.bug import Reach
 from rnncli.mutants.table import MUTANTS
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from rnncli.judging.adequacy import Outcome
-    from rnncli.judging.kill_matrix import KillMatrix
+    from rnncli.judging.scoring.adequacy import Outcome
+    from rnncli.judging.scoring.kill_matrix import KillMatrix
 
 # What becomes of a mutant in all vectors: the counts of a score, and what they mean.
 FATES = {

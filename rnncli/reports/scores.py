@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.files.atomic import write_text
-from rnncli.judging.adequacy import Fate
-from rnncli.judging.coverage import Covered, coverage_of
-from rnncli.judging.kill_matrix import every, of_family, of_reach, score
+from rnncli.judging.scoring.adequacy import Fate
+from rnncli.judging.scoring.coverage import Covered, coverage_of
+from rnncli.judging.scoring.kill_matrix import every, of_family, of_reach, score
 from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
@@ -25,8 +25,8 @@ from rnncli.words import counted, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rnncli.judging.adequacy import Outcome
-    from rnncli.judging.kill_matrix import KillMatrix, Row, Score, Survivor
+    from rnncli.judging.scoring.adequacy import Outcome
+    from rnncli.judging.scoring.kill_matrix import KillMatrix, Row, Score, Survivor
     from rnncli.mutants.structural.bug import SizeClass
 
 # What a matrix is written to, and what writes it; each is imported on use.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rnncli.cases.config import describe
+from rnncli.cases.config.config import describe
 
 if TYPE_CHECKING:
-    from rnncli.cases.entry import Entry
-    from rnncli.cases.suite import Suite
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Suite
 
 
 def entry_record(entry: Entry) -> dict[str, Any]:

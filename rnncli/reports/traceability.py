@@ -11,18 +11,18 @@ import click
 from rnncli.operators import OPERATORS
 from rnncli.reports.tables import is_drawn, print_json_line, print_table, terminal_width
 from rnncli.terminal import say
-from rnncli.tracing.batch import trace_of
 from rnncli.tracing.matrix import MISSING, CoverageState
 from rnncli.tracing.statement import CheckKind
 from rnncli.tracing.table import STATEMENTS
+from rnncli.tracing.tracing import trace_of
 from rnncli.tracing.violations import violation_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rnncli.packs.pack import Pack
     from rnncli.tracing.matrix import Coverage, TraceMatrix
     from rnncli.tracing.statement import Statement
-    from rnncli.vectors.pack import Pack
 
 COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
 # Columns that a terminal must have for all of these.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.errors import InvalidRequest
-from rnncli.judging.verdict import MEANINGS, Verdict
+from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, sentences
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
@@ -21,7 +21,7 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rnncli.judging.verification import JudgedCase, Tally, VerificationReport
+    from rnncli.judging.report import JudgedCase, Tally, VerificationReport
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
 # What begins the reasons of `--require`; those of one case are separated by semicolons.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.verdict import MARGIN_EDGES, MEANINGS
+from rnncli.judging.comparing.verdict import MARGIN_EDGES, MEANINGS
+from rnncli.packs.manifest import CASE_FIELDS, Field
 from rnncli.reports.schema_parts import (
     NUMBER,
     SECONDS,
@@ -17,7 +18,6 @@ from rnncli.reports.schema_parts import (
     object_of,
     or_null,
 )
-from rnncli.vectors.manifest import CASE_FIELDS, Field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

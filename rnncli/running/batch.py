@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.cases.case import Case
-    from rnncli.graph.model import Model
-    from rnncli.judging.comparison import OutputComparison
+    from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.models.model import Model
 
 
 class Task(NamedTuple):
@@ -98,7 +98,7 @@ def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
     """Compare the outputs with what they should be, where that is known."""
     if not run.expected:
         return ()
-    from rnncli.judging.comparison import compare
+    from rnncli.judging.comparing.comparison import compare
 
     elements = run.tolerances if request.own_tolerances else {}
     return compare(run.outputs, run.expected, request.tolerance._replace(elements=elements))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rnncli import operators
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.formats import read_inputs, read_tensor
-from rnncli.graph.data_sets import load_data_set
-from rnncli.graph.declarations import check_inputs, check_names
-from rnncli.graph.evaluator import Evaluator, prepare
-from rnncli.graph.evaluator import run as run_graph
-from rnncli.graph.inputs import InputRecipe
-from rnncli.graph.model import Model
+from rnncli.models.data_sets import load_data_set
+from rnncli.models.declarations import check_inputs, check_names
+from rnncli.models.evaluator import Evaluator, prepare
+from rnncli.models.evaluator import run as run_graph
+from rnncli.models.generated_inputs import InputRecipe
+from rnncli.models.model import Model
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rnncli.cases.case import Case
-    from rnncli.graph.observation import Observer
+    from rnncli.models.observation import Observer
     from rnncli.numerics import Array
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.graph.recurrent_node import EvaluationSettings
+from rnncli.models.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.judging.comparison import OutputComparison
-    from rnncli.judging.tolerance import Tolerance
+    from rnncli.judging.comparing.comparison import OutputComparison
+    from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.numerics import Array
     from rnncli.running.summary import TensorSummary
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.formats import FOLDER, format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
-from rnncli.graph.model import Model
-from rnncli.graph.tensors import external_files
+from rnncli.models.model import Model
+from rnncli.models.tensors import external_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
     from rnncli.formats.onnx_folder import MODEL
 
     if not isinstance(loaded, Model):
-        from rnncli.graph.single_node import single_node_model  # takes all of onnx
+        from rnncli.models.single_node import single_node_model  # takes all of onnx
 
         model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
         return {MODEL: model.SerializeToString(deterministic=True)}

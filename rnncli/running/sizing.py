@@ -21,10 +21,10 @@ import numpy as np
 
 from rnncli.budget import OutOfMemory
 from rnncli.errors import Exhausted, InvalidRequest, RnncliError, RnncliWarning
-from rnncli.graph.declarations import described, is_open, symbols, template
-from rnncli.graph.evaluator import prepare, run
-from rnncli.graph.model import captured_names
-from rnncli.graph.parts import part_that_makes
+from rnncli.models.declarations import described, is_open, symbols, template
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.model import captured_names
+from rnncli.models.parts import part_that_makes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from onnx import NodeProto, ValueInfoProto
 
     from rnncli.errors import NodeFailure
-    from rnncli.graph.evaluator import Evaluator
-    from rnncli.graph.input_sizes import FreeDimension
-    from rnncli.graph.inputs import InputRecipe
+    from rnncli.models.evaluator import Evaluator
+    from rnncli.models.generated_inputs import InputRecipe
+    from rnncli.models.input_sizes import FreeDimension
     from rnncli.numerics import Array
 
     Sizes = Mapping[FreeDimension, int]

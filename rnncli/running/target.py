@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.graph.loading import ARCHIVES, FORMATS, load_model
+from rnncli.models.loading import ARCHIVES, FORMATS, load_model
 from rnncli.running.target_names import YAML
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
-    from rnncli.graph.model import Model
+    from rnncli.models.model import Model
 
 
 def load_target(target: str, seed: int | None = None) -> Model | Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.graph.loading import ARCHIVES, FORMATS
+from rnncli.models.loading import ARCHIVES, FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

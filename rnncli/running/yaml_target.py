@@ -6,19 +6,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.cases.config import read_case
+from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec, spec_names
-from rnncli.cases.suite import is_suite, load_suite, suite_findings
+from rnncli.cases.suite.suite import is_suite, load_suite, suite_findings
 from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
 from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
 from rnncli.files.regular import read_standard_input
-from rnncli.graph.loading import ARCHIVES, FORMATS
+from rnncli.models.loading import ARCHIVES, FORMATS
 from rnncli.running.target_names import OF_SUITE, STDIN, YAML
 
 if TYPE_CHECKING:
     from rnncli.cases.case import Case
-    from rnncli.cases.entry import Entry
-    from rnncli.cases.suite import Suite
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Suite
     from rnncli.cases.yaml_reader import YamlNode
     from rnncli.errors import Place
 
@@ -97,8 +97,8 @@ def cases_written(target: str) -> list[str]:
 
 def _cases_of_folder(target: str) -> list[str]:
     from rnncli.files.paths import below
-    from rnncli.vectors.case_folder import folder_of
-    from rnncli.vectors.pack import is_pack, open_pack
+    from rnncli.packs.case_folder import folder_of
+    from rnncli.packs.pack import is_pack, open_pack
 
     if not is_pack(target):
         return [target]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rnncli.judging.kill_matrix import KillMatrix
+    from rnncli.judging.scoring.kill_matrix import KillMatrix
 
 
 @dataclass(frozen=True, slots=True)

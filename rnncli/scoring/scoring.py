@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.cases.suite import load_suite
-from rnncli.errors import InvalidRequest, NothingSelected
+from rnncli.cases.suite.suite import load_suite
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
-from rnncli.generating.generation import require_backends
-from rnncli.judging.kill_matrix import KillMatrix, Row, Unscored
-from rnncli.judging.rule import PACK_RULE, Rule
-from rnncli.judging.tolerance import Bound, Tolerance
-from rnncli.scoring.batch import work
-from rnncli.vectors.pack import is_pack, open_pack
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.scoring.kill_matrix import KillMatrix, Row, Unscored, whole_row
+from rnncli.judging.tolerances.tolerance import Bound, Tolerance
+from rnncli.packs.generating.generation import require_backends
+from rnncli.packs.generating.production import make_vectors
+from rnncli.packs.pack import Pack, is_pack, open_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rnncli.cases.suite import Suite
+    from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.vector import Vector
+
 
 LARGEST_BATCH = 8
 
@@ -127,3 +130,45 @@ def _of_suite(plan: ScoringPlan) -> ScoredCases:
     require_backends(entries)
     outputs = {entry.id: [row.name for row in entry.operator.outputs] for entry in entries}
     return ScoredCases(suite.name, suite, outputs)
+
+
+def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[Row | Unscored]:
+    """Score some vectors of a pack or suite.
+
+    Args:
+        origin: the folder of the pack, absolute; or the suite.
+        rule: by which tolerances mutants are judged.
+        ids: which of its cases.
+
+    Raises:
+        RnncliError: one is damaged, or cannot be made.
+    """
+    return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
+
+
+def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
+    """Yield some vectors of a pack or suite, those of a suite made in memory.
+
+    Args:
+        origin: the folder of the pack, absolute; or the suite.
+        ids: which of its cases.
+
+    Raises:
+        RnncliError: one is damaged, or cannot be made.
+    """
+    if isinstance(origin, Path):
+        pack = _pack(origin)
+        yield from (pack.read(pack.case(case_id)) for case_id in ids)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
+        made = list(make_vectors([origin.entry(case_id) for case_id in ids]))
+    for vector in made:
+        if isinstance(vector, Exception):
+            raise vector
+        yield vector
+
+
+@lru_cache(maxsize=1)
+def _pack(folder: Path) -> Pack:
+    return open_pack(folder)

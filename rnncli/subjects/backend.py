@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 BACKEND, COMPUTE = "backend", "compute"
 WHERE = "rnncli.subjects.backend:BackendRuntime"

@@ -55,17 +55,17 @@ from rnncli.files.atomic import put_file
 from rnncli.files.regular import open_regular
 from rnncli.formats import pb, write_tensors
 from rnncli.formats.onnx_folder import MODEL
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.conversion import with_model
 from rnncli.subjects.results import garbage, read_file, read_folder
-from rnncli.subjects.supervision import Ending, Supervised, first_line
+from rnncli.subjects.supervision.programs import Ending, Supervised, first_line
 from rnncli.subjects.worker import node_record
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.conversion import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 CASE = "case.json"
 CASE_VARIABLE = "RNNCLI_CASE"

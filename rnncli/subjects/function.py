@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import InvalidRequest, RnncliError
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 # By what else than an error of rnncli a function refuses a case.
 REFUSALS = (NotImplementedError, ValueError)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.executors.processes import BLAS_THREADS
-from rnncli.subjects.messages import Message
-from rnncli.subjects.process import IsolatedProcess, LostError
-from rnncli.subjects.supervision import printable
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.conversion import with_model
+from rnncli.subjects.supervision.messages import Message
+from rnncli.subjects.supervision.programs import printable
+from rnncli.subjects.supervision.python_process import IsolatedProcess, LostError
 from rnncli.subjects.worker import (
     ABSENT,
     AGAIN,
@@ -28,13 +30,11 @@ from rnncli.subjects.worker import (
     UNSUPPORTED,
     question,
 )
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.conversion import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 # Loading a runtime from a cold disk is not its answer to the first vector.
 SECONDS_TO_START = 60.0

@@ -29,16 +29,16 @@ from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import MissingFile, open_regular
 from rnncli.formats import pb, read_tensors
-from rnncli.subjects.supervision import first_line, printable
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.case_folder import PREFIX, data_set, folder_of
-from rnncli.vectors.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.case_folder import PREFIX, data_set, folder_of
+from rnncli.packs.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES
+from rnncli.subjects.supervision.programs import first_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.formats.format import Tensors
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
 _CALL = re.compile(rf"{CALLS}/([1-9][0-9]{{0,8}})/")

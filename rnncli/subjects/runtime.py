@@ -8,15 +8,15 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.subjects.supervision import first_line
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 
 class Runtime(Protocol):

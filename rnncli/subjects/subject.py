@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.vectors.attempt import Attempt
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.attempt import Attempt
+    from rnncli.packs.vector import Vector
 
 
 class Subject(Protocol):

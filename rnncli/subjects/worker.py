@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import RnncliError, Unsupported
-from rnncli.subjects.messages import Channel, Message
+from rnncli.packs.vector import INPUTS, Answers, Vector
 from rnncli.subjects.runtime import OpenSession, put
-from rnncli.vectors.vector import INPUTS, Answers, Vector
+from rnncli.subjects.supervision.messages import Channel, Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

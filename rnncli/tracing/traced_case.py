@@ -14,8 +14,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from rnncli.errors import RnncliWarning, UnreadableFile
-from rnncli.judging.adequacy import Fate, outcomes
-from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.operators import operator_named
 from rnncli.operators.checking import problems
 from rnncli.operators.node import checked
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.operators.operator import Input, Operator
+    from rnncli.packs.vector import Vector
     from rnncli.recurrence.activations import Activation
-    from rnncli.vectors.vector import Vector
 
 
 # What becomes of a violation that is told from the specification.

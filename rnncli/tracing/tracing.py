@@ -6,15 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.executors.table import executor_named
-from rnncli.scoring.scoring import LARGEST_BATCH
-from rnncli.tracing.batch import work
-from rnncli.tracing.matrix import TraceMatrix
+from rnncli.scoring.scoring import LARGEST_BATCH, vectors_of
+from rnncli.tracing.matrix import CaseTrace, TraceMatrix
+from rnncli.tracing.statement import CheckKind
+from rnncli.tracing.table import found_in
+from rnncli.tracing.traced_case import TracedCase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
+    from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.vector import Vector
     from rnncli.scoring.scoring import ScoredCases, ScoringPlan
-    from rnncli.tracing.matrix import CaseTrace
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
@@ -38,3 +42,24 @@ def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         found |= {case.id: case for case in traced}
         done(len(traced))
     return TraceMatrix(selected.name, tuple(found[case_id] for case_id in ids))
+
+
+def work(origin: Path | Suite, ids: Sequence[str]) -> list[CaseTrace]:
+    """Trace some vectors of a pack or suite.
+
+    Args:
+        origin: the folder of the pack, absolute; or the suite.
+        ids: which of its cases.
+
+    Raises:
+        RnncliError: one is damaged, or cannot be made.
+    """
+    return [trace_of(vector) for vector in vectors_of(origin, ids)]
+
+
+def trace_of(vector: Vector) -> CaseTrace:
+    """Return what a vector checks."""
+    case = TracedCase(vector)
+    kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
+    row = case.operator
+    return CaseTrace(vector.id, row.type, row.version, kind, found_in(case))

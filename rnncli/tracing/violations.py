@@ -15,18 +15,18 @@ import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.mutants.changes import ALL, LSTM, family, row, stepped
+from rnncli.mutants.equivalence import COUPLED, NO_STEP, where
 from rnncli.mutants.functions import dealt, each_row, every_value
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.parts import ALL, LSTM, family, row, stepped
-from rnncli.mutants.reasons import COUPLED, NO_STEP, where
 from rnncli.mutants.table import MUTANTS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from rnncli.mutants.changes import Right
     from rnncli.mutants.mutant import Mutant
-    from rnncli.mutants.parts import Right
     from rnncli.recurrence.activations import Activation, Function
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States

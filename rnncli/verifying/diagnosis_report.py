@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rnncli.errors import NothingSelected
-from rnncli.judging.diagnosis import Diagnosis
-from rnncli.judging.features import features_of
-from rnncli.judging.verdict import CaseVerdict, Verdict
-from rnncli.vectors.pack import open_pack
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.explaining.diagnosis import Diagnosis
+from rnncli.judging.explaining.features import features_of
+from rnncli.packs.pack import open_pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rnncli.judging.features import Features
-    from rnncli.judging.verification import VerificationReport
-    from rnncli.vectors.vector import Vector
+    from rnncli.judging.explaining.features import Features
+    from rnncli.judging.report import VerificationReport
+    from rnncli.packs.vector import Vector
     from rnncli.verifying.verification import VerificationPlan
 
 # What is said of cases that are right alone -> whether other cases came before.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rnncli.judging.sessions import SessionCalls, judge_session, order_of, stale
-from rnncli.judging.verdict import FAILURES, CaseVerdict, Verdict
+from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
+from rnncli.judging.session_calls import SessionCalls, judge_session, stale
 from rnncli.randomness import seed_key
 from rnncli.subjects.subject import KeepingSubject, SessionSubject
 from rnncli.words import counted
@@ -19,9 +19,9 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rnncli.judging.rule import Rule
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.packs.vector import Vector
     from rnncli.subjects.subject import Subject
-    from rnncli.vectors.vector import Vector
 
 # A process takes as long to start as hundreds of cases: after so many failures in a row that are as
 # wrong alone no more are asked again, and the causes of so many stale cases are looked for.
@@ -37,7 +37,7 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 def asked(subject: Subject, vector: Vector) -> SessionCalls:
     """Put all data sets of a case to a subject, to one session where it has sessions."""
     if isinstance(subject, SessionSubject):
-        order = order_of(vector)
+        order = vector.call_order
         attempts = subject.session([vector.calls[k] for k in order])
         alone = subject.alone if isinstance(subject, KeepingSubject) else None
         return SessionCalls(vector, order, attempts, alone)

@@ -13,14 +13,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.cases.config import parse_config
+from rnncli.cases.config.config import parse_config
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.rule import Rule
-from rnncli.judging.verdict import CaseVerdict, Verdict
-from rnncli.judging.verification import JudgedCase
+from rnncli.judging.report import JudgedCase
 from rnncli.operators import evaluate, operator_named
-from rnncli.vectors.conversion import with_model
-from rnncli.vectors.vector import Answers, Vector
+from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

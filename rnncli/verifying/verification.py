@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
-from rnncli.judging.investigation import investigate
-from rnncli.judging.requirements import Requirements
-from rnncli.judging.verdict import CaseVerdict, Verdict
-from rnncli.judging.verification import (
+from rnncli.judging.comparing.requirements import Requirements
+from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
+from rnncli.judging.explaining.investigation import investigate
+from rnncli.judging.report import (
     JudgedCase,
     JudgedPack,
     JudgedSubject,
     VerificationReport,
 )
-from rnncli.vectors.manifest import JOURNAL, SPOOL
-from rnncli.vectors.pack import is_pack, open_pack
-from rnncli.verifying.batch import Judged, Subjects, Terms, cell_of, rule_out, work
+from rnncli.packs.manifest import JOURNAL, SPOOL
+from rnncli.packs.pack import is_pack, open_pack
+from rnncli.verifying.case_judging import Judged, Subjects, Terms, cell_of, rule_out, work
 from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 from rnncli.words import counted
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from rnncli.judging.diagnosis import Diagnosis
-    from rnncli.judging.hypotheses import Evidence
-    from rnncli.vectors.pack import Pack
+    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.explaining.hypotheses import Evidence
+    from rnncli.packs.pack import Pack
 
 LARGEST_BATCH = 32
 UNASKED = (

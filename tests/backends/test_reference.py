@@ -13,7 +13,7 @@ from stacks import ARRAYS, bound, siblings, stacked
 from rnncli.backends import backend_named, reference
 from rnncli.backends.backend import FLOAT64, Compute
 from rnncli.errors import RnncliWarning
-from rnncli.judging.derivation import derive, derive_all
+from rnncli.judging.tolerances.derivation import derive, derive_all
 from rnncli.profiles import PROFILES
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{RnncliWarning.__module__}.RnncliWarning")

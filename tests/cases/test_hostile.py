@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from rnncli.cases import config_keys
-from rnncli.cases.config import describe, parse_config
+from rnncli.cases.config import keys as config_keys
+from rnncli.cases.config.config import describe, parse_config
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.errors import RnncliError
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_suite import small_suite
 
-from rnncli.cases.later_calls import key_of
-from rnncli.cases.suite import suite_findings
+from rnncli.cases.case import key_of
+from rnncli.cases.suite.suite import suite_findings
 from rnncli.errors import ConfigError
 
 ONE = """\

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from rnncli.cases.config import load_config, parse_config, read_case
+from rnncli.cases.config.config import load_config, parse_config, read_case
 from rnncli.cases.library import find_spec, spec_names, specs_folder
 from rnncli.cases.yaml_reader import parse_yaml, read_yaml
 from rnncli.errors import RnncliWarning

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from rnncli.cases.library import find_suite
-from rnncli.cases.suite import parse_suite, suite_findings
+from rnncli.cases.suite.suite import parse_suite, suite_findings
 from rnncli.errors import ConfigError, RnncliError
 
 JUNK = [

@@ -15,8 +15,8 @@ from click.shell_completion import ShellComplete
 from onnx import TensorProto, helper
 from rivals import SERVE_LITTLE
 
-from rnncli.benchmarks import machine
-from rnncli.benchmarks.workloads import OPSETS, WORKLOADS
+from rnncli.bench import machine
+from rnncli.bench.workloads import OPSETS, WORKLOADS
 from rnncli.cli.group import cli
 
 QUICK = ("--rounds", 2, "--seconds", 1e-4, "--vs", "onnx-reference", "--backend", "numpy")

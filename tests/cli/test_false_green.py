@@ -15,11 +15,11 @@ from onnx import TensorProto, helper
 from small_suite import small_suite
 
 from rnncli.formats import pb, write_tensors
-from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.metamorphic import run as metamorphic
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.manifest import JOURNAL, Manifest, sha256
+from rnncli.packs.pack import open_pack
 from rnncli.subjects.table import RuntimeRow
-from rnncli.vectors.manifest import JOURNAL, Manifest, sha256
-from rnncli.vectors.pack import open_pack
 from rnncli.verifying import verification
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import pytest
 
 from rnncli import __version__
 from rnncli.cli.group import COMMANDS, cli
-from rnncli.graph.single_node import single_node_model
+from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 from rnncli.subjects.command import PLACEHOLDERS
@@ -155,7 +155,7 @@ def tiny(tmp_path):
 
 
 # What takes its time to import and is for other models, formats, terminals and failures.
-IDLE = {"yaml", "rnncli.cases", "rnncli.vectors", "rnncli.judging.comparison"}
+IDLE = {"yaml", "rnncli.cases", "rnncli.packs", "rnncli.judging.comparing.comparison"}
 IDLE |= {"multiprocessing.context", "concurrent.futures", "h5py", "rich", "numba", "flint"}
 IDLE |= {"onnx.reference", "onnxruntime"}
 OF_FILES = {"rnncli.formats.pb", "rnncli.formats.npz"}
@@ -179,7 +179,7 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
 
 def test_running_a_config_loads_no_packs():
     """YAML and the suites it could be of, but no evaluator of models, pack or format of tensors."""
-    idle = {"onnx.reference", "rnncli.vectors", "rnncli.formats.pb", "h5py"}
+    idle = {"onnx.reference", "rnncli.packs", "rnncli.formats.pb", "h5py"}
 
     assert loaded_by(OURS, "run", "rnn_14") & idle == set()
 

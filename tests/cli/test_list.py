@@ -9,7 +9,7 @@ import yaml
 from shipped import suite as shipped
 
 from rnncli.cases.library import suite_names
-from rnncli.cases.suite import load_suite
+from rnncli.cases.suite.suite import load_suite
 from rnncli.cli.options import SUITE
 from rnncli.formats import read_tensors
 

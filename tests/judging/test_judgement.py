@@ -8,14 +8,14 @@ import pytest
 from judged import computed, core, ran, vectors_of
 from small_suite import small_suite
 
-from rnncli.generating.making import make_vectors
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import MARGIN_EDGES, Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.rule import Rule
-from rnncli.judging.tolerance import Tolerance
-from rnncli.judging.verdict import MARGIN_EDGES, Verdict
+from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.numerics import ulp_distance
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.vector import Answers
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.generating.production import make_vectors
+from rnncli.packs.vector import Answers
 
 LSTM = "lstm_14_initial"
 TOLERANCE = 2.0**-8

@@ -33,14 +33,14 @@ from kernels.bug import HELD_OUT, TUNING
 from kernels.score import vectors
 from kernels.switch_table import BUGS, KERNELS
 
-from rnncli.judging.combining import parts_of
-from rnncli.judging.hypotheses import evidence_of_failure, evidence_of_pass
-from rnncli.judging.investigation import investigate
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.combinations import parts_of
+from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_of_pass
+from rnncli.judging.explaining.investigation import investigate
 from rnncli.judging.judgement import judge
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.verdict import Verdict
 from rnncli.mutants.table import mutants_of
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
 
 NAMES = Path(__file__).with_name("names.txt")
 RIGHT, SENSIBLE, NONE, MISLEADING = "right", "sensible", "none", "misleading"

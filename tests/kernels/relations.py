@@ -25,7 +25,7 @@ from rnncli.metamorphic.judging import judge_call
 from rnncli.metamorphic.node_call import NodeCall
 from rnncli.metamorphic.relations import RELATIONS
 from rnncli.operators import operator_named
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
 
 
 class KernelSubject:

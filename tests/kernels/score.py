@@ -27,11 +27,10 @@ from pathlib import Path
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS, KERNELS, kernel_with
 
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.sessions import order_of
-from rnncli.judging.verdict import Verdict
-from rnncli.vectors.attempt import Attempt, Status
-from rnncli.vectors.pack import is_pack, open_pack
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.pack import is_pack, open_pack
 
 SOUND = {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.SKIPPED}
 # What a column counts: the suites of it. A column shows if the folder has them all.
@@ -72,7 +71,7 @@ def verdict_of(session, vector):
 
 def catches(folder, session):
     """Whether any call of a case of a pack fails in a session; cases after it are not run."""
-    calls = (vector.calls[k] for vector in vectors(folder) for k in order_of(vector))
+    calls = (vector.calls[k] for vector in vectors(folder) for k in vector.call_order)
     return any(verdict_of(session, call) not in SOUND for call in calls)
 
 

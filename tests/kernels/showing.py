@@ -15,16 +15,16 @@ from kernels.switch_table import KERNELS, kernel_with
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.generating.alternatives import other_readings
-from rnncli.judging.derivation import derive
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge_outputs
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics import round_to
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
+from rnncli.packs.generating.draft import other_readings
+from rnncli.packs.vector import Answers
 from rnncli.profiles import PROFILES
-from rnncli.vectors.vector import Answers
 
 # Two sessions of one kernel compute the same, so that a bug shows by this part of it.
 SHOWN = 0.1

@@ -6,7 +6,7 @@ from kernels import diagnosed
 from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS
 
-from rnncli.judging.diagnosis import Cause, Diagnosis
+from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
 
 INVERTED = "units:blend-inverted"
 MISSING = "tiles:peephole-of-o-missing"

@@ -16,7 +16,7 @@ from rnncli.metamorphic.bounds import DERIVED, PERTURBED, closeness_of
 from rnncli.metamorphic.judging import judge_call
 from rnncli.metamorphic.relations import RELATIONS
 from rnncli.operators import evaluate
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
 
 SIZES = (12, 5, 9, 40)
 

@@ -18,7 +18,7 @@ from rnncli.metamorphic.node_call import NodeCall
 from rnncli.metamorphic.relations import BIT, RELATIONS
 from rnncli.metamorphic.verdict import RelationStatus
 from rnncli.operators import evaluate, operator_named
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.packs.attempt import Attempt, Status
 
 CASES = 4
 

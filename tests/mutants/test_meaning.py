@@ -7,7 +7,7 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.reasons import RIGHT
+from rnncli.mutants.equivalence import RIGHT
 from rnncli.mutants.table import MUTANTS
 
 RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}

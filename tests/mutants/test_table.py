@@ -10,7 +10,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidRequest
-from rnncli.mutants.reasons import RIGHT
+from rnncli.mutants.equivalence import RIGHT
 from rnncli.mutants.table import MUTANTS, mutant_named, mutants_of
 
 CELLS = ("RNN", "GRU", "LSTM")

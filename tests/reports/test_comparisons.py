@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rnncli.judging.comparison import compare
+from rnncli.judging.comparing.comparison import compare
 from rnncli.reports.comparisons import difference
 
 

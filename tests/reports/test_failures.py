@@ -7,7 +7,7 @@ import math
 import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output
 
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.mutants.table import MUTANTS
 from rnncli.reports.failures import LONGEST_MESSAGE, excerpt, sentences, times
 from rnncli.terminal import visible

@@ -8,8 +8,8 @@ from xml.dom import minidom
 import pytest
 from verifications import REPORTS, every_verdict, histogram
 
-from rnncli.judging.verdict import MARGIN_EDGES
-from rnncli.reports.histogram import draw_margins, margin_counts
+from rnncli.judging.comparing.verdict import MARGIN_EDGES
+from rnncli.reports.html import draw_margins, margin_counts
 
 COUNTS = list(range(1, len(MARGIN_EDGES) + 2))
 

@@ -7,7 +7,7 @@ from browser import PROGRAM
 from verifications import CASES, REPORTS, every_verdict, judged, many, report
 from web_pages import CONTRAST, WIDTHS
 
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.html import write_html
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")

@@ -6,7 +6,7 @@ import junitparser
 import pytest
 from verifications import REPORTS, every_verdict, many, report
 
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.junit import write_junit
 
 

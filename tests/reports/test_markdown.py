@@ -7,7 +7,7 @@ import re
 import pytest
 from verifications import CASES, REPORTS, judged, many, report
 
-from rnncli.judging.verification import JudgedPack
+from rnncli.judging.report import JudgedPack
 from rnncli.reports.markdown import LIMIT, write_markdown
 
 

@@ -14,8 +14,8 @@ from browser import PROGRAM
 from relation_reports import REPORTS, holding, many, report
 from web_pages import CONTRAST, FETCHING, WIDTHS, Elements
 
+from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
-from rnncli.cases.schema import schema_text
 from rnncli.cli.verify import verify
 from rnncli.metamorphic.relations import RELATIONS
 from rnncli.reports.relations import WRITERS, relation_table, sentence, show_relations

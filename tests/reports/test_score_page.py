@@ -11,8 +11,8 @@ import pytest
 from browser import PROGRAM
 from verifications import HOSTILE
 
-from rnncli.judging.adequacy import Fate, Outcome
-from rnncli.judging.kill_matrix import KillMatrix, Row
+from rnncli.judging.scoring.adequacy import Fate, Outcome
+from rnncli.judging.scoring.kill_matrix import KillMatrix, Row
 from rnncli.mutants.structural.table import structural_of
 from rnncli.mutants.table import scored_of
 from rnncli.reports import pages

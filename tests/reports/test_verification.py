@@ -9,11 +9,10 @@ import jsonschema
 import pytest
 from verifications import CASES, REPORTS, every_verdict, judged, many, report
 
+from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
-from rnncli.cases.schema import schema_text
 from rnncli.errors import InvalidRequest
-from rnncli.judging.diagnosis import Cause
-from rnncli.judging.verdict import (
+from rnncli.judging.comparing.verdict import (
     MEANINGS,
     CaseVerdict,
     Element,
@@ -21,7 +20,8 @@ from rnncli.judging.verdict import (
     OutputVerdict,
     Verdict,
 )
-from rnncli.judging.verification import Tally
+from rnncli.judging.explaining.diagnosis import Cause
+from rnncli.judging.report import Tally
 from rnncli.reports import verification_schema as fields
 from rnncli.reports.verification import (
     COLUMNS,

@@ -8,9 +8,9 @@ from onnx import parser
 
 from rnncli.budget import OutOfMemory
 from rnncli.errors import Exhausted, InvalidRequest, RnncliWarning
-from rnncli.graph.inputs import InputRecipe
-from rnncli.graph.loading import model_from
-from rnncli.judging.tolerance import EXACT
+from rnncli.judging.tolerances.tolerance import EXACT
+from rnncli.models.generated_inputs import InputRecipe
+from rnncli.models.loading import model_from
 from rnncli.running import sizing
 from rnncli.running.execution import run_model
 from rnncli.running.request import Request

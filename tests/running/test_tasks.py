@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rnncli.cases.suite import load_suite
+from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.judging.tolerance import EXACT
+from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.running.request import Request
 from rnncli.running.target import load_target
 from rnncli.running.target_names import short_names

@@ -6,7 +6,7 @@ pytest.importorskip("onnx")
 from onnx_cases import recurrent_cases, write_as_one
 
 from rnncli.cli.group import cli
-from rnncli.judging.rule import PACK_RULE
+from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
 
 

@@ -11,14 +11,14 @@ import pytest
 from judged import outputs_of
 
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.judging.adequacy import Fate, outcomes
-from rnncli.judging.kill_matrix import score, survivors
-from rnncli.judging.rule import PACK_RULE, Rule
-from rnncli.judging.tolerance import Bound, Tolerance
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.scoring.adequacy import Fate, outcomes
+from rnncli.judging.scoring.kill_matrix import score, survivors
+from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 from rnncli.mutants.table import scored_of
+from rnncli.packs.pack import open_pack
 from rnncli.recurrence.cells import CELLS
 from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
-from rnncli.vectors.pack import open_pack
 
 CORE = str(Path(__file__).parents[2] / "vectors" / "core")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import families
 import pytest
 
-from rnncli.vectors.pack import open_pack
-from rnncli.vectors.vector import Vector
+from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Vector
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 

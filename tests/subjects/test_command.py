@@ -11,8 +11,8 @@ import pytest
 
 from rnncli.errors import InvalidRequest
 from rnncli.formats import read_tensors, write_tensors
+from rnncli.packs.attempt import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject
-from rnncli.vectors.attempt import Status
 
 PYTHON = f"{sys.executable} -I -S"
 MIB = 1 << 20

@@ -13,12 +13,12 @@ import pytest
 from second_calls import twice
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.sessions import judge_session
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.session_calls import judge_session
+from rnncli.packs.attempt import Status
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
-from rnncli.vectors.attempt import Status
 from rnncli.verifying.history import asked
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -73,7 +73,7 @@ def test_a_crash_is_told_by_its_name(hostile, called, way, message):
 
 def test_a_process_that_closes_its_line_is_ended(called, family, monkeypatch):
     """It lives, but nothing can come from it any more."""
-    monkeypatch.setattr("rnncli.subjects.process.SECONDS_TO_BE_BURIED", 0.2)
+    monkeypatch.setattr("rnncli.subjects.supervision.python_process.SECONDS_TO_BE_BURIED", 0.2)
     subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
     try:
         attempt = subject.attempt(called("close"))
@@ -217,13 +217,13 @@ def test_an_unknown_setting_is_an_error():
 JUDGE = """
 import sys
 sys.path[:] = {path!r}
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.sessions import judge_session
-from rnncli.judging.verdict import Verdict
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.session_calls import judge_session
+from rnncli.judging.comparing.verdict import Verdict
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
-from rnncli.vectors.pack import open_pack
-from rnncli.vectors.vector import Vector
+from rnncli.packs.pack import open_pack
+from rnncli.packs.vector import Vector
 
 pack = open_pack({core!r})
 read = pack.read(pack.case("rnn_7_plain"))

@@ -9,11 +9,11 @@ from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import pb, write_tensors
-from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.making import make_vectors
+from rnncli.packs.attempt import Status
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.generating.production import make_vectors
+from rnncli.packs.pack import open_pack
 from rnncli.subjects.results import results_subject
-from rnncli.vectors.attempt import Status
-from rnncli.vectors.pack import open_pack
 
 Y = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y_h = np.ones(3, np.float32)

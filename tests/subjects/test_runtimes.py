@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnncli.cases.suite import parse_suite
+from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
-from rnncli.generating.making import make_vectors
+from rnncli.packs.attempt import Status
+from rnncli.packs.generating.production import make_vectors
 from rnncli.subjects.table import SUBJECTS, subject_named
-from rnncli.vectors.attempt import Status
 
 EMPTY = """\
 suite: empty

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rnncli.operators import OPERATORS
-from rnncli.scoring.batch import vectors_of
-from rnncli.scoring.scoring import ScoringPlan, select
+from rnncli.scoring.scoring import ScoringPlan, select, vectors_of
 from rnncli.tracing.matrix import MISSING, CoverageState, TraceMatrix
 from rnncli.tracing.statement import CheckKind
 from rnncli.tracing.table import STATEMENTS

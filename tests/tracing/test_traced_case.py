@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from judged import core
 
-from rnncli.cases.suite import parse_suite
+from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidOperator, UnreadableFile
-from rnncli.generating.making import make_vectors
-from rnncli.tracing.batch import trace_of
+from rnncli.packs.generating.production import make_vectors
 from rnncli.tracing.traced_case import TracedCase
+from rnncli.tracing.tracing import trace_of
 
 TEXT = """\
 suite: claims

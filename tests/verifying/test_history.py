@@ -8,10 +8,10 @@ from itertools import pairwise
 from second_calls import right, twice
 from small_suite import small_suite
 
-from rnncli.generating.making import make_vectors
-from rnncli.judging.rule import PACK_RULE
-from rnncli.judging.verdict import Verdict
-from rnncli.vectors.attempt import Attempt, Status
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.generating.production import make_vectors
 from rnncli.verifying import history
 from rnncli.verifying.history import History, shuffled
 

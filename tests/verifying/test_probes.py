@@ -7,19 +7,19 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
-from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.generating.making import make_vectors
+from rnncli.judging.comparing.requirements import Requirements
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.xfails import Xfails
 from rnncli.judging.judgement import judge
-from rnncli.judging.requirements import Requirements
-from rnncli.judging.rule import Rule
-from rnncli.judging.verdict import Verdict
-from rnncli.judging.xfails import Xfails
 from rnncli.operators import OPERATORS
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.generating.production import make_vectors
 from rnncli.subjects.backend import BackendRuntime
 from rnncli.subjects.runtime import put
-from rnncli.verifying.batch import Terms
+from rnncli.subjects.subject_spec import SubjectSpec
+from rnncli.verifying.case_judging import Terms
 from rnncli.verifying.probes import PROFILE, Kind, probe_of
-from rnncli.verifying.subject_spec import SubjectSpec
 from rnncli.verifying.verification import VerificationPlan, judge_all, select
 
 REJECTIONS = """\

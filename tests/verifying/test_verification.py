@@ -14,18 +14,18 @@ from small_suite import small_suite
 from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.executors.table import EXECUTORS
 from rnncli.formats import pb
-from rnncli.generating.generation import GenerationPlan, generate
-from rnncli.judging.diagnosis import Diagnosis
-from rnncli.judging.requirements import Requirements
-from rnncli.judging.rule import Rule
-from rnncli.judging.tolerance import Tolerance
-from rnncli.judging.verdict import Verdict
-from rnncli.judging.xfails import Xfails, parse_xfails
+from rnncli.judging.comparing.requirements import Requirements
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.comparing.xfails import Xfails, parse_xfails
+from rnncli.judging.explaining.diagnosis import Diagnosis
+from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.mutants.table import MUTANTS
-from rnncli.vectors.manifest import JOURNAL, SPOOL
-from rnncli.vectors.pack import open_pack
-from rnncli.verifying.batch import Terms
-from rnncli.verifying.subject_spec import SubjectSpec
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.manifest import JOURNAL, SPOOL
+from rnncli.packs.pack import open_pack
+from rnncli.subjects.subject_spec import SubjectSpec
+from rnncli.verifying.case_judging import Terms
 from rnncli.verifying.verification import Shard, VerificationPlan, judge_all, select
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
-from rnncli.backends.compiled.keeping import compile_kept
+from rnncli.backends.compiled.code_cache import compile_kept
 from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.notes import tell

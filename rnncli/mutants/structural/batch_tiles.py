@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.blocked.kernel import BatchTile
-from rnncli.mutants.parts import ALL
-from rnncli.mutants.reasons import (
+from rnncli.mutants.blocked_kernel import BatchTile
+from rnncli.mutants.changes import ALL
+from rnncli.mutants.equivalence import (
     NO_FORWARD,
     NO_INITIAL,
     NO_REVERSE,
@@ -17,15 +17,15 @@ from rnncli.mutants.reasons import (
     ONE_STEP,
 )
 from rnncli.mutants.structural.bug import at_most_one, beyond, built_on, family, row, tail
-from rnncli.mutants.structural.lacking import LACKS, STARTS
+from rnncli.mutants.structural.omissions import LACKS, STARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, BlockedLane, Seam, Span, States
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, Span, States
     from rnncli.mutants.mutant import Reason
     from rnncli.mutants.structural.bug import Changes, Sizing, StructuralMutant
-    from rnncli.mutants.structural.lacking import Lack
+    from rnncli.mutants.structural.omissions import Lack
     from rnncli.numerics import Array
 
 LAST = "last states of the tile before"

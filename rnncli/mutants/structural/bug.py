@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.blocked.kernel import BlockedKernel, Blocking
+from rnncli.mutants.blocked_kernel import BlockedKernel, Blocking
+from rnncli.mutants.equivalence import first, where
 from rnncli.mutants.mutant import always_seen
-from rnncli.mutants.reasons import first, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rnncli.mutants.blocked.kernel import Seam
+    from rnncli.mutants.blocked_kernel import Seam
     from rnncli.mutants.mutant import Reason, Session
     from rnncli.recurrence.recurrence import Recurrence, Result
 

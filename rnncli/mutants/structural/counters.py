@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL
-from rnncli.mutants.reasons import NO_Y
+from rnncli.mutants.changes import ALL
+from rnncli.mutants.equivalence import NO_Y
 from rnncli.mutants.structural.bug import beyond, family, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, LSTM, initial_states
-from rnncli.mutants.reasons import NO_INITIAL, NO_PEEPHOLES, NO_Y
+from rnncli.mutants.changes import ALL, LSTM, initial_states
+from rnncli.mutants.equivalence import NO_INITIAL, NO_PEEPHOLES, NO_Y
 from rnncli.mutants.structural.bug import equal, exactly, family, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, Seam, States
+    from rnncli.mutants.blocked_kernel import BlockedKernel, Seam, States
     from rnncli.mutants.structural.bug import Changes, SizeClass, StructuralMutant
     from rnncli.recurrence.recurrence import Recurrence
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, GATED, GRU, LSTM, initial_states, of_first_direction
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import ALL, GATED, GRU, LSTM, initial_states, of_first_direction
+from rnncli.mutants.equivalence import (
     NO_INITIAL,
     NO_INITIAL_C,
     NO_RECURRENT_BIAS,
@@ -20,12 +20,12 @@ from rnncli.mutants.reasons import (
     RESETS_BEFORE,
 )
 from rnncli.mutants.structural.bug import at_most_one, family, one, row
-from rnncli.mutants.structural.lacking import LACKS, STARTS
+from rnncli.mutants.structural.omissions import LACKS, STARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import BatchTile, BlockedKernel, BlockedLane, Seam
+    from rnncli.mutants.blocked_kernel import BatchTile, BlockedKernel, BlockedLane, Seam
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, LSTM
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import ALL, LSTM
+from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_INITIAL_C,
     NO_INITIAL_H,
@@ -20,7 +20,7 @@ from rnncli.mutants.structural.bug import family, row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.mutants.blocked.kernel import (
+    from rnncli.mutants.blocked_kernel import (
         BatchTile,
         BlockedKernel,
         BlockedLane,

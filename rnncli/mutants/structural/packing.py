@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.blocked.kernel import INPUTS, RECURRENT
-from rnncli.mutants.parts import ALL, GATED, GRU, LSTM
-from rnncli.mutants.reasons import (
+from rnncli.mutants.blocked_kernel import INPUTS, RECURRENT
+from rnncli.mutants.changes import ALL, GATED, GRU, LSTM
+from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_PEEPHOLES,
     NO_RECURRENT_PRODUCT,
@@ -22,7 +22,7 @@ from rnncli.mutants.structural.bug import beyond, built_on, family, multiple_of,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
 

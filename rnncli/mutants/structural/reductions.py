@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.blocked.kernel import INPUTS, RECURRENT
-from rnncli.mutants.parts import ALL
-from rnncli.mutants.reasons import NO_BIAS, NO_RECURRENT_PRODUCT
+from rnncli.mutants.blocked_kernel import INPUTS, RECURRENT
+from rnncli.mutants.changes import ALL
+from rnncli.mutants.equivalence import NO_BIAS, NO_RECURRENT_PRODUCT
 from rnncli.mutants.structural.bug import beyond, built_on, family, row, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, BlockedLane, Seam
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
 

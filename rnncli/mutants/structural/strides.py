@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, GATED
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import ALL, GATED
+from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_INITIAL,
     NO_Y,
@@ -22,7 +22,7 @@ from rnncli.mutants.structural.bug import at_most_one, family, row, same_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rnncli.mutants.blocked.kernel import BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence

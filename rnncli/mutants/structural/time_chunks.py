@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, LSTM
-from rnncli.mutants.reasons import NO_BIAS, NO_REVERSE, NO_Y, NOT_RAGGED
+from rnncli.mutants.changes import ALL, LSTM
+from rnncli.mutants.equivalence import NO_BIAS, NO_REVERSE, NO_Y, NOT_RAGGED
 from rnncli.mutants.structural.bug import beyond, built_on, family, row, tail
-from rnncli.mutants.structural.lacking import LACKS
+from rnncli.mutants.structural.omissions import LACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import (
+    from rnncli.mutants.blocked_kernel import (
         BatchTile,
         BlockedKernel,
         BlockedLane,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from rnncli.mutants.mutant import Reason
     from rnncli.mutants.structural.bug import Cells, Changes, Sizing, StructuralMutant
-    from rnncli.mutants.structural.lacking import Lack
+    from rnncli.mutants.structural.omissions import Lack
     from rnncli.numerics import Array
 
 PREVIOUS = "states before the last step"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL, GRU, LSTM
-from rnncli.mutants.reasons import (
+from rnncli.mutants.changes import ALL, GRU, LSTM
+from rnncli.mutants.equivalence import (
     COUPLED,
     NO_BIAS,
     NO_CLIP,
@@ -18,7 +18,7 @@ from rnncli.mutants.reasons import (
     UNCOUPLED,
 )
 from rnncli.mutants.structural.bug import beyond, built_on, family, row, tail
-from rnncli.mutants.structural.lacking import (
+from rnncli.mutants.structural.omissions import (
     DEFAULT_VALUES,
     plain,
     resetting_before,
@@ -28,7 +28,7 @@ from rnncli.mutants.structural.lacking import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rnncli.mutants.blocked.kernel import (
+    from rnncli.mutants.blocked_kernel import (
         BatchTile,
         BlockedKernel,
         BlockedLane,

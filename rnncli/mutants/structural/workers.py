@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.parts import ALL
-from rnncli.mutants.reasons import ONE_DIRECTION, ONE_STEP
+from rnncli.mutants.changes import ALL
+from rnncli.mutants.equivalence import ONE_DIRECTION, ONE_STEP
 from rnncli.mutants.structural.bug import at_most_one, beyond, built_on, family, row, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rnncli.mutants.blocked.kernel import BatchTile, BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.blocked_kernel import BatchTile, BlockedKernel, BlockedLane, Seam, States
     from rnncli.mutants.structural.bug import StructuralMutant
     from rnncli.numerics import Array
 

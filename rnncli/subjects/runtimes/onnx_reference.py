@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.formats.format import Tensors
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 
 class OnnxReference:

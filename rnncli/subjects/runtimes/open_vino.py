@@ -12,14 +12,14 @@ from openvino import opset5
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.subjects.runtime import Prepared, Refusal
-from rnncli.subjects.supervision import first_line, printable
+from rnncli.subjects.supervision.programs import first_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 DEVICE = "device"
 DOMAIN = "org.openvinotoolkit"

@@ -9,13 +9,13 @@ import onnx
 import tract
 
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
-from rnncli.subjects.supervision import printable
+from rnncli.subjects.supervision.programs import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.formats.format import Tensors
-    from rnncli.vectors.vector import Vector
+    from rnncli.packs.vector import Vector
 
 BACKTRACE = "Stack backtrace:"
 

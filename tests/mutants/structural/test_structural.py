@@ -9,8 +9,8 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
-from rnncli.mutants.blocked.kernel import BlockedKernel
-from rnncli.mutants.reasons import same_results
+from rnncli.mutants.blocked_kernel import BlockedKernel
+from rnncli.mutants.equivalence import same_results
 from rnncli.mutants.structural.table import STRUCTURAL, structural_of
 from rnncli.mutants.table import MUTANTS
 

@@ -1,0 +1,154 @@
+"""What can be compared, each a row: where it is, what it is made with, what it needs."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.backends import known_backends
+from rnncli.backends.table import FAMILIES
+from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE
+from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.files.regular import read_bytes
+from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
+from rnncli.subjects.table import known_subjects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.packs.vector import Vector
+
+
+OWN = "rnncli.bench.own:Own"
+TORCH = "torch"
+# Where a benchmark has its own of a runtime.
+PLACES: Mapping[str, str] = {
+    TORCH: "rnncli.bench.torch_layer:TorchLayer",
+    "onnxruntime": "rnncli.bench.contestants:ProfiledOnnxRuntime",
+}
+# Compared with unless others are named; the first that is installed is what ratios refer to.
+USUAL = ("onnxruntime", "openvino", TORCH)
+USUAL_BACKENDS = ("numpy", "numba")
+# How the fastest run of one inference at a time is asked for.
+SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "LATENCY"}}
+
+
+class Contestant(NamedTuple):
+    """One implementation.
+
+    Attributes:
+        name: of the runtime or backend.
+        where: "module:attribute" of what makes a `rnncli.subjects.runtime.Preparing`.
+        settings: it is made with.
+        is_own: whether it is a backend of this package.
+    """
+
+    name: str
+    where: str
+    settings: Mapping[str, str]
+    is_own: bool = False
+
+
+def runtime_names() -> list[str]:
+    """Return all that can be named as runtimes, installed or not."""
+    return [*known_subjects(), TORCH]
+
+
+def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
+    """Return runtimes, and why those that are missing are.
+
+    Args:
+        names: of those wanted; None for the usual ones, as far as they are installed.
+
+    Raises:
+        InvalidRequest: there is none of that name.
+        Unsupported: one that was named is not installed.
+    """
+    found, missing = [], {}
+    for name in USUAL if names is None else names:
+        where, reason = _runtime(name)
+        if not reason:
+            found.append(Contestant(name, where, SETTINGS.get(name, {})))
+        elif names is not None:
+            raise Unsupported(f"runtime '{name}' is not there: {reason}")
+        else:
+            missing[name] = reason
+    return found, missing
+
+
+def _runtime(name: str) -> tuple[str, str]:
+    """Return where a runtime is, and what is missing of it or ""."""
+    if name == TORCH:
+        return PLACES[TORCH], "" if find_spec(TORCH) else "install it with: pip install torch"
+    rows = known_subjects()
+    if name not in rows:
+        known = runtime_names()
+        raise InvalidRequest(
+            f"unknown runtime '{name}'{did_you_mean(name, known)} ({', '.join(known)})"
+        )
+    row = rows[name]
+    hint = f"install it with: pip install 'rnncli[{row.extra}]'"
+    return PLACES.get(name, row.where), "" if not row.package or find_spec(row.package) else hint
+
+
+def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") -> list[Contestant]:
+    """Return backends of this package.
+
+    Args:
+        names: of those wanted; None for the usual ones that are there.
+        compute: "float64" or "native".
+        call: what is timed of each: "evaluate", "bound" or "session".
+
+    Raises:
+        InvalidRequest: there is none of that name.
+    """
+    wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
+    for name in wanted:
+        if name not in known_backends() and name.partition(":")[0] not in FAMILIES:
+            near = did_you_mean(name, known_backends())
+            raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(known_backends())})")
+    return [
+        Contestant(
+            f"{name}{suffix}", OWN, {BACKEND: name, COMPUTE: compute, CALL: each}, is_own=True
+        )
+        for name in wanted
+        for each, suffix in CALLS[call].items()
+    ]
+
+
+def _has(backend: str) -> bool:
+    """Whether a backend is known, and the package of its name, where there is one, installed."""
+    return backend in known_backends() and find_spec(backend) is not None
+
+
+# What they take is that of the nodes in their bodies, which are events of their own.
+BODIES = ("If", "Loop", "Scan")
+# Names of its events: one run of the model, and what the name of a node's ends with.
+RUN, KERNEL = "model_run", "_kernel_time"
+MICROSECOND = 1e-6
+
+
+class ProfiledOnnxRuntime(OnnxRuntime):
+    """As `OnnxRuntime`; its operators are those of the optimised graph."""
+
+    def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
+        """Return what the nodes of each operator take in one run, by ONNX Runtime's own count."""
+        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
+            self._options.enable_profiling = True
+            self._options.profile_file_prefix = f"{folder}/profile"
+            session = self.session(vector)
+            self._options.enable_profiling = False
+            for _ in range(1 + runs):
+                session.run(None, vector.fed)
+            events = json.loads(read_bytes(session.end_profiling()))
+        warm = next(event["ts"] + event["dur"] for event in events if event["name"] == RUN)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for event in events:
+            if event["name"].endswith(KERNEL) and event["ts"] >= warm:
+                seconds[event["args"]["op_name"]] += event["dur"] * MICROSECOND
+        for name in BODIES:
+            seconds.pop(name, None)
+        return {name: each / runs for name, each in seconds.items()}

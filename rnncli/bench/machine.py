@@ -1,0 +1,159 @@
+"""The machine that measurements are made on: its limits, processors and libraries."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.backends.threads import VARIABLE
+from rnncli.executors.processes import BLAS_THREADS
+from rnncli.subjects.supervision.messages import Channel, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+SERVE = "rnncli.bench.machine:serve"
+MEASURE = "measure"
+
+# A matrix product large enough that its overhead is gone, small enough for a turn.
+ORDER = 1024
+# Above the caches of most machines.
+COPIED = 64 << 20
+ATTEMPTS = 8
+
+
+class MachineLimits(NamedTuple):
+    """Of one process with so many threads.
+
+    Attributes:
+        flops: additions and multiplications a second, in matrix products of NumPy's BLAS.
+        bandwidth: bytes read and written a second, copying what no cache holds.
+    """
+
+    flops: float
+    bandwidth: float
+
+
+def serve(descriptor: int) -> None:
+    """Measure whenever asked to, until the other end is closed."""
+    channel = Channel(socket.socket(fileno=descriptor))
+    with suppress(EOFError):
+        while True:
+            request = channel.receive()
+            limits = measure(request.fields["dtype"], request.fields["threads"])
+            channel.send(Message(request.number, MEASURE, limits._asdict()))
+
+
+def measure(dtype: str, threads: int) -> MachineLimits:
+    """Measure both limits, the best of several attempts each.
+
+    Args:
+        dtype: of the arithmetic, float32 or float64.
+        threads: that copy; those of BLAS are the environment's.
+    """
+    a = np.full((ORDER, ORDER), 0.5, dtype)
+    b, c = a.copy(), a.copy()
+    product = _fastest(lambda: np.matmul(a, b, out=c))
+    with ThreadPoolExecutor(threads) as pool:
+        pairs = [
+            (np.zeros(n, np.uint8), np.ones(n, np.uint8)) for n in [COPIED // threads] * threads
+        ]
+        copy = _fastest(lambda: list(pool.map(lambda pair: np.copyto(*pair), pairs)))
+    return MachineLimits(2 * ORDER**3 / product, 2 * COPIED / copy)
+
+
+def _fastest(function: Callable[[], object]) -> float:
+    return min(_seconds(function) for _ in range(ATTEMPTS))
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+# They make OpenBLAS take another processor for granted, at half the speed; ours is never told so.
+DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+THREADS = (*BLAS_THREADS, VARIABLE)
+# Without .pyc files imports take three times as long.
+NO_PYC = "PYTHONDONTWRITEBYTECODE"
+OTHERS = (NO_PYC, "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+PACKAGES = ("numpy", "numba")
+
+
+def surroundings() -> Mapping[str, str]:
+    """Return the variables that are set and distort measurements."""
+    return {n: os.environ[n] for n in (*THREADS, *DROPPED, *OTHERS) if n in os.environ}
+
+
+def notes(also_dropped: Sequence[str] = ()) -> list[str]:
+    """Say what becomes of such variables in the processes that are measured.
+
+    Args:
+        also_dropped: variables that are dropped besides `DROPPED`.
+    """
+    told = dict.fromkeys((*DROPPED, *also_dropped), "dropped for what is measured")
+    told |= dict.fromkeys(THREADS, "replaced by --threads")
+    found = surroundings().items()
+    said = [f"{name}={value} is set: {told.get(name, 'it may distort')}" for name, value in found]
+    if load() > cores() / 4:
+        busy = f"others keep the machine busy (load {load():.1f} on {cores()} cores)"
+        said.append(f"{busy}: ratios are blurred, the fastest rounds (--by fastest) least")
+    return said
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Return the environment of a process that is measured, with so many threads."""
+    kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    return {**kept, **dict.fromkeys(THREADS, str(threads))}
+
+
+def facts() -> dict[str, str]:
+    """Return processor, system and versions."""
+    return {
+        "processor": _processor(),
+        "cores": str(cores()),
+        "load": f"{load():.2f}",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: found for name in PACKAGES if (found := _version(name))},
+    }
+
+
+def cores() -> int:
+    """Return how many this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def load() -> float:
+    """Return how many processes ran or wanted to, on average of the last minute; 0 if unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or "unknown"
+    name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    widest = next((w for w in ("avx512f", "avx2", "asimd") if re.search(rf"\b{w}\b", text)), "")
+    return " ".join(filter(None, (name[1] if name else platform.machine(), widest)))

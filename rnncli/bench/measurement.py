@@ -1,0 +1,157 @@
+"""What one implementation took for one workload, and what that means."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rnncli.bench.cost import Cost
+    from rnncli.bench.machine import MachineLimits
+    from rnncli.bench.workloads import Workload
+    from rnncli.formats.format import Tensors
+
+# What stands for all rounds.
+STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "fastest": min,
+}
+RAN = "ran"
+
+
+@dataclass(slots=True)
+class Measurement:
+    """One implementation, one workload.
+
+    Attributes:
+        workload, operator: which.
+        implementation: its name.
+        is_own: whether it is a backend of this package.
+        status: "ran", or how it failed.
+        message: why.
+        seconds: of one call, for each round.
+        build: seconds that preparing took.
+        first: seconds of the first call, which may compile.
+        memory: bytes that its process grew by at most while it prepared and ran; None where the
+            system does not tell.
+        errors: the largest absolute difference to float64 of all outputs, for each data.
+        nodes: seconds of a model's nodes in one run, by operator; None where nobody can tell.
+        description: what it says of itself: its version and settings.
+    """
+
+    workload: str
+    operator: str
+    implementation: str
+    is_own: bool
+    status: str = RAN
+    message: str = ""
+    seconds: list[float] = field(default_factory=list)
+    build: float | None = None
+    first: float | None = None
+    memory: int | None = None
+    errors: list[float] = field(default_factory=list)
+    nodes: dict[str, float] | None = None
+    description: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float | None:
+        """The largest of all data; NaN where one is, None where none ran."""
+        return max(self.errors, key=_badness, default=None)
+
+    def time(self, statistic: str) -> float | None:
+        """Return the seconds that stand for all rounds; None when it did not run."""
+        ran = self.status == RAN and self.seconds
+        return STATISTICS[statistic](self.seconds) if ran else None
+
+
+def largest_error(outputs: Tensors, exact: Tensors) -> float:
+    """Return the largest absolute difference of any output; NaN where only one of both is NaN."""
+    errors = [_error(outputs[name], values) for name, values in exact.items() if values.size]
+    return max(errors, key=_badness, default=0.0)
+
+
+def _badness(error: float) -> tuple[bool, float]:
+    """Order errors; NaN is the worst."""
+    return bool(np.isnan(error)), error
+
+
+def _error(given: Any, wanted: Any) -> float:
+    a, b = given.astype(np.float64), wanted.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.where(same, 0.0, np.abs(a - b))))
+
+
+def quartiles(seconds: Sequence[float]) -> tuple[float, float]:
+    """Return the lower and the upper quartile of some rounds."""
+    low, high = np.quantile(seconds, (0.25, 0.75))
+    return float(low), float(high)
+
+
+def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
+    """Return inputs and growth, as a multiple of inputs, outputs and projection."""
+    if measured.memory is None or cost.held is None or cost.given is None:
+        return None
+    return (cost.given + measured.memory) / cost.held
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMeasurements:
+    """All implementations of one workload, measured in turns.
+
+    Attributes:
+        workload: which.
+        limits: of the machine, measured beside it.
+        measurements: the first that ran is what ratios refer to.
+        statistic: a name of `STATISTICS`.
+    """
+
+    workload: Workload
+    limits: MachineLimits
+    measurements: tuple[Measurement, ...]
+    statistic: str
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return each measurement as JSON has it."""
+        ran = (each for each in self.measurements if each.time(self.statistic))
+        baseline = next(ran, self.measurements[0])
+        return [self._record(each, baseline) for each in self.measurements]
+
+    def _record(self, measured: Measurement, baseline: Measurement) -> dict[str, Any]:
+        time, cost = measured.time(self.statistic), self.workload.cost
+        reference = baseline.time(self.statistic)
+        low, high = quartiles(measured.seconds) if time else (None, None)
+        flops = cost.flops / time if time and cost.flops else None
+        moved = cost.moved / time if time and cost.moved else None
+        return {
+            "workload": measured.workload,
+            "operator": measured.operator,
+            "sizes": self.workload.description,
+            "implementation": measured.implementation,
+            "is_own": measured.is_own,
+            "about": measured.description,
+            "status": measured.status,
+            "message": measured.message,
+            "seconds": time,
+            "lower_quartile": low,
+            "upper_quartile": high,
+            "ratio": reference / time if reference and time else None,
+            "baseline": baseline.implementation,
+            "gflops": flops and flops / 1e9,
+            "of_peak": flops and flops / self.limits.flops,
+            "gbytes": moved and moved / 1e9,
+            "of_bandwidth": moved and moved / self.limits.bandwidth,
+            "error": measured.error,
+            "memory": measured.memory,
+            "memory_ratio": _memory_ratio(measured, cost),
+            "build_seconds": measured.build,
+            "first_seconds": measured.first,
+            "limits": self.limits._asdict(),
+            "rounds": measured.seconds,
+            "nodes": measured.nodes,
+        }

@@ -1,0 +1,159 @@
+"""The process of one implementation: prepares one workload, then runs it whenever it is told to.
+
+Asked with RUN and a vector, it answers as the process of any runtime does, and adds what it took;
+asked with TURN, it answers the seconds of one call; with NODES, those of the nodes by operator, if
+the runtime can tell.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.packs.attempt import Status
+from rnncli.subjects.runtime import Preparing, Refusal, put
+from rnncli.subjects.supervision.messages import Channel, Message
+from rnncli.subjects.worker import RUN, started, vector_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.packs.vector import Vector
+
+SERVE = "rnncli.bench.stopwatch:serve"
+TURN, NODES = "turn", "nodes"
+# Of the warm-up's calls: some runtimes optimise after the first, others after the second.
+LEAST_CALLS = 3
+# Others have used the caches since, and their threads may spin a little longer; and a virtual
+# machine's second processor, when it was idle, is slow to come back: after 3 ms, two threads on
+# `long` still took twice their time. So a turn begins with calls that do not count. A call of so
+# many turns' length gains nothing from them.
+SECONDS_TO_SETTLE = 0.1
+LONG_CALL = 10
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests on a socket until its other end is closed."""
+    channel = Channel(socket.socket(fileno=descriptor))
+    with suppress(EOFError):
+        runtime = started(channel)
+        stopwatch = Stopwatch(runtime)
+        while runtime is not None:
+            channel.send(stopwatch.answer(channel.receive()))
+
+
+class Stopwatch:
+    """Times the calls of one prepared workload.
+
+    Args:
+        runtime: what prepares it.
+    """
+
+    def __init__(self, runtime: Preparing) -> None:
+        self._runtime = runtime
+        self._vector: Vector
+        self._call: Callable[[], Any]
+        self._seconds = self._one = 0.0
+        self._calls = 1
+        self._took: dict[str, Any] = {}
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what the runtime says of itself."""
+        return self._runtime.describe()
+
+    def answer(self, request: Message) -> Message:
+        """Do what is asked for; what a runtime raises that ran before is a crash."""
+        answers = {RUN: self._prepared, TURN: self._turn, NODES: self._nodes}
+        try:
+            return answers[request.kind](request)
+        except Exception as error:  # noqa: BLE001 -- whatever a runtime raises
+            said = f"fails when it is called again: {error}"
+            return Message(request.number, Status.CRASHED, {"message": said})
+
+    def _prepared(self, request: Message) -> Message:
+        """Prepare and warm up; the answer is an attempt, with the outputs of one call."""
+        self._seconds = request.fields.pop("seconds")
+        attempt = put(self, vector_of(request))
+        said = {"message": attempt.message, **self._took}
+        return Message(request.number, attempt.status, said, attempt.outputs)
+
+    def run(self, vector: Vector) -> Tensors:
+        """Prepare a vector's model, run it until it is warm, and return its outputs."""
+        if not hasattr(self._runtime, "prepare"):
+            raise Refusal("cannot be timed: it has no method prepare")
+        before = _forget_peak()
+        self._vector = vector
+        start = time.perf_counter()
+        prepared = self._runtime.prepare(vector)
+        built = time.perf_counter()
+        prepared.call()
+        first = time.perf_counter()
+        self._call = prepared.call
+        self._one = self._warm_up()
+        self._calls = max(1, int(self._seconds / self._one))
+        self._took = {
+            "build": built - start,
+            "first": first - built,
+            "memory": None if before is None else max(0, _memory("VmHWM") - before),
+        }
+        return prepared.named(prepared.call())
+
+    def _turn(self, request: Message) -> Message:
+        """Time as many calls as fill a turn."""
+        gc.collect()
+        gc.disable()
+        try:
+            if self._one < LONG_CALL * self._seconds:
+                self._settle()
+            seconds = self._timed(self._calls) / self._calls
+        finally:
+            gc.enable()
+        return Message(request.number, TURN, {"seconds": seconds})
+
+    def _settle(self) -> None:
+        spent = self._timed(1)
+        while spent < SECONDS_TO_SETTLE:
+            spent += self._timed(1)
+
+    def _nodes(self, request: Message) -> Message:
+        tell = getattr(self._runtime, "node_seconds", None)
+        runs = max(LEAST_CALLS, self._calls)
+        found = tell(self._vector, runs) if tell else None
+        return Message(request.number, NODES, {"seconds": found})
+
+    def _timed(self, calls: int) -> float:
+        call = self._call
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return time.perf_counter() - start
+
+    def _warm_up(self) -> float:
+        """Return the seconds of one warm call."""
+        taken: list[float] = []
+        while len(taken) < LEAST_CALLS or sum(taken) < self._seconds:
+            taken.append(self._timed(1))
+        return min(taken)
+
+
+def _forget_peak() -> int | None:
+    """Return the resident bytes of this process, from now on its peak; None where unknown."""
+    gc.collect()
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        return _memory("VmRSS")
+    except OSError:
+        return None
+
+
+def _memory(name: str) -> int:
+    """Return an entry of /proc/self/status, in bytes; see proc(5)."""
+    text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    found = re.search(rf"^{name}:\s*(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) << 10 if found else 0

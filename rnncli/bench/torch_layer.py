@@ -1,0 +1,129 @@
+"""PyTorch's recurrent layers, https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers.
+
+They know fewer forms than ONNX does; what they do not know is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from rnncli.numerics import dtype_of
+from rnncli.operators import operator_named
+from rnncli.subjects.runtime import Prepared, Refusal, known_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+# Type -> the layer, and where its gates stand among ONNX's: i f g o in W[iofc], r z n in W[zrh].
+LAYERS: Mapping[str, tuple[Any, list[int]]] = {
+    "LSTM": (torch.nn.LSTM, [0, 2, 3, 1]),
+    "GRU": (torch.nn.GRU, [1, 0, 2]),
+    "RNN": (torch.nn.RNN, [0]),
+}
+STATES = ("initial_h", "initial_c")
+INPUTS = ("X", "W", "R", "B", *STATES)
+DIRECTIONS = ("forward", "bidirectional")
+# What attributes must be where that is not their default, and those that may be anything.
+FORMS: Mapping[str, Any] = {"linear_before_reset": 1}
+FREE = ("hidden_size", "direction")
+SUFFIXES = ("l0", "l0_reverse")
+
+
+class TorchLayer:
+    """A layer for each vector, with the weights of its node. It has no settings."""
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        known_settings(settings, ())
+        torch.set_num_threads(threads)
+
+    def describe(self) -> Mapping[str, str]:
+        """Return the version."""
+        return {"version": torch.__version__}
+
+    def prepare(self, vector: Vector) -> Prepared:
+        """Make the layer."""
+        if reason := next(_unknown(vector), ""):
+            raise Refusal(reason)
+        layer, X = _layer(vector), _tensor(vector.inputs["X"])
+        states = tuple(_tensor(vector.inputs[n]) for n in STATES if n in vector.inputs)
+        given = (X, states if len(states) > 1 else states[0]) if states else (X,)
+
+        def call() -> Any:
+            with torch.inference_mode():
+                return layer(*given)
+
+        return Prepared(call, lambda outputs: _named(outputs, vector.record["outputs"]))
+
+
+def _unknown(vector: Vector) -> Iterator[str]:
+    """Yield what its layers do not know of a node."""
+    if "operator" not in vector.record:
+        yield "has layers, and runs no models"
+        return
+    operator = operator_named(vector.record["operator"])
+    if operator.type not in LAYERS:
+        yield f"has no layer {operator.type}"
+        return
+    values = vector.node.values
+    for name, row in operator.attributes.items():
+        wanted = FORMS.get(name, row.default)
+        if name not in FREE and values[name] != wanted:
+            yield f"its layers have {name} {wanted} only, not {values[name]}"
+    if values["direction"] not in DIRECTIONS:
+        yield f"has no direction {values['direction']}"
+    for name in vector.inputs:
+        if name not in INPUTS:
+            yield f"its layers take no {name}"
+    if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
+        yield "takes both initial states or none"
+
+
+def _layer(vector: Vector) -> Any:
+    """Make the layer of a node; its weights are [G*H, I], [G*H, H], [G*H] and [G*H]."""
+    kind, order = LAYERS[operator_named(vector.record["operator"]).type]
+    W, R = vector.inputs["W"], vector.inputs["R"]
+    D, H, I = len(W), R.shape[-1], W.shape[-1]  # noqa: E741 -- the specification's letter
+    B = vector.inputs.get("B")
+    dtype = getattr(torch, dtype_of(W).name)
+    layer = kind(I, H, bias=B is not None, bidirectional=D > 1, dtype=dtype)
+    for d in range(D):
+        weights = {"weight_ih": W[d], "weight_hh": R[d]}
+        if B is not None:
+            weights |= dict(zip(("bias_ih", "bias_hh"), np.split(B[d], 2), strict=True))
+        for name, values in weights.items():
+            gates = values.reshape(len(order), H, *values.shape[1:])[order]
+            parameter = getattr(layer, f"{name}_{SUFFIXES[d]}")
+            parameter.data = _tensor(gates.reshape(values.shape))
+    return layer.eval()
+
+
+def _named(outputs: Any, names: list[str]) -> Tensors:
+    """Name what a layer returns: Y [T, B, D*H] becomes [T, D, B, H]."""
+    Y, last = outputs
+    found = dict(zip(("Y_h", "Y_c"), last if isinstance(last, tuple) else [last], strict=False))
+    found["Y"] = Y.unflatten(2, (len(found["Y_h"]), -1)).transpose(1, 2)
+    return {name: _array(found[name]) for name in names}
+
+
+def _tensor(values: Array) -> Any:
+    """Return a tensor of its own memory; NumPy's bfloat16 passes as its bits."""
+    name = dtype_of(values).name
+    if not hasattr(torch, name):
+        raise Refusal(f"has no elements of type {name}")
+    bits = values.view(np.int16) if name == "bfloat16" else values
+    return torch.tensor(bits).view(getattr(torch, name))
+
+
+def _array(tensor: Any) -> Array:
+    if tensor.dtype != torch.bfloat16:
+        return np.array(tensor.numpy())
+    import ml_dtypes
+
+    return np.array(tensor.contiguous().view(torch.int16).numpy()).view(ml_dtypes.bfloat16)

@@ -1,0 +1,250 @@
+"""What is measured: the built-in workloads, and whatever `rnncli run` takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from rnncli.bench.cost import UNKNOWN, Cost, cost_of
+from rnncli.cases.config.config import Case, parse_config
+from rnncli.errors import Unsupported
+from rnncli.judging.tolerances.tolerance import Tolerance
+from rnncli.models.model import Model, all_bodies
+from rnncli.models.tensors import tensor_values
+from rnncli.packs.conversion import with_model
+from rnncli.packs.vector import Answers, Vector
+from rnncli.running.execution import execute
+from rnncli.running.request import Request, Run
+from rnncli.running.target import cases_of, load_target
+from rnncli.running.target_names import short_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rnncli.formats.format import Tensors
+
+
+class Sizes(NamedTuple):
+    """T steps, B sequences, I inputs, H units."""
+
+    T: int
+    B: int
+    I: int  # noqa: E741 -- the specification's letter
+    H: int
+
+
+WORKLOADS: Mapping[str, Sizes] = {
+    "tiny": Sizes(5, 2, 3, 4),
+    "small": Sizes(32, 4, 32, 64),
+    "medium": Sizes(100, 16, 128, 256),
+    "large": Sizes(128, 64, 512, 512),
+    "long": Sizes(2000, 1, 80, 256),
+    "xl": Sizes(64, 32, 1024, 1024),
+}
+# Type -> its attributes. That form of the GRU is the only one that all runtimes have.
+OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}", "RNN": "{}"}
+# The oldest opset that has a dtype is the one that most runtimes have.
+OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
+
+MODEL = "model"
+# Outputs that errors are measured on, as far as they are so many in so many runs on other data: the
+# largest error of few is a matter of luck.
+ENOUGH, MOST_DATA = 1 << 16, 32
+
+# Weights as frameworks initialise them: whatever the size, activations neither vanish nor saturate.
+CONFIG = """\
+op: {operator}-{opset}
+sizes: {{seq_length: {T}, batch_size: {B}, input_size: {I}, hidden_size: {H}}}
+dtype: {dtype}
+seed: {seed}
+attributes: {attributes}
+inputs:
+  X: normal
+  W: {{uniform: [-{bound}, {bound}]}}
+  R: {{uniform: [-{bound}, {bound}]}}
+  B: {{uniform: [-{bound}, {bound}]}}
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """One evaluation to be measured.
+
+    Attributes:
+        name: of a row of `WORKLOADS`, or of the target.
+        operator: its type, such as LSTM, or "model".
+        description: its sizes and dtype in a line.
+        vector: what implementations are given: a model that holds the weights, and its inputs.
+        exact: its outputs in float64, rounded once.
+        cost: what it cannot do without.
+        others: the same with other data, for errors alone: vectors and outputs.
+    """
+
+    name: str
+    operator: str
+    description: str
+    vector: Vector
+    exact: Tensors
+    cost: Cost
+    others: tuple[tuple[Vector, Tensors], ...] = ()
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, not one operator."""
+        return self.operator == MODEL
+
+
+class Planned(NamedTuple):
+    """A workload whose tensors are not made yet.
+
+    Attributes:
+        name: of the workload.
+        loaded: the operator or the model.
+        request: what `rnncli run` would be asked for.
+        reseeded: makes the operator with the data of another seed; None where it has its own.
+    """
+
+    name: str
+    loaded: Case | Model
+    request: Request
+    reseeded: Callable[[int], Case] | None = None
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a whole model, not one operator."""
+        return isinstance(self.loaded, Model)
+
+    def workload(self) -> Workload:
+        """Make its tensors, and compute what must come out.
+
+        Raises:
+            RnncliError: it cannot be evaluated.
+        """
+        run = next(execute(self.loaded, self.request))
+        loaded = self.loaded
+        if isinstance(loaded, Case):
+            first = of_operator(self.name, loaded, run.outputs)
+            return replace(first, others=tuple(self._others(first)))
+        return of_model(self.name, loaded, run)
+
+    def _others(self, first: Workload) -> Iterator[tuple[Vector, Tensors]]:
+        outputs = sum(values.size for values in first.exact.values())
+        data = min(MOST_DATA, ENOUGH // max(1, outputs)) if self.reseeded else 1
+        for seed in range(1, data):
+            assert self.reseeded is not None
+            case = self.reseeded(seed)
+            other = of_operator(self.name, case, next(execute(case, self.request)).outputs)
+            yield other.vector, other.exact
+
+
+def planned(
+    names: Sequence[str], operators: Iterable[str], dtype: str, dims: Mapping[str, int]
+) -> list[Planned]:
+    """Return the workloads that names stand for: built in, or targets of `rnncli run`.
+
+    Args:
+        names: all built-in ones when empty.
+        operators: types, for the built-in ones.
+        dtype: of the built-in ones.
+        dims: sizes of the models' symbolic dimensions.
+
+    Raises:
+        InvalidRequest: a target is wrong.
+    """
+    request = Request(tolerance=Tolerance(), dims=dims)
+    found = []
+    for name in names or WORKLOADS:
+        if name in WORKLOADS:
+            for each in operators:
+                make = partial(built_in, name, each, dtype)
+                found.append(Planned(name, make(), request, make))
+        else:
+            cases = cases_of(name)
+            pairs = zip(short_names(cases), cases, strict=True)
+            found += [Planned(short, load_target(target), request) for short, target in pairs]
+    return found
+
+
+def built_in(name: str, operator: str, dtype: str = "float32", seed: int = 0) -> Case:
+    """Return a built-in workload as a case."""
+    sizes = WORKLOADS[name]
+    text = CONFIG.format(
+        operator=operator,
+        opset=OPSETS[dtype],
+        dtype=dtype,
+        seed=seed,
+        attributes=OPERATORS[operator],
+        bound=f"{1 / math.sqrt(sizes.H):.6f}",
+        **sizes._asdict(),
+    )
+    return parse_config(text, f"<{name}>")
+
+
+def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
+    """Return a node of its own as a workload; the model that runtimes get holds its weights."""
+    record = {
+        "id": name,
+        "operator": case.operator.name,
+        "domain": case.operator.domain,
+        "opset": case.operator.version,
+        "attributes": {key: value for key, value in case.attributes.items() if value is not None},
+        "sizes": dict(case.sizes),
+        "dtype": case.dtype.name,
+        "inputs": list(case.inputs),
+        "outputs": list(case.outputs),
+        "weights": "initializers",
+        "readings": dict(case.readings),
+        "expect": "result",
+    }
+    letters = zip("TBIH", case.sizes.values(), strict=True)
+    return Workload(
+        name=name,
+        operator=case.operator.type,
+        description=f"{', '.join(f'{a} {size}' for a, size in letters)}, {case.dtype.name}",
+        vector=with_model(Vector(name, b"", case.inputs, (), Answers(exact), {}, record)),
+        exact=exact,
+        cost=cost_of(case, exact),
+    )
+
+
+def of_model(name: str, model: Model, run: Run) -> Workload:
+    """Return a whole model as a workload.
+
+    Raises:
+        Unsupported: an input or output is no tensor of numbers.
+    """
+    for tensor, values in (*run.inputs.items(), *run.outputs.items()):
+        if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU":
+            raise Unsupported(f"{model.name}: '{tensor}' is no tensor of numbers")
+    serialized = whole_model(model).SerializeToString()
+    record = {"id": name, "outputs": list(run.outputs)}
+    shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
+    return Workload(
+        name=name,
+        operator="model",
+        description=", ".join(shapes),
+        vector=Vector(name, serialized, run.inputs, (), Answers(run.outputs), {}, record),
+        exact=run.outputs,
+        cost=UNKNOWN,
+    )
+
+
+def whole_model(model: Model) -> ModelProto:
+    """Return a copy of a model that holds its external data, for runtimes get no files.
+
+    Raises:
+        InvalidRequest: external data is missing or damaged.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    tensors = (t for body in all_bodies(proto) for t in getattr(body, "initializer", ()))
+    for tensor in tensors:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            values = tensor_values(tensor, model.folder)
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    return proto

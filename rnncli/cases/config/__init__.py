@@ -1,0 +1,1 @@
+"""A config: one operator with its inputs, read from YAML."""

@@ -1,0 +1,276 @@
+"""The keys of a config: what each says, and reading it from YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli import budget
+from rnncli.cases.case import Filling, GivenValues
+from rnncli.cases.config.inputs import read_input
+from rnncli.cases.config.shapes import Frame, memory, size_names
+from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
+from rnncli.cases.findings import Findings
+from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
+from rnncli.errors import InvalidRequest, Place, did_you_mean
+from rnncli.numerics import DType, dtype_named
+from rnncli.operators import OPERATORS, operator_named, problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Input, Operator
+
+# Every key of a config and what it says: for messages, the schema and help.
+KEYS: Mapping[str, str] = {
+    "op": "the operator and its version, such as LSTM-14",
+    "summary": "one sentence: what the case shows",
+    "sizes": "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
+    "dtype": "the element type of every floating-point tensor; float32 when not given",
+    "attributes": "the operator's attributes by the specification's names; hidden_size follows"
+    " from sizes",
+    "inputs": "a fill, a list or a file for each input; a required one not named gets its default"
+    " fill, an optional one not named (or null) is absent",
+    "outputs": "the outputs wanted; all of them when not given",
+    "readings": "choices on contested points of the specification",
+    "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
+    " given",
+}
+DEFAULT_DTYPE = "float32"
+LARGEST_SIZE = (1 << 31) - 1
+LARGEST_INTEGER = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class ConfigKeys:
+    """The keys of one config; what is wrong with them is gathered, and a default stands in."""
+
+    root: YamlNode
+    findings: Findings = field(default_factory=Findings)
+    entries: Mapping[str, YamlNode] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.entries = self._mapping(self.root, "key", KEYS)
+
+    def operator(self) -> Operator | None:
+        """Return the row that `op` names, or None after a finding."""
+        node = self._entry("op")
+        if not isinstance(self.root.value, dict):
+            return None  # which has been said
+        if not isinstance(node.value, str):
+            got = f", got {shown(node)}" if "op" in self.entries else ""
+            self._find(node, f"'op' must name an operator, such as LSTM-14{got}")
+            return None
+        try:
+            return operator_named(node.value)
+        except InvalidRequest as error:
+            self._find(node, str(error))
+            return None
+
+    def sizes(self, operator: Operator) -> dict[str, int]:
+        """Return the sizes that are right."""
+        names = size_names(operator)
+        entries = self._section("sizes", "size", names)
+        if missing := [name for name in names if name not in entries]:
+            self._find(self._entry("sizes"), f"'sizes' must give {', '.join(missing)}")
+        found = {name: self._size(name, entries[name]) for name in names if name in entries}
+        return {name: size for name, size in found.items() if size is not None}
+
+    def _size(self, name: str, node: YamlNode) -> int | None:
+        value, least = node.value, 1 if name == "hidden_size" else 0
+        if isinstance(value, bool) or not isinstance(value, int):
+            self._find(node, f"'{name}' must be an integer, got {shown(node)}")
+        elif not least <= value <= LARGEST_SIZE:
+            self._find(node, f"'{name}' must be {least} to {LARGEST_SIZE}, got {shown(node)}")
+        else:
+            return value
+        return None
+
+    def dtype(self, operator: Operator) -> DType:
+        """Return the dtype of every floating-point tensor."""
+        node = self._entry("dtype")
+        if node.value is None:
+            return dtype_named(DEFAULT_DTYPE)
+        if node.value in operator.dtypes:
+            return dtype_named(str(node.value))
+        versions = [row for row in OPERATORS.values() if row.type == operator.type]
+        later = [row.name for row in versions if node.value in row.dtypes]
+        hint = did_you_mean(str(node.value), operator.dtypes)
+        hint = f" (it exists from {later[0]} on)" if later else hint
+        listed = ", ".join(operator.dtypes)
+        self._find(
+            node, f"dtype of {operator.name} must be one of {listed}, got {shown(node)}{hint}"
+        )
+        return dtype_named(DEFAULT_DTYPE)
+
+    def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """Return the attributes as written, nulls aside, and hidden_size as sizes have it.
+
+        The specification lets a node do without hidden_size: a null there leaves it out.
+        """
+        entries = self._section("attributes", "attribute")
+        written = {
+            name: node.plain
+            for name, node in entries.items()
+            if node.value is not None and not self._too_large(node)
+        }
+        known = "hidden_size" in operator.attributes and "hidden_size" in sizes
+        if not known or ("hidden_size" in entries and entries["hidden_size"].value is None):
+            return written
+        hidden = sizes["hidden_size"]
+        given = written.setdefault("hidden_size", hidden)
+        if type(given) is int and given != hidden:
+            sentence = f"attribute 'hidden_size' is {given}, but sizes say {hidden}"
+            self._find(entries["hidden_size"], sentence)
+            written["hidden_size"] = hidden
+        return written
+
+    def _too_large(self, node: YamlNode) -> bool:
+        """Refuse integers that no attribute can hold, before anybody converts them."""
+        leaves = node.value if isinstance(node.value, tuple) else (node,)
+        large = [leaf for leaf in leaves if _is_integer(leaf) and not _fits_64_bits(leaf)]
+        for leaf in large:
+            self._find(leaf, f"{shown(leaf)} does not fit 64 bits")
+        return bool(large)
+
+    def outputs(self, operator: Operator) -> list[str]:
+        """Return the names asked for; all where none are given."""
+        node = self._entry("outputs")
+        if node.value is None:
+            return [row.name for row in operator.outputs]
+        if not isinstance(node.value, tuple):
+            self._find(node, f"'outputs' must be a list of names, got {shown(node)}")
+            return []
+        for child in node.value:
+            if not isinstance(child.value, str):
+                self._find(child, f"an output is a name, got {shown(child)}")
+        return [child.value for child in node.value if isinstance(child.value, str)]
+
+    def readings(self) -> dict[str, Any]:
+        """Return the choices, unchecked: the operator does that."""
+        entries = self._section("readings", "reading")
+        return {name: node.plain for name, node in entries.items()}
+
+    def summary(self) -> str:
+        """Return the sentence, or ""."""
+        node = self._entry("summary")
+        if not isinstance(node.value, None | str):
+            self._find(node, f"'summary' must be text, got {shown(node)}")
+        return str(node.value or "")
+
+    def seed(self) -> int:
+        """Return the seed, 0 where there is none."""
+        return read_seed(self._entry("seed"), self.findings)
+
+    def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
+        """Refuse sizes that the run cannot hold, before anything is allocated."""
+        named = {*self._section("inputs", "input"), *outputs}
+        rows = (*operator.inputs, *operator.outputs)
+        needed = frame.needed(row for row in rows if row.name in named or not row.optional)
+        try:
+            budget.ask(needed, "what they make", otherwise=memory())
+        except budget.OutOfMemory as error:
+            self._find(self._entry("sizes"), f"these sizes are too large: {error}")
+            return False
+        return True
+
+    def sources(
+        self, operator: Operator, blanks: Mapping[str, Blank], folder: Path
+    ) -> dict[str, Filling | GivenValues]:
+        """Return where the values of each present input come from."""
+        entries = self._section("inputs", "input")
+        found: dict[str, Filling | GivenValues | None] = {}
+        for row in operator.inputs:
+            node = entries.get(row.name)
+            if node is None:
+                found[row.name] = None if row.optional else _default(row)
+            elif node.value is not None:
+                blank = blanks.get(row.name)
+                found[row.name] = read_input(node, row, blank, folder, self.findings)
+            elif not row.optional:
+                hint = "leave it out for its default fill"
+                self._find(node, f"{operator.name} requires '{row.name}'; {hint}")
+        return {name: source for name, source in found.items() if source is not None}
+
+    def check(
+        self,
+        operator: Operator,
+        attributes: Mapping[str, Any],
+        arrays: Mapping[str, Array],
+        outputs: list[str],
+        readings: Mapping[str, Any],
+    ) -> None:
+        """Add the operator's own findings, at the place of what each is about."""
+        known = [row.name for row in operator.inputs]
+        unknown = [name for name in self._section("inputs", "input") if name not in known]
+        inputs = {**arrays, **{name: np.zeros(0) for name in unknown}}
+        for problem in problems(operator, attributes, inputs, outputs, readings):
+            # An input that is not there was not understood, which has been said.
+            if problem.subject[0] != "inputs" or problem.subject[-1] in inputs:
+                self.findings.add(self._place(operator, problem.subject), problem.sentence)
+
+    def _place(self, operator: Operator, subject: tuple[str, ...]) -> Place:
+        """Return where the YAML says what a problem is about; an unknown name is its key."""
+        section, name = subject[0], subject[-1]
+        if section == "outputs":
+            written = self._entry(section).value
+            nodes = written if isinstance(written, tuple) else ()
+            places = [node.place for node in nodes if node.value == name]
+            return places[-1] if places else self._entry(section).place
+        known: Mapping[str, Iterable[str]] = {
+            "attributes": operator.attributes,
+            "inputs": [row.name for row in operator.inputs],
+            "readings": operator.readings,
+        }
+        at_value = len(subject) == 1 or name in known[section]
+        return self.root.place_of(subject) if at_value else self.root.key_place(section, name)
+
+    def _entry(self, name: str) -> YamlNode:
+        """Return the value of a key, a null where it is not given."""
+        return self.entries.get(name) or YamlNode(None, self.root.place)
+
+    def _section(
+        self, name: str, what: str, known: Iterable[str] | None = None
+    ) -> Mapping[str, YamlNode]:
+        return self._mapping(self._entry(name), what, known)
+
+    def _mapping(
+        self, node: YamlNode, what: str, known: Iterable[str] | None
+    ) -> Mapping[str, YamlNode]:
+        """Return a mapping's entries; unknown keys are findings. A null is an empty mapping."""
+        if node.value is None and node is not self.root:
+            return {}
+        whole = "a config" if node is self.root else f"'{what}s'"
+        entries = read_mapping(node, whole, what, known, self.findings)
+        return {str(key): value for key, value in entries.items()}
+
+    def _find(self, node: YamlNode, sentence: str) -> None:
+        self.findings.add(node.place, sentence)
+
+
+def read_seed(node: YamlNode, findings: Findings) -> int:
+    """Return a seed, 0 for a null."""
+    if node.value is None:
+        return 0
+    if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]
+        return int(node.value)  # type: ignore[arg-type]
+    sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
+    findings.add(node.place, sentence)
+    return 0
+
+
+def _default(row: Input) -> Filling:
+    name = DEFAULT_FILLS[row.role]
+    return Filling(name, {p.name: p.default for p in FILLS[name].parameters})
+
+
+def _is_integer(node: YamlNode) -> bool:
+    return isinstance(node.value, int) and not isinstance(node.value, bool)
+
+
+def _fits_64_bits(node: YamlNode) -> bool:
+    return isinstance(node.value, int) and abs(node.value) <= LARGEST_INTEGER

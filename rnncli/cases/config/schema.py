@@ -1,0 +1,177 @@
+"""JSON Schema of config files, from the tables: operators, fills, readings and dtypes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rnncli.cases.config.inputs import FILE_KEYS, fills_for
+from rnncli.cases.config.keys import DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
+from rnncli.cases.config.shapes import size_names
+from rnncli.cases.fills import FILLS, KINDS, Fill
+from rnncli.operators import OPERATORS
+from rnncli.operators.operator import SYMBOLS
+from rnncli.recurrence.readings import READINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.operators import Attribute, Input, Operator
+
+Schema = dict[str, Any]
+
+NUMBER: Schema = {"type": "number"}
+# Attribute types of the operator rows.
+_TYPES: Mapping[str, Schema] = {
+    "int": {"type": "integer"},
+    "float": NUMBER,
+    "string": {"type": "string"},
+    "floats": {"type": "array", "items": NUMBER},
+    "strings": {"type": "array", "items": {"type": "string"}},
+}
+
+
+def config_schema() -> Schema:
+    """Return the schema of a config file, draft 2020-12.
+
+    It holds what a schema can: names, types and choices. Shapes, counts of activations and ranges
+    that depend on sizes are the reader's to check.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rnncli config",
+        "description": "One recurrent operator with its inputs, for `rnncli run`.",
+        "type": "object",
+        "properties": {name: {"description": KEYS[name], **_GENERAL[name]} for name in KEYS},
+        "required": ["op", "sizes"],
+        "additionalProperties": False,
+        "allOf": [_of_operator(row) for row in OPERATORS.values()],
+        "$defs": value_definitions(),
+    }
+
+
+def value_definitions() -> dict[str, Schema]:
+    """Return the definitions that the values of inputs refer to."""
+    return {
+        **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
+        **{_values_name(lengths): _values(lengths) for lengths in (False, True)},
+        "file": _file(),
+        "list": {
+            "description": "the values, as nested lists in the input's shape",
+            "type": "array",
+            "items": {"anyOf": [NUMBER, {"$ref": "#/$defs/list"}]},
+        },
+    }
+
+
+def schema_text(schema: Schema) -> str:
+    """Return a schema as the files in `specs/` hold it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+_GENERAL: Mapping[str, Schema] = {
+    "op": {"enum": list(OPERATORS)},
+    "summary": {"type": ["string", "null"]},
+    "sizes": {
+        "type": "object",
+        "propertyNames": {"enum": [name for name in SYMBOLS.values() if name != "num_directions"]},
+    },
+    "dtype": {"type": ["string", "null"], "default": DEFAULT_DTYPE},
+    "attributes": {"type": ["object", "null"]},
+    "inputs": {"type": ["object", "null"]},
+    "outputs": {"type": ["array", "null"], "uniqueItems": True},
+    "readings": {"type": ["object", "null"]},
+    "seed": {"type": ["integer", "null"], "minimum": 0, "maximum": LARGEST_INTEGER, "default": 0},
+}
+
+
+def _of_operator(row: Operator) -> Schema:
+    """What holds when `op` names this row."""
+    return {
+        "if": {"properties": {"op": {"const": row.name}}, "required": ["op"]},
+        "then": {
+            "properties": {
+                "sizes": closed(
+                    {name: size_schema(name) for name in size_names(row)}, all_of_them=True
+                ),
+                "dtype": {"enum": [*row.dtypes, None]},
+                "attributes": closed(
+                    {a.name: attribute_schema(a) for a in row.attributes.values()}
+                ),
+                "inputs": closed({tensor.name: input_schema(tensor) for tensor in row.inputs}),
+                "outputs": {"items": {"enum": [tensor.name for tensor in row.outputs]}},
+                "readings": closed({name: reading_schema(name, row) for name in row.readings}),
+            }
+        },
+    }
+
+
+def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Schema:
+    """Say that there are no other keys, and perhaps that none of these may be missing."""
+    schema: Schema = {"properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(properties)} if all_of_them else schema
+
+
+def size_schema(name: str) -> Schema:
+    """What a size may be."""
+    return {"type": "integer", "minimum": int(name == "hidden_size"), "maximum": LARGEST_SIZE}
+
+
+def attribute_schema(row: Attribute) -> Schema:
+    """What an attribute may be."""
+    schema = {"description": row.summary}
+    if row.default is not None:
+        schema["default"] = row.default
+    if row.choices:
+        return {**schema, "enum": [*row.choices, *row.aliases, None]}
+    return {**schema, "anyOf": [_TYPES[row.type], {"type": "null"}]}
+
+
+def reading_schema(name: str, row: Operator) -> Schema:
+    """What a reading may be."""
+    return {
+        "description": READINGS[name].summary,
+        "enum": list(READINGS[name].choices),
+        "default": row.readings[name],
+    }
+
+
+def input_schema(row: Input) -> Schema:
+    """What may stand for an input."""
+    values = {"$ref": f"#/$defs/{_values_name(row.role == 'lengths')}"}
+    if row.optional:
+        return {"description": row.summary, "anyOf": [values, {"type": "null"}]}
+    return {"description": row.summary, **values}
+
+
+def _values_name(lengths: bool) -> str:
+    return "lengths" if lengths else "values"
+
+
+def _values(lengths: bool) -> Schema:
+    """Everything that can stand for the values of an input."""
+    fills = [f"fill_{name}" for name in fills_for(lengths=lengths)]
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in (*fills, "file", "list")]}
+
+
+def _fill(name: str, row: Fill) -> Schema:
+    """A fill's name alone, or as a key with its parameters in order, in part or by name."""
+    values = {p.name: {"description": p.summary, **KINDS[p.kind].schema} for p in row.parameters}
+    first = list(values.values())[:1]
+    several: Schema = {"type": "array", "maxItems": len(values)}
+    if values:  # JSON Schema allows no empty list of schemas
+        several["prefixItems"] = list(values.values())
+    in_order = {
+        "description": ", ".join(values) or "takes no values",
+        "anyOf": [{"type": "null"}, *first, several],
+    }
+    spelled: Schema = {**closed({name: in_order, **values}), "required": [name], "type": "object"}
+    return {"description": row.summary, "anyOf": [{"const": name}, spelled]}
+
+
+def _file() -> Schema:
+    properties = {
+        name: {"description": summary, "type": "string", "minLength": 1}
+        for name, summary in FILE_KEYS.items()
+    }
+    return {"type": "object", **closed(properties), "required": ["file"]}

@@ -1,0 +1,1 @@
+"""A suite: many cases from a few lines of YAML."""

@@ -1,0 +1,218 @@
+"""Must-reject cases: a valid case, and the one thing that makes it invalid; each kind is a row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown, unknown
+from rnncli.numerics import Array, dtype_named, round_to
+from rnncli.operators.operator import SYMBOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from rnncli.cases.findings import Findings
+    from rnncli.errors import Place
+    from rnncli.operators import Input, Operator
+
+Attributes: TypeAlias = "dict[str, Any]"
+Inputs: TypeAlias = "dict[str, Array]"
+
+# What is refused need not be large.
+LARGEST_ARRAY = 1 << 16
+LARGEST_SIZE = 64
+MOST_DIMENSIONS = 8
+ELEMENT_TYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
+
+
+def _anything(_: object) -> bool:
+    return True
+
+
+def _is_attribute(value: Any) -> bool:
+    """Whether a node can hold it; whether it is right is what the case is about."""
+    values = value if isinstance(value, list) else [value]
+    return not any(isinstance(item, list | dict | bool) for item in values)
+
+
+def _is_element_type(value: object) -> bool:
+    return value in ELEMENT_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class BreakageKind:
+    """One way to break a case.
+
+    Attributes:
+        summary: what it does.
+        wanted: what is written for each name, for messages.
+        right: whether a plain value is that.
+        make: an input's row, its array, the value and the layout -> the broken array; None where
+            inputs are not changed.
+    """
+
+    summary: str
+    wanted: str
+    right: Callable[[Any], bool]
+    make: Callable[[Input, Array, Any, int], Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """What makes a must-reject case invalid.
+
+    Attributes:
+        operator: of the case.
+        kind: a row of `KINDS`.
+        values: by the name of an attribute or input.
+    """
+
+    operator: Operator
+    kind: str
+    values: Mapping[str, Any]
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The YAML under `breaks`."""
+        return {self.kind: [*self.values] if self.kind == "drop" else dict(self.values)}
+
+    def apply(
+        self, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
+    ) -> tuple[Attributes, Inputs]:
+        """Return the attributes and inputs of the case, broken.
+
+        Args:
+            attributes: of the valid case.
+            inputs: of the valid case, by name.
+        """
+        if self.kind == "attributes":
+            changed = {**attributes, **self.values}
+            return {k: v for k, v in changed.items() if v is not None}, dict(inputs)
+        make = KINDS[self.kind].make
+        if make is None:
+            return dict(attributes), {k: v for k, v in inputs.items() if k not in self.values}
+        layout = attributes.get("layout") or 0
+        rows = {row.name: row for row in self.operator.inputs}
+        broken = {
+            name: make(rows[name], inputs[name], value, layout)
+            for name, value in self.values.items()
+        }
+        return dict(attributes), {**inputs, **broken}
+
+
+def read_breakage(
+    node: YamlNode, operator: Operator, present: Collection[str], findings: Findings
+) -> Breakage | None:
+    """Read what stands under `breaks`, or return None when something is wrong with it.
+
+    Args:
+        node: a mapping of one kind, to a value for each name.
+        operator: of the case.
+        present: the inputs of the case.
+        findings: gets what is wrong.
+    """
+    before = len(findings)
+    entries = read_mapping(node, "'breaks'", "way to break a case", KINDS, findings)
+    if len(entries) != 1 and len(findings) == before:
+        wanted = f"'breaks' must hold one of {', '.join(KINDS)}, got {len(entries)}"
+        findings.add(node.place, wanted)
+    if len(findings) > before:
+        return None
+    ((kind, values),) = entries.items()
+    members = _members(kind, values, findings)
+    if not members and len(findings) == before:
+        findings.add(values.place, f"'{kind}' of 'breaks' names nothing")
+    for name, place, value in members:
+        if kind != "attributes" and name not in present:
+            findings.add(place, unknown("input of the case", name, present))
+        elif not KINDS[kind].right(value.plain):
+            findings.add(value.place, f"{name} must be {KINDS[kind].wanted}, got {shown(value)}")
+    if len(findings) > before:
+        return None
+    return Breakage(operator, str(kind), {name: value.plain for name, _, value in members})
+
+
+def _members(kind: str, values: YamlNode, findings: Findings) -> list[tuple[str, Place, YamlNode]]:
+    """Return each name, where it stands and its value; `drop` is a list of names."""
+    if kind == "drop" and isinstance(values.value, tuple):
+        return [(str(node.value), node.place, node) for node in values.value]
+    entries = read_mapping(values, f"'{kind}'", "name", None, findings)
+    return [(str(key), key.place, value) for key, value in entries.items()]
+
+
+def _is_shape(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) > MOST_DIMENSIONS:
+        return False
+    sizes = [size for size in value if type(size) is int and size >= 0]
+    return len(sizes) == len(value) and math.prod(sizes) <= LARGEST_ARRAY
+
+
+def _are_sizes(value: Any) -> bool:
+    named = isinstance(value, dict) and value.keys() <= {*SYMBOLS.values()}
+    return named and all(type(n) is int and 0 <= n <= LARGEST_SIZE for n in value.values())
+
+
+def _are_numbers(value: Any) -> bool:
+    try:
+        return isinstance(value, list) and np.array(value).dtype.kind in "if"
+    except (ValueError, OverflowError):  # lists of unequal length, numbers of 400 digits
+        return False
+
+
+def _of_shape(_: Input, values: Array, shape: list[int], __: int = 0) -> Array:
+    """Repeat the values, or leave some out, to fill a shape."""
+    return np.resize(values, shape) if values.size else np.zeros(shape, values.dtype)
+
+
+def _of_sizes(row: Input, values: Array, sizes: Mapping[str, int], layout: int) -> Array:
+    dims = zip(row.shape(layout), values.shape, strict=True)
+    shape = [dim.multiple * sizes.get(dim.symbol, n // dim.multiple) for dim, n in dims]
+    return _of_shape(row, values, shape)
+
+
+def _of_dtype(_: Input, values: Array, name: str, __: int) -> Array:
+    dtype = dtype_named(name)
+    wide = values.astype(np.float64)
+    return round_to(wide, dtype) if dtype.is_float else wide.astype(dtype.numpy)
+
+
+def _of_numbers(_: Input, values: Array, numbers: list[Any], __: int) -> Array:
+    return np.array(numbers).astype(values.dtype)
+
+
+KINDS: Mapping[str, BreakageKind] = {
+    "attributes": BreakageKind(
+        "attributes get other values; null takes one away",
+        "a number, a word or a list of these",
+        _is_attribute,
+    ),
+    "inputs": BreakageKind(
+        "inputs get other values",
+        "a list of numbers, nested as the shape is",
+        _are_numbers,
+        _of_numbers,
+    ),
+    "shapes": BreakageKind(
+        "inputs get another shape",
+        f"a list of sizes, {LARGEST_ARRAY:,} elements at most",
+        _is_shape,
+        _of_shape,
+    ),
+    "sizes": BreakageKind(
+        "inputs get the shape that other sizes would give them",
+        f"a mapping from {', '.join(SYMBOLS.values())} to sizes up to {LARGEST_SIZE}",
+        _are_sizes,
+        _of_sizes,
+    ),
+    "dtypes": BreakageKind(
+        "inputs get another element type",
+        f"one of {', '.join(ELEMENT_TYPES)}",
+        _is_element_type,
+        _of_dtype,
+    ),
+    "drop": BreakageKind("a list of inputs that are left out", "a name", _anything),
+}

@@ -1,0 +1,191 @@
+"""One case of a suite, known before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rnncli.cases.config.config import read_case
+from rnncli.cases.config.keys import DEFAULT_DTYPE
+from rnncli.cases.selection import is_called
+from rnncli.cases.suite.breakage import read_breakage
+from rnncli.cases.suite.constraints import has_not
+from rnncli.cases.suite.keys import DEFAULT_WEIGHTS
+from rnncli.cases.suite.settings import Setting, assemble
+from rnncli.cases.yaml_reader import YamlNode
+from rnncli.errors import ConfigError, InvalidOperator
+from rnncli.operators import problems
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+    from pathlib import Path
+
+    from rnncli.cases.case import Case
+    from rnncli.cases.findings import Findings
+    from rnncli.cases.suite.breakage import Breakage
+    from rnncli.cases.suite.case_plan import CasePlan
+    from rnncli.cases.suite.covering import Row
+    from rnncli.cases.suite.template import Template
+    from rnncli.errors import Place
+    from rnncli.operators import Operator
+
+LONGEST_ID = 120
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One case of a suite, known by its labels; read when it is asked for.
+
+    Attributes:
+        id: ``lstm_14_peepholes_reverse_float16``; a part of every input's seed.
+        operator: the row.
+        dtype: the name of the element type of its floating-point tensors.
+        flags: what it can find, keys of the suite's notes.
+        weights: where W, R, B and P stand in a model: a row of `WEIGHTS`.
+        golden: how expected values are made: a row of `GOLDENS`.
+        profile: the name of the profile of its tolerances.
+        breakage: what makes it invalid, where it must be rejected.
+        calls: how many data sets it has; one where it must be rejected.
+        horizon: for how many steps an input must be visible, or `ALL`; None if it claims nothing.
+        empty_names: whether the node writes "" for inputs that are left out at the end.
+    """
+
+    id: str
+    operator: Operator
+    dtype: str
+    flags: tuple[str, ...]
+    weights: str
+    golden: str
+    profile: str
+    breakage: Breakage | None
+    calls: int
+    horizon: int | str | None
+    empty_names: bool
+    _template: Template = field(repr=False)
+    _row: Row = field(repr=False)
+    _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
+
+    def is_called(self, word: str) -> bool:
+        """Whether a word in lower case is true of the case: its id, a part of it, or a flag."""
+        return is_called(word, self.id, self.flags)
+
+    @property
+    def place(self) -> Place:
+        """Where the suite says what the case is."""
+        return self._template.place
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Of each axis; "" for a value without one."""
+        return self._template.labels(self._row)
+
+    @property
+    def structure(self) -> Hashable:
+        """What is the same for cases that differ in their names and labels alone.
+
+        Their `case()` differs in the name, so in random inputs, and in nothing else.
+        """
+        return id(self._template), self._template.structure(self._row)
+
+    def case(self) -> Case:
+        """Read the case; one that must be rejected is still the valid one.
+
+        Raises:
+            ConfigError: it is wrong; every finding has its place.
+        """
+        template = self._template
+        settings = template.settings(self._row)
+        for path in [path for path, setting in settings.items() if setting.node.value is None]:
+            if has_not(self.operator, path):  # what is absent need not be known
+                del settings[path]
+        op = settings["op",]
+        named = YamlNode(self.operator.name, op.node.place)
+        for name in ("opset", "weights", "breaks"):
+            settings.pop((name,), None)
+        settings["op",] = Setting(op.key, named)
+        seed, folder = self._origin
+        root = assemble(settings, template.place)
+        case = read_case(root, self.id, folder, seed=seed, key=self.id)
+        first = self.operator.outputs[0].name
+        if self.horizon and first not in case.outputs:
+            sentence = f"a case that claims a horizon must ask for {first}, which shows every step"
+            raise ConfigError([(template.place, sentence)])
+        return case
+
+    def refusal(self) -> InvalidOperator | None:
+        """Return the error that the broken case ends with; None when nothing is wrong with it.
+
+        Raises:
+            ConfigError: the case is wrong even before it is broken.
+        """
+        case = self.case()
+        attributes, inputs = case.attributes, case.inputs
+        if self.breakage is not None:
+            attributes, inputs = self.breakage.apply(attributes, inputs)
+        found = [*problems(self.operator, attributes, inputs, case.outputs, case.readings)]
+        return InvalidOperator(f"{self.id} ({self.operator})", found) if found else None
+
+
+def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
+    """Return the case of a row; what is wrong with its breakage is a finding.
+
+    Args:
+        plan: of the cases with its name.
+        row: which of them.
+        origin: seed and folder of the suite.
+        findings: where to add findings.
+    """
+    template = plan.template
+    operator = template.operator(row)
+    assert not isinstance(operator, str)  # the rules saw to that
+    labels = template.labels(row).values() if plan.axis_flags else ()
+    more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
+    breakage = _breakage(template, row, operator, findings)
+    if breakage:
+        _refuse_claims(plan, findings)
+    return Entry(
+        id=_id(operator, template, row),
+        operator=operator,
+        dtype=str(template.plain(("dtype",), row) or DEFAULT_DTYPE),
+        flags=tuple(dict.fromkeys(map(str, (*plan.flags, *more)))),
+        weights=str(template.plain(("weights",), row) or DEFAULT_WEIGHTS),
+        golden=plan.golden,
+        profile=plan.profile,
+        breakage=breakage,
+        calls=plan.calls,
+        horizon=plan.horizon,
+        empty_names=plan.empty_names,
+        _template=template,
+        _row=row,
+        _origin=origin,
+    )
+
+
+def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
+    """Find keys that say something of the results of a case that has none."""
+    claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
+    for name, is_made in claims.items():
+        if is_made:
+            sentence = f"a case that must be refused has no results that '{name}' could be about"
+            findings.add(plan.template.place, sentence)
+
+
+def _id(operator: Operator, template: Template, row: Row) -> str:
+    """Join what tells a case apart; a name that is the operator's own is not repeated."""
+    kind = operator.type.lower()
+    name = [template.name] if template.name != kind else []
+    return "_".join([kind, str(operator.version), *name, *template.words(row)])
+
+
+def _breakage(
+    template: Template, row: Row, operator: Operator, findings: Findings
+) -> Breakage | None:
+    setting = template.setting(("breaks",), row)
+    if setting is None or setting.node.value is None:
+        return None
+    present = [
+        tensor.name
+        for tensor in operator.inputs
+        if not tensor.optional or template.plain(("inputs", tensor.name), row) is not None
+    ]
+    return read_breakage(setting.node, operator, present, findings)

@@ -1,0 +1,223 @@
+"""From the factors of a case to rows: product or covering array, `exclude` and `include`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rnncli.cases.suite.constraints import TooManyError, rulings
+from rnncli.cases.suite.covering import Constraint, Table, count_tuples, covering_array
+from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.cases.findings import Findings
+    from rnncli.cases.suite.axes import Axis
+    from rnncli.cases.suite.constraints import Ruling
+    from rnncli.cases.suite.covering import Row
+    from rnncli.cases.suite.template import Template
+
+MOST_CASES = 100_000  # of a suite
+MOST_COMBINATIONS = 1_000_000  # of a matrix, before those no operator can express are dropped
+MOST_TUPLES = 30_000  # to be covered by an array
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Which combinations of levels become cases.
+
+    Attributes:
+        summary: in words.
+        rows: makes them.
+        work: of the counts of levels: how much there is to do.
+        most: of that.
+        what: the work is counted in.
+    """
+
+    summary: str
+    rows: Callable[[Table], Sequence[Row]]
+    work: Callable[[Sequence[int]], int]
+    most: int
+    what: str
+
+
+def _covering(strength: int, what: str) -> Strategy:
+    return Strategy(
+        f"few combinations, in which every {what} of values occurs that is possible",
+        partial(covering_array, strength=strength),
+        partial(count_tuples, strength=strength),
+        MOST_TUPLES,
+        f"{what}s",
+    )
+
+
+def _product(table: Table) -> list[Row]:
+    return list(itertools.islice(table.rows(), MOST_CASES + 1))
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "product": Strategy(
+        "every combination", _product, math.prod, MOST_COMBINATIONS, "combinations"
+    ),
+    "pairwise": _covering(2, "pair"),
+    "3-way": _covering(3, "triple"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Levels that may not stand together; a condition on a `Table`.
+
+    Attributes:
+        levels: factor -> the levels meant.
+    """
+
+    levels: Mapping[int, frozenset[int]]
+
+    @property
+    def scope(self) -> Row:
+        """The factors it looks at."""
+        return tuple(self.levels)
+
+    def holds(self, row: Mapping[int, int] | Row) -> bool:
+        """Whether a row escapes it."""
+        return not all(row[factor] in levels for factor, levels in self.levels.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What is asked of one case.
+
+    Attributes:
+        template: the case.
+        strategy: a row of `STRATEGIES`.
+        exclude: mappings from axes to labels, or to lists of labels.
+        include: mappings from axes to labels; other axes take their first level.
+        findings: gets what is wrong.
+    """
+
+    template: Template
+    strategy: Strategy
+    exclude: Sequence[YamlNode]
+    include: Sequence[YamlNode]
+    findings: Findings
+
+    def rows(self) -> list[Row]:
+        """Return the rows, levels of the factors; none where something is wrong."""
+        before = len(self.findings)
+        counts = [factor.count for factor in self.template.factors]
+        judged = self._judged()
+        possible = Table(counts, [ruling.constraint for ruling in judged])
+        if len(self.findings) == before:
+            self._refuse_impossible(possible, judged)
+        table = Table(counts, [*possible.conditions, *self._exclusions(possible)])
+        included = [*self._included(possible, judged)]
+        if (work := self.strategy.work(counts)) > self.strategy.most:
+            sentence = f"{work:,} {self.strategy.what}; at most {self.strategy.most:,} are made"
+            self.findings.add(self.template.place, f"'{self.template.name}' has {sentence}")
+        if len(self.findings) == before:
+            self._refuse_excluded(table, included)
+        if len(self.findings) > before:
+            return []
+        return [*dict.fromkeys([*self.strategy.rows(table), *included])]
+
+    def _judged(self) -> list[Ruling]:
+        """Apply the rules; one that allows nothing at all is a finding, and is left out."""
+        try:
+            found = rulings(self.template)
+        except TooManyError as error:
+            self.findings.add(self.template.place, str(error))
+            return []
+        for ruling in found:
+            if not ruling.constraint.allowed:
+                sentence = next(iter(ruling.refused.values()))
+                self.findings.add(self.template.place_of(ruling.rule.paths), sentence)
+        return [ruling for ruling in found if ruling.constraint.allowed]
+
+    def _refuse_impossible(self, possible: Table, judged: Sequence[Ruling]) -> None:
+        """Find the levels that no row can have."""
+        for k, factor in enumerate(self.template.factors):
+            for level in range(factor.count):
+                if not possible.extends({k: level}):
+                    why = _why(judged, k, level)
+                    sentence = f"{factor.name(level)} is impossible here: {why}"
+                    self.findings.add(factor.place(level), sentence)
+
+    def _refuse_excluded(self, table: Table, included: Sequence[Row]) -> None:
+        """Find the levels that `exclude` leaves to no row."""
+        for k, factor in enumerate(self.template.factors):
+            for level in range(factor.count):
+                if not table.extends({k: level}) and all(row[k] != level for row in included):
+                    sentence = f"{factor.name(level)} never occurs: 'exclude' leaves it nothing"
+                    self.findings.add(factor.place(level), sentence)
+
+    def _exclusions(self, possible: Table) -> Iterator[Exclusion]:
+        for node in self.exclude:
+            if (levels := self._named(node, "exclude")) is None:
+                continue
+            only = [Constraint((k,), frozenset((n,) for n in ns)) for k, ns in levels.items()]
+            if Table(possible.counts, [*possible.conditions, *only]).extends({}):
+                yield Exclusion({k: frozenset(found) for k, found in levels.items()})
+            else:
+                self.findings.add(node.place, "excludes nothing: no operator can express it anyway")
+
+    def _included(self, possible: Table, judged: Sequence[Ruling]) -> Iterator[Row]:
+        for node in self.include:
+            if (named := self._named(node, "include")) is None:
+                continue
+            levels = {k: named.get(k, [0])[0] for k in range(len(self.template.factors))}
+            if possible.extends(levels):
+                yield tuple(levels.values())
+            else:
+                scopes = ((r, tuple(levels[k] for k in r.constraint.scope)) for r in judged)
+                why = next(r.refused[row] for r, row in scopes if row in r.refused)
+                self.findings.add(node.place, f"cannot be included: {why}")
+
+    def _named(self, node: YamlNode, key: str) -> dict[int, list[int]] | None:
+        """Return the levels that an item of `exclude` or `include` means, by factor."""
+        before = len(self.findings)
+        axes = {
+            axis.name: (k, axis) for k, f in enumerate(self.template.factors) for axis in f.axes
+        }
+        entries = read_mapping(node, f"an item of '{key}'", "axis", axes, self.findings)
+        meant: dict[int, list[int]] = {}
+        for name, value in entries.items():
+            if name in axes:
+                k, axis = axes[name]
+                found = self._levels(axis, value, several=key == "exclude")
+                meant[k] = [level for level in found if level in meant.get(k, found)]
+        if not entries and len(self.findings) == before:
+            self.findings.add(node.place, f"an item of '{key}' names no axis")
+        if len(self.findings) > before:
+            return None
+        if not all(meant.values()):
+            self.findings.add(node.place, "no step of 'zip' has all of these values")
+            return None
+        return meant
+
+    def _levels(self, axis: Axis, node: YamlNode, *, several: bool) -> list[int]:
+        """Return the levels that a label, or any of a list of labels, stands for."""
+        names = node.value if several and isinstance(node.value, tuple) else (node,)
+        meant = []
+        for name in names:
+            found = [k for k, level in enumerate(axis.levels) if level.is_called(name)]
+            meant += found
+            if not found:
+                labels = [level.label or "null" for level in axis.levels]
+                what = f"value of axis '{axis.name}'"
+                self.findings.add(name.place, unknown(what, shown(name).strip("'"), labels))
+        return meant
+
+
+def _why(judged: Sequence[Ruling], factor: int, level: int) -> str:
+    """Say why no row can have a level: the first rule that refuses it whatever the others."""
+    for ruling in judged:
+        scope, allowed = ruling.constraint.scope, ruling.constraint.allowed
+        k = scope.index(factor) if factor in scope else None
+        if k is not None and all(row[k] != level for row in allowed):
+            return next(why for row, why in ruling.refused.items() if row[k] == level)
+    return "no values of the other axes go with it"

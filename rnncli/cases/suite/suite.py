@@ -1,0 +1,283 @@
+"""Suites: many cases from a few lines of YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rnncli.cases.config.keys import read_seed
+from rnncli.cases.findings import Findings
+from rnncli.cases.library import find_suite
+from rnncli.cases.selection import Selection
+from rnncli.cases.suite.axes import LABEL, LABEL_WANTED
+from rnncli.cases.suite.case_plan import read_plan
+from rnncli.cases.suite.entry import LONGEST_ID, entry_of
+from rnncli.cases.suite.expansion import MOST_CASES
+from rnncli.cases.suite.keys import (
+    CASE_KEYS,
+    DEFAULT_GOLDEN,
+    DEFAULT_PROFILE,
+    GOLDENS,
+    SUITE_KEYS,
+    Keys,
+)
+from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_mapping, read_source, shown
+from rnncli.errors import (
+    ConfigError,
+    InvalidRequest,
+    did_you_mean,
+)
+from rnncli.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rnncli.cases.suite.case_plan import CasePlan
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.errors import Place
+
+
+@dataclass(frozen=True, eq=False)
+class Suite:
+    """Cases that belong together.
+
+    Attributes:
+        name: of the suite.
+        summary: one sentence: what it is for.
+        seed: all random inputs depend on it.
+        golden: how expected values are made, where a case does not say.
+        profile: the name of a profile, where a case does not say.
+        score: whether a pack says of each case which mutants it catches.
+        notes: flag -> which bug it finds.
+        entries: in the order of the file.
+        source: the YAML.
+        file: what messages call it.
+        folder: where the files it names lie.
+        files: the names of those, sorted.
+    """
+
+    name: str
+    summary: str
+    seed: int
+    golden: str
+    profile: str
+    score: bool
+    notes: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    source: bytes | str
+    file: str
+    folder: Path
+    files: tuple[str, ...]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Entry]:
+        """The entries by id."""
+        return {entry.id: entry for entry in self.entries}
+
+    def entry(self, case_id: str) -> Entry:
+        """Return one case.
+
+        Raises:
+            InvalidRequest: there is none of that id.
+        """
+        if case_id in self.by_id:
+            return self.by_id[case_id]
+        hint = did_you_mean(case_id, self.by_id)
+        raise InvalidRequest(f"{self.file}: no case '{case_id:.200}'{hint}")
+
+    def select(self, expression: str) -> tuple[Entry, ...]:
+        """Return the cases an expression selects.
+
+        Args:
+            expression: words with and, or, not and parentheses; a word is a part of an id, or a
+                flag. Nothing selects all.
+
+        Raises:
+            InvalidRequest: it is not an expression.
+            NothingSelected: no case is selected.
+        """
+        chosen = Selection(expression).chosen(self.entries, _is_called, self.file)
+        return tuple(chosen)
+
+
+def _is_called(entry: Entry, word: str) -> bool:
+    return entry.is_called(word)
+
+
+def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:
+    """Read a suite file; no case of it is read yet.
+
+    Args:
+        path: the file, or the name of a suite that ships with the package; other files it names
+            lie relative to it.
+        seed: replaces the file's.
+
+    Raises:
+        ConfigError: the file is wrong; every finding has its place.
+        UnreadableFile: it cannot be read.
+    """
+    path = find_suite(path)
+    return parse_suite(read_source(path), str(path), path.parent, seed=seed)
+
+
+def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | None = None) -> Suite:
+    """Read the text of a suite.
+
+    Args:
+        source: the text, or its UTF-8 bytes.
+        name: what messages call it.
+        folder: where the files it names lie.
+        seed: replaces the text's.
+
+    Raises:
+        ConfigError: the text is wrong; every finding has its place.
+        UnreadableFile: it is larger than 1 MiB.
+    """
+    root = parse_yaml(source, name)
+    findings = Findings()
+    keys = Keys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
+    golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
+    profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
+    written = read_seed(keys.entry("seed"), findings)
+    seed = written if seed is None else seed
+    plans = _plans(keys, golden, profile)
+    entries = tuple(_entries(plans, (seed, folder), findings))
+    suite = Suite(
+        name=_name(keys),
+        summary=keys.text("summary", required=True),
+        seed=seed,
+        golden=golden,
+        profile=profile,
+        score=keys.truth("score"),
+        notes=_notes(keys, plans, entries),
+        entries=entries,
+        source=source,
+        file=name,
+        folder=folder,
+        files=tuple(sorted(set(_files(root)))),
+    )
+    findings.raise_any()
+    return suite
+
+
+def _files(node: YamlNode) -> Iterator[str]:
+    """Yield every file that a suite names, wherever it does."""
+    children = node.value
+    if isinstance(children, dict):
+        for key, child in children.items():
+            if key == "file" and isinstance(child.value, str):
+                yield child.value
+            yield from _files(child)
+    elif isinstance(children, tuple):
+        for child in children:
+            yield from _files(child)
+
+
+def is_suite(root: YamlNode) -> bool:
+    """Whether YAML that was read is a suite rather than a config."""
+    return isinstance(root.value, dict) and ("suite" in root.value or "cases" in root.value)
+
+
+def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[Place, str]]:
+    """Return everything that is wrong with a suite and with every case of it.
+
+    Args:
+        source: the text, or its UTF-8 bytes.
+        name: what messages call it.
+        folder: where the files it names lie.
+
+    Raises:
+        UnreadableFile: it is larger than 1 MiB.
+    """
+    try:
+        entries = parse_suite(source, name, folder).entries
+    except ConfigError as error:
+        return list(error.findings)
+    first: dict[tuple[Place, str], str] = {}
+    for entry in entries:
+        for finding in _findings_of(entry):
+            first.setdefault(finding, entry.id)
+    return [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
+
+
+def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:
+    try:
+        if entry.breakage is None:
+            entry.case()
+        elif entry.refusal() is None:
+            return ((entry.place, f"{entry.breakage.written} breaks nothing"),)
+    except ConfigError as error:
+        return error.findings
+    return ()
+
+
+def _name(keys: Keys) -> str:
+    name = keys.text("suite", required=True)
+    if name and not LABEL.fullmatch(name):
+        keys.find(keys.entry("suite"), f"a suite's name holds {LABEL_WANTED}, got '{name:.40}'")
+    return name
+
+
+def _plans(keys: Keys, golden: str, profile: str) -> list[CasePlan]:
+    """Read the cases whose names can be a part of an id."""
+    cases = keys.mapping("cases", "case")
+    if not cases:
+        keys.find(keys.entry("cases"), "'cases' must name at least one case")
+    for name in cases:
+        if not LABEL.fullmatch(name):
+            keys.findings.add(name.place, f"a case's name holds {LABEL_WANTED}, got '{name:.40}'")
+    defaults = keys.mapping("defaults", "key", CASE_KEYS)
+    return [
+        read_plan(name, node, defaults, (golden, profile), keys.findings)
+        for name, node in cases.items()
+        if LABEL.fullmatch(name)
+    ]
+
+
+def _entries(
+    plans: list[CasePlan], origin: tuple[int, Path], findings: Findings
+) -> Iterator[Entry]:
+    """Yield the cases of all plans; an id that is too long or not unique is a finding."""
+    known: dict[str, Place] = {}
+    for plan in plans:
+        place = plan.template.place
+        for row in plan.rows:
+            entry = entry_of(plan, row, origin, findings)
+            if len(entry.id) > LONGEST_ID:
+                findings.add(
+                    place, f"an id of {len(entry.id)} characters, {LONGEST_ID} is most: {entry.id}"
+                )
+            if entry.id in known:
+                findings.add(
+                    place, f"a second case is called {entry.id}, as on line {known[entry.id].line}"
+                )
+            known[entry.id] = place
+            if len(known) > MOST_CASES:
+                findings.add(place, f"the suite has more than {MOST_CASES:,} cases from here on")
+                return
+            yield entry
+
+
+def _notes(keys: Keys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
+    """Return the notes; each flag in use has one, and each is that of a flag in use."""
+    notes = keys.mapping("notes", "flag")
+    used = {flag for entry in entries for flag in entry.flags}
+    written = [
+        flag
+        for plan in plans
+        for flags in (plan.flags, *plan.axis_flags.values())
+        for flag in flags
+    ]
+    for flag in written:
+        if flag not in notes:
+            keys.findings.add(
+                flag.place, f"flag '{flag:.40}' has no note{did_you_mean(flag, notes)}"
+            )
+    for flag, node in notes.items():
+        if not isinstance(node.value, str) or not node.value:
+            keys.find(node, f"the note of '{flag}' must be text, got {shown(node)}")
+        if entries and flag not in used:
+            keys.findings.add(flag.place, f"no case has the flag '{flag:.40}'")
+    return {str(flag): str(node.value) for flag, node in notes.items()}

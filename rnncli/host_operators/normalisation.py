@@ -1,0 +1,192 @@
+"""Softmax and its kin, BatchNormalization of the older opsets, LpNormalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from math import prod
+
+import numpy as np
+
+from rnncli.errors import Unsupported
+from rnncli.host_operators.precision import rounded, widened
+from rnncli.numerics import Array, dtype_numbered, round_to
+
+AlongAxis = Callable[[Array, int], Array]
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    """``exp(x) / sum(exp(x))`` along an axis."""
+    if not x.size:
+        return x
+    e = np.exp(_below_zero(x, axis))
+    return rounded(e / e.sum(axis=axis, keepdims=True), x)
+
+
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """``log(softmax(x))`` along an axis."""
+    if not x.size:
+        return x
+    shifted = _below_zero(x, axis)
+    return rounded(shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)), x)
+
+
+def hardmax(x: Array, axis: int = -1) -> Array:
+    """1 at the first maximum along an axis, 0 elsewhere."""
+    y = np.zeros_like(x)
+    if x.size:
+        np.put_along_axis(y, np.expand_dims(x.argmax(axis), axis), 1, axis)
+    return y
+
+
+def _below_zero(x: Array, axis: int) -> Array:
+    """Subtract the maximum, which changes no quotient of exponentials and prevents overflow."""
+    wide = widened(x)
+    return np.asarray(wide - wide.max(axis=axis, keepdims=True))
+
+
+def _over_matrix(kernel: AlongAxis) -> AlongAxis:
+    """Make the form of opsets below 13: all axes from `axis` on count as one."""
+
+    @wraps(kernel)
+    def over_matrix(x: Array, axis: int = 1) -> Array:
+        rows = prod(x.shape[: axis + x.ndim if axis < 0 else axis])
+        columns = x.size // rows if rows else 0
+        return np.asarray(kernel(x.reshape(rows, columns), -1).reshape(x.shape))
+
+    return over_matrix
+
+
+softmax_of_matrix = _over_matrix(softmax)
+log_softmax_of_matrix = _over_matrix(log_softmax)
+hardmax_of_matrix = _over_matrix(hardmax)
+
+
+def batch_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    *,
+    outputs: int,
+    epsilon: float = 1e-5,
+    spatial: int = 1,
+    is_test: int = 1,
+) -> Array:
+    """Normalise with given statistics: BatchNormalization in inference, opsets 1 to 13.
+
+    Args:
+        x: [N, C, D1 ... Dn].
+        scale: [C]; [C, D1 ... Dn] when `spatial` is 0, like the following three.
+        bias: likewise.
+        mean: likewise.
+        var: likewise.
+        outputs: more than one asks for training mode (opsets 7 to 13).
+        epsilon: added to the variance.
+        spatial: whether statistics are per channel (opsets 1 to 8).
+        is_test: 0 asks for training mode (opsets 1 and 6).
+
+    Raises:
+        Unsupported: the node trains.
+    """
+    if outputs > 1 or not is_test:
+        raise Unsupported("training mode is not supported below opset 14")
+    shape = (-1, *[1] * (x.ndim - 2)) if spatial else x.shape[1:]
+    wide_scale, wide_bias, wide_mean, wide_var = (
+        widened(v).reshape(shape) for v in (scale, bias, mean, var)
+    )
+    wide = widened(x)
+    wide -= wide_mean
+    wide *= wide_scale / np.sqrt(wide_var + epsilon)
+    wide += wide_bias
+    return rounded(wide, x)
+
+
+def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
+    """Divide by the p-norm along an axis; where that norm is 0 the result is 0."""
+    wide = widened(x)
+    norm = (np.abs(wide) ** p).sum(axis=axis, keepdims=True) ** (1 / p)
+    return rounded(np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0), x)
+
+
+def local_response_normalization(
+    x: Array, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
+) -> Array:
+    """Divide by a power of the sum of squares over `size` neighbouring channels.
+
+    Args:
+        x: [N, C, D1 ... Dn].
+        size: number of channels, of which an even one has more after than before.
+        alpha: factor of the sum, divided by `size`.
+        beta: exponent.
+        bias: added to the sum.
+    """
+    wide = widened(x)
+    before = (size - 1) // 2
+    padding = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
+    squares = np.pad(wide * wide, padding)
+    total = sum(squares[:, i : i + x.shape[1]] for i in range(size))
+    return rounded(wide / (bias + alpha / size * total) ** beta, x)
+
+
+def layer_normalization(
+    X: Array,
+    Scale: Array,
+    B: Array | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> tuple[Array, Array, Array]:
+    """Normalise over the axes from `axis` on, then scale and shift.
+
+    Args:
+        X: [D1 ... Dn].
+        Scale: broadcasts to X, like `B`.
+        B: 0 when absent.
+        axis: the first axis to normalise over.
+        epsilon: added to the variance.
+        stash_type: number of the type of the statistics.
+
+    Returns:
+        Y like X, and the means and inverse standard deviations, [D1 ... 1].
+    """
+    y, mean, inverse = _standardised(widened(X), tuple(range(axis % X.ndim, X.ndim)), epsilon)
+    y = y * widened(Scale)
+    if B is not None:
+        y = y + widened(B)
+    stash = dtype_numbered(stash_type)
+    return rounded(y, X), round_to(mean, stash), round_to(inverse, stash)
+
+
+def rms_normalization(X: Array, scale: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
+    """Divide by the root of the mean square over the axes from `axis` on, then scale.
+
+    The result has the type of `scale`.
+    """
+    wide, axes = widened(X), tuple(range(axis % X.ndim, X.ndim))
+    square = (wide * wide).mean(axis=axes, keepdims=True)
+    return rounded(wide / np.sqrt(square + epsilon) * widened(scale), scale)
+
+
+def instance_normalization(x: Array, scale: Array, B: Array, *, epsilon: float = 1e-5) -> Array:
+    """Normalise each channel of each instance, [N, C, D1 ... Dn], over its spatial axes."""
+    y, _, _ = _standardised(widened(x), tuple(range(2, x.ndim)), epsilon)
+    channels = (-1, *(1 for _ in x.shape[2:]))
+    return rounded(y * widened(scale).reshape(channels) + widened(B).reshape(channels), x)
+
+
+def mean_variance_normalization(X: Array, *, axes: Sequence[int] = (0, 2, 3)) -> Array:
+    """Subtract the mean and divide by the standard deviation, plus 1e-9 as ONNX's function adds."""
+    wide = widened(X)
+    deviation = wide - wide.mean(axis=tuple(axes), keepdims=True)
+    spread = np.sqrt((deviation * deviation).mean(axis=tuple(axes), keepdims=True))
+    return rounded(deviation / (spread + 1e-9), X)
+
+
+def _standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+    """Return x less its mean over its standard deviation, the mean, and the inverse deviation."""
+    mean = x.mean(axis=axes, keepdims=True)
+    inverse = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)
+    return (x - mean) * inverse, mean, inverse

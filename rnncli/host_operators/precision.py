@@ -1,0 +1,96 @@
+"""Operators computed wider than their tensors, with one rounding at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rnncli.numerics import Array, dtype_of, round_to
+
+_PLAIN = {np.float32, np.float64}
+"""Types for which NumPy's own cast and product do all there is to do, at once."""
+
+
+def widened(x: Array) -> Array:
+    """Return the values as float64, exactly."""
+    return np.asarray(x).astype(np.float64)
+
+
+def rounded(values: Array, like: Array) -> Array:
+    """Round values once to the floating-point type of another array."""
+    if like.dtype.type in _PLAIN:
+        return np.asarray(values).astype(like.dtype.type, copy=False)
+    return round_to(np.asarray(values), dtype_of(like))
+
+
+def gemm_dtype(*operands: Array) -> np.dtype[Any]:
+    """Choose the type in which to multiply matrices of these operands.
+
+    Floating point is multiplied as it is, but no narrower than float32. Integers are multiplied in
+    float64: unlike NumPy's integer product that runs at the speed of BLAS, and products of 8-bit
+    numbers stay exact up to 2**37 terms.
+    """
+    kinds = {operand.dtype.type for operand in operands}
+    if len(kinds) == 1 and kinds <= _PLAIN:
+        return np.dtype(kinds.pop())
+    common = np.result_type(*(_standard(operand) for operand in operands))
+    return np.dtype(np.float64) if common.kind in "iub" else np.result_type(common, np.float32)
+
+
+def _standard(operand: Array) -> np.dtype[Any]:
+    """Return the operand's type, float32 for those of ml_dtypes (bfloat16 and narrower)."""
+    return operand.dtype if operand.dtype.kind in "fiub" else np.dtype(np.float32)
+
+
+def sigmoid(X: Array) -> Array:
+    """``1 / (1 + exp(-x))``; float16 and bfloat16 in float32."""
+    x = X.astype(gemm_dtype(X), copy=False)
+    e = np.exp(-np.abs(x))  # never overflows, unlike exp(-x)
+    return rounded(np.where(x > 0, 1, e) / (1 + e), X)
+
+
+def power(X: Array, Y: Array) -> Array:
+    """``x ** y``, of the type of x whatever that of y."""
+    return np.asarray(np.power(X, Y), X.dtype)
+
+
+def sqrt(X: Array) -> Array:
+    """The square root; NaN of negative numbers."""
+    return np.asarray(np.sqrt(X))
+
+
+def matmul(A: Array, B: Array) -> Array:
+    """Multiply matrices; float16 and bfloat16 are multiplied and added up in float32."""
+    return _like(np.matmul(_at_least_float32(A), _at_least_float32(B)), A)
+
+
+def gemm(
+    A: Array,
+    B: Array,
+    C: Array | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Array:
+    """Return ``alpha * A' * B' + beta * C``, C broadcast to the product's shape."""
+    a, b = _at_least_float32(A), _at_least_float32(B)
+    Y = np.matmul(a.T if transA else a, b.T if transB else b)
+    if alpha != 1:
+        Y = Y * alpha
+    if C is not None and beta != 0:
+        Y = Y + (_at_least_float32(C) if beta == 1 else _at_least_float32(C) * beta)
+    return _like(Y, A)
+
+
+def _at_least_float32(x: Array) -> Array:
+    narrow = x.dtype.itemsize < 4 and dtype_of(x).is_float
+    return x.astype(np.float32) if narrow else x
+
+
+def _like(values: Array, x: Array) -> Array:
+    if dtype_of(x).is_float:
+        return rounded(values, x)
+    return np.asarray(values).astype(x.dtype)

@@ -1,0 +1,94 @@
+"""Reductions, added up in float64: in bfloat16 256 ones and one more make 256."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rnncli.host_operators.precision import rounded, widened
+from rnncli.numerics import Array, dtype_of
+
+Over = Callable[[Array, tuple[int, ...], bool], Any]
+"""Reduces an array over axes, keeping them with size 1 or not."""
+
+
+def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
+    """Make a kernel; an exact one reduces integers as integers."""
+
+    def reduced(
+        data: Array,
+        axes: Array | Sequence[int] | None = None,
+        *,
+        keepdims: int = 1,
+        noop_with_empty_axes: int = 0,
+    ) -> Array:
+        numbers = axes.ravel().tolist() if isinstance(axes, np.ndarray) else axes
+        chosen = tuple(numbers or ())
+        if not chosen and not noop_with_empty_axes:
+            chosen = tuple(range(data.ndim))
+        if dtype_of(data).is_float:
+            return rounded(over(widened(data), chosen, bool(keepdims)), data)
+        values = over(data if exact else widened(data), chosen, bool(keepdims))
+        return np.asarray(values).astype(data.dtype)
+
+    return reduced
+
+
+def _log_sum_exp(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+    """Subtract the maximum first: no exponential overflows."""
+    top = x.max(axis=axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0)
+    total = np.log(np.exp(x - top).sum(axis=axes, keepdims=True)) + top
+    return total if keep else total.squeeze(axes)
+
+
+def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+    """Divide a sum as `np.mean` does, which prepares for it twice as long."""
+    return x.sum(axes, keepdims=keep) / prod(x.shape[axis] for axis in axes)
+
+
+reduce_sum = _reduction(lambda x, axes, keep: x.sum(axes, keepdims=keep), exact=True)
+reduce_prod = _reduction(lambda x, axes, keep: x.prod(axes, keepdims=keep), exact=True)
+reduce_l1 = _reduction(lambda x, axes, keep: np.abs(x).sum(axes, keepdims=keep), exact=True)
+reduce_sum_square = _reduction(lambda x, axes, keep: (x * x).sum(axes, keepdims=keep), exact=True)
+reduce_mean = _reduction(_mean)
+reduce_l2 = _reduction(lambda x, axes, keep: np.sqrt((x * x).sum(axes, keepdims=keep)))
+reduce_log_sum = _reduction(lambda x, axes, keep: np.log(x.sum(axes, keepdims=keep)))
+reduce_log_sum_exp = _reduction(_log_sum_exp)
+
+
+def cumsum(x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
+    """Add up along an axis, up to and including each element, or only what precedes it.
+
+    Args:
+        x: [...].
+        axis: one number.
+        exclusive: 1 to leave out the element itself.
+        reverse: 1 to begin at the end.
+    """
+    along = int(axis.item()) % x.ndim
+    values = widened(x) if dtype_of(x).is_float else x
+    total = (np.flip(values, along) if reverse else values).cumsum(along)
+    if exclusive:
+        total = np.roll(total, 1, along)
+        total[(slice(None),) * along + (slice(0, 1),)] = 0
+    total = np.flip(total, along) if reverse else total
+    return rounded(total, x) if dtype_of(x).is_float else total.astype(x.dtype)
+
+
+def total(*data: Array) -> Array:
+    """Add up tensors, broadcast to a common shape."""
+    return rounded(_added(data), data[0])
+
+
+def mean(*data: Array) -> Array:
+    """Average tensors, broadcast to a common shape."""
+    return rounded(_added(data) / len(data), data[0])
+
+
+def _added(data: Iterable[Array]) -> Array:
+    return reduce(np.add, map(widened, data))

@@ -1,0 +1,1 @@
+"""Comparing outputs with what is expected: rules, margins, verdicts, reports of packs."""

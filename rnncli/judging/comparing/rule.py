@@ -1,0 +1,141 @@
+"""By which tolerances a vector is judged: its pack's own, those of a profile, or given ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.judging.tolerances.derivation import derive
+from rnncli.numerics import dtype_of
+from rnncli.packs.vector import Answers
+from rnncli.profiles import profile_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.judging.tolerances.tolerance import Bound, Tolerance
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+# The numbers of a tolerance, in the order of reports.
+BOUNDS = ("rtol", "atol", "max_ulp")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How far off an output may be.
+
+    NaN always matches NaN, and an infinity itself: vectors say what comes out of their inputs.
+
+    Attributes:
+        profile: tolerances are derived again under that profile, those of exact cases included;
+            "" for the tolerances that the pack holds.
+        tolerance: replaces the pack's tolerances: an element passes within atol + rtol*|wanted|,
+            or within max_ulp.
+
+    Raises:
+        InvalidRequest: there is no such profile, or both are given.
+    """
+
+    profile: str = ""
+    tolerance: Tolerance | None = None
+
+    def __post_init__(self) -> None:
+        if self.profile:
+            profile_named(self.profile)
+            if self.tolerance is not None:
+                raise InvalidRequest(
+                    f"profile '{self.profile}' and given tolerances exclude each other:"
+                    " each says what every element is allowed"
+                )
+
+    @property
+    def text(self) -> str:
+        """The rule in words: "profile strict", "rtol 0.001"."""
+        if self.tolerance is None:
+            return f"profile {self.profile}" if self.profile else "the pack's tolerances"
+        words = [
+            f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
+            for name in BOUNDS
+            for output, value in _named(getattr(self.tolerance, name)).items()
+            if value
+        ]
+        return ", ".join(words) or "exact equality"
+
+    @property
+    def options(self) -> list[str]:
+        """The rule as options of a command line."""
+        if self.tolerance is None:
+            return ["--profile", self.profile] if self.profile else []
+        given = [
+            (f"--{name.replace('_', '-')}", text)
+            for name in BOUNDS
+            for text in getattr(self.tolerance, name).texts()
+        ]
+        return [word for pair in given or [("--atol", "0")] for word in pair]
+
+    def check(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse a tolerance for an output that no case asks for.
+
+        Raises:
+            InvalidRequest: with a suggestion for a misspelling.
+        """
+        if self.tolerance is None:
+            return
+        known = dict.fromkeys(name for record in records for name in record["outputs"])
+        for name in sorted(self.tolerance.outputs - set(known)):
+            hint = did_you_mean(name, known) or f": there are {', '.join(known) or 'none'}"
+            raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
+
+    def answers(self, vector: Vector, reading: str = "") -> Answers:
+        """Return a vector's answers with the tolerances of this rule.
+
+        Args:
+            vector: to judge by.
+            reading: `READING=CHOICE` of one of its alternatives, or "" for its own answers.
+        """
+        answers = vector.alternatives[reading] if reading else vector.answers
+        if self.tolerance is not None:
+            limits = self.tolerance
+            return _with_tolerances(
+                answers, {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
+            )
+        if self.profile in ("", vector.record["profile"]):
+            return answers
+        return _with_tolerances(answers, _derived(vector, reading, self.profile))
+
+    def max_ulp(self, output: str) -> float:
+        """Return within how many units in the last place an element passes anyway."""
+        return 0.0 if self.tolerance is None else self.tolerance.of(output).max_ulp
+
+    def ulp_width(self, output: str, wanted: Array) -> Array:
+        """Return how far off elements are that lie `max_ulp` units beside the wanted ones, at most.
+
+        Args:
+            output: its name.
+            wanted: its values.
+        """
+        units = self.max_ulp(output)
+        spacing = 2.0 ** (1 - dtype_of(wanted).precision)
+        size = np.abs(wanted.astype(np.float64))
+        return np.asarray(units * spacing * np.where(np.isfinite(size), size, 0.0))
+
+
+PACK_RULE = Rule()
+
+
+def _named(bound: Bound) -> dict[str, float]:
+    return {"": bound.default, **bound.by_output}
+
+
+def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
+    return Answers(answers.outputs, dict(tolerances))
+
+
+def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
+    """Return the tolerances of a profile, by output, in the outputs' layout."""
+    found = derive(vector.recurrence_under(reading), profile_named(profile))
+    return vector.node.outputs_of(found)

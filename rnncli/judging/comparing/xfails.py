@@ -1,0 +1,133 @@
+"""`--xfails FILE`: what is known to fail, and why; anything else that fails is news.
+
+One entry a line: an id or a pattern (`*`, `?`, `[abc]`), in brackets the verdicts it is about if
+not any failure (`missing` aside), and the reason. Empty lines and those that begin with `#` say
+nothing:
+
+    # OpenVINO 2026.4
+    lstm_14_peepholes* [differs]   ignores P, https://example.com/1234
+    gru_14_zero_batch              takes the process down
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
+from rnncli.files.regular import read_text
+from rnncli.judging.comparing.verdict import FAILURES, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+# What a known failure is gone with; a case that was skipped says nothing about it.
+GONE = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
+# A case without results says nothing of a bug; who expects that writes [missing].
+BY_DEFAULT = FAILURES - {Verdict.MISSING}
+
+_LINE = re.compile(r"(?P<pattern>\S+)(?P<verdicts>\s+\[[^\]]*\])?(?P<reason>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Xfail:
+    """One entry.
+
+    Attributes:
+        pattern: of ids.
+        verdicts: the failures that are expected.
+        reason: why.
+        place: where it stands.
+    """
+
+    pattern: str
+    verdicts: frozenset[Verdict]
+    reason: str
+    place: Place
+
+    def matches(self, case_id: str) -> bool:
+        """Whether it is about a case."""
+        return self.pattern == case_id or fnmatchcase(case_id, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Xfails:
+    """The entries of a file, in its order."""
+
+    entries: tuple[Xfail, ...] = ()
+
+    def reason(self, case_id: str, verdict: Verdict) -> str:
+        """Return why a case was expected to fail, "" if it was not, or not like this.
+
+        A case that passes although an entry expects any failure of it has that entry's reason, so
+        that the entry is noticed and removed. One that was skipped has none.
+        """
+        for entry in self.entries:
+            if verdict in entry.verdicts | GONE and entry.matches(case_id):
+                return entry.reason
+        return ""
+
+    def doubts(self, ids: Iterable[str]) -> Iterator[str]:
+        """Yield a sentence for every entry whose pattern is of no case, or of all of several."""
+        known = list(ids)
+        for entry in self.entries:
+            matches = sum(map(entry.matches, known))
+            if not matches:
+                hint = did_you_mean(entry.pattern, known)
+                yield f"{entry.place}: '{entry.pattern}' is no case of the pack{hint}"
+            elif matches == len(known) > 1:
+                yield f"{entry.place}: '{entry.pattern}' is every case: no failure is news"
+
+
+def read_xfails(path: Path) -> Xfails:
+    """Read a file of known failures.
+
+    Raises:
+        UnreadableFile: it is no readable text.
+        ConfigError: an entry has no reason, or names what is no failure; with every such line.
+    """
+    if not (text := read_text(path)):
+        raise UnreadableFile(f"{path}: the file is empty")
+    return parse_xfails(text, str(path))
+
+
+def parse_xfails(text: str, file: str) -> Xfails:
+    """Read the text of such a file; `file` is its name in messages.
+
+    Raises:
+        ConfigError: see `read_xfails`.
+    """
+    entries: list[Xfail] = []
+    findings: list[tuple[Place, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.strip()
+        if content and not content.startswith("#"):
+            place = Place(file, number, line.index(content[0]) + 1)
+            entry = _entry(content, place)
+            if isinstance(entry, Xfail):
+                entries.append(entry)
+            else:
+                findings.append((place, entry))
+    if findings:
+        raise ConfigError(findings)
+    return Xfails(tuple(entries))
+
+
+def _entry(content: str, place: Place) -> Xfail | str:
+    """Return the entry of a line, or what is wrong with it."""
+    match = _LINE.fullmatch(content)
+    assert match  # a line that is not empty begins with what is no space
+    pattern, reason = match["pattern"], match["reason"].strip()
+    named = [word.strip() for word in (match["verdicts"] or "").strip(" \t[]").split(",")]
+    if match["verdicts"] is None:
+        named = list(BY_DEFAULT)
+    for word in named:
+        if word not in FAILURES:
+            hint = did_you_mean(word, FAILURES) or f"; there are {', '.join(sorted(FAILURES))}"
+            return f"'{word}' is no verdict that can be expected to fail{hint}"
+    if not reason:
+        return f"'{pattern}' has no reason; write why it fails after it"
+    return Xfail(pattern, frozenset(map(Verdict, named)), reason, place)

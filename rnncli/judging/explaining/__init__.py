@@ -1,0 +1,1 @@
+"""Explaining wrong outputs: localisation, hypotheses and the diagnosis of a whole pack."""

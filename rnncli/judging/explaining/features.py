@@ -1,0 +1,136 @@
+"""What a case has that others lack: attributes, inputs, sizes, what its tensors hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+# A size of a case -> what a pattern of it is about.
+SIZES: Mapping[str, str] = {
+    "hidden_size": "units",
+    "batch_size": "rows",
+    "seq_length": "steps",
+    "input_size": "inputs",
+}
+# Kernels treat what is left over after so many as another part.
+WIDTHS = (4, 8, 16)
+TOPICS: Mapping[str, str] = {
+    "activations": "activations",
+    "activation_alpha": "activations",
+    "activation_beta": "activations",
+    "sequence_lens": "lengths",
+}
+# What is written by itself below, or says nothing.
+ELSEWHERE = {"hidden_size", "direction", "layout"}
+
+
+def _lengths(vector: Vector) -> Array:
+    recurrence = vector.recurrence
+    return np.zeros(0, np.int64) if recurrence.lengths is None else recurrence.lengths
+
+
+def _has_lost_numbers(vector: Vector) -> bool:
+    given = (values.astype(np.float64) for values in vector.inputs.values())
+    return not all(np.isfinite(values).all() for values in given)
+
+
+# Phrase, what it is about, and in which cases it holds.
+WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
+    ("layout 1", "layout", lambda v: v.record["requirements"]["layout"] == 1),
+    ("a reverse direction", "directions", lambda v: Direction.REVERSE in v.recurrence.directions),
+    ("two directions", "directions", lambda v: len(v.recurrence.directions) > 1),
+    ("padding", "lengths", lambda v: bool((_lengths(v) < len(v.recurrence.X)).any())),
+    ("a sequence of length 0", "lengths", lambda v: bool((_lengths(v) == 0).any())),
+    (
+        "sequences that are not sorted by length",
+        "lengths",
+        lambda v: bool((np.diff(_lengths(v)) > 0).any()),
+    ),
+    ("NaN or infinity among the inputs", "nan", _has_lost_numbers),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a case has.
+
+    Attributes:
+        words: phrase, such as "with clip" -> what a pattern of it is about; of those that others
+            are said to be without.
+        sizes: the four, by name.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+def features_of(vector: Vector) -> Features:
+    """Return what a case has."""
+    return Features(dict(_words(vector)), dict(vector.record["sizes"]))
+
+
+def _words(vector: Vector) -> Iterator[tuple[str, str]]:
+    needs = vector.record["requirements"]
+    for name in (*needs["attributes"], *needs["inputs"]):
+        if name not in ELSEWHERE:
+            yield name, TOPICS.get(name, name)
+    yield from ((name, "activations") for name in needs["activations"])
+    yield from ((phrase, topic) for phrase, topic, holds in WORDS if holds(vector))
+    yield f"dtype {needs['dtype']}", "dtype"
+    yield from ((f"{name} asked for", "outputs") for name in vector.record["outputs"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedFeature:
+    """Something that holds in some cases.
+
+    Attributes:
+        phrase: where it holds: "with clip", "where hidden_size > 8".
+        topic: what it is about.
+        holds: in which of the cases.
+    """
+
+    phrase: str
+    topic: str
+    holds: Array
+
+
+def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    """Yield what holds in some of the cases and not in all, the plainest first."""
+    for condition in (*_of_words(cases), *_of_sizes(cases)):
+        if 0 < np.count_nonzero(condition.holds) < len(cases):
+            yield condition
+
+
+def _of_words(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    words = {phrase: topic for case in cases for phrase, topic in case.words.items()}
+    for phrase, topic in words.items():
+        has = np.array([phrase in case.words for case in cases])
+        yield SharedFeature(f"with {phrase}", topic, has)
+        yield SharedFeature(f"without {phrase}", topic, ~has)
+
+
+def _of_sizes(cases: Sequence[Features]) -> Iterator[SharedFeature]:
+    if not all(case.sizes.keys() >= SIZES.keys() for case in cases):
+        return
+    table = {name: np.array([case.sizes[name] for case in cases]) for name in SIZES}
+    for name, values in table.items():
+        yield SharedFeature(f"where {name} = 1", SIZES[name], values == 1)
+        for value in np.unique(values)[:-1].tolist():
+            yield SharedFeature(f"where {name} > {value}", SIZES[name], values > value)
+            yield SharedFeature(f"where {name} <= {value}", SIZES[name], values <= value)
+        for width in WIDTHS:
+            phrase = f"where {name} is not a multiple of {width}"
+            yield SharedFeature(phrase, SIZES[name], values % width != 0)
+    for (one, a), (other, b) in zip(table.items(), [*table.items()][1:], strict=False):
+        yield SharedFeature(f"where {one} = {other}", SIZES[one], a == b)

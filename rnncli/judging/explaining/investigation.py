@@ -1,0 +1,166 @@
+"""From wrong outputs of a whole pack to what is behind them, whoever does the work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rnncli.judging.explaining.approximations import approximation_of
+from rnncli.judging.explaining.diagnosis import Diagnosis, diagnose
+from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.hypotheses import (
+    Evidence,
+    evidence_of_named,
+    evidence_of_several,
+    evidence_of_two,
+)
+from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.scoring.adequacy import Trial
+from rnncli.mutants.table import mutants_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.explaining.approximations import Approximation
+    from rnncli.judging.explaining.diagnosis import Cause
+    from rnncli.packs.vector import Vector
+
+# Two bugs at once are looked for in so many cases of a cell: they must explain the others, too.
+SEARCHED = 4
+# A function is only estimated: what passes speaks against it if it would be so far off by it.
+CLEARLY = 4.0
+
+
+class Investigation:
+    """The failures of a run, and what cases say of the hypotheses that were named.
+
+    Args:
+        failures: of all cells.
+        rule_out: tells which of some hypotheses every case of those cells rules out if it passes.
+        read: case id -> its vector.
+        rule: by which all was judged.
+    """
+
+    def __init__(
+        self,
+        failures: Sequence[Evidence],
+        rule_out: Callable[[frozenset[str]], Iterable[Evidence]],
+        read: Callable[[str], Vector],
+        rule: Rule,
+    ) -> None:
+        self._failures, self._read, self._rule = list(failures), read, rule
+        self._rule_out = rule_out
+        self._asked: frozenset[str] = frozenset()
+        self._ruled: Mapping[str, Evidence] = {}
+        self._seen: dict[str, set[str]] = {}
+        self._estimates: dict[tuple[str, str], str] = {}
+
+    def diagnosis(self) -> Diagnosis:
+        """Name what is behind the failures: single hypotheses, then what those give at once."""
+        first = self._judged()
+        fitting = (*first.causes, *first.doubts)
+        for k, each in self._open(first):
+            names = [name for c in fitting if c.cell == each.cell for name in c.parts]
+            if names:
+                self._failures[k] = evidence_of_several(
+                    *(self._read(each.id), each, dict.fromkeys(names), self._rule)
+                )
+        self._approximate(self._judged())
+        self._search(self._judged())
+        return self._judged()
+
+    def _approximate(self, found: Diagnosis) -> None:
+        """Try whether functions are approximated, where that would not be seen in what passes."""
+        left = self._open(found)
+        for cell in dict.fromkeys(each.cell for _, each in left):
+            asked = [(k, each, self._read(each.id)) for k, each in left if each.cell == cell]
+            steps = (steps_of(vector, each.got, self._rule) for _, each, vector in asked)
+            approximation = approximation_of(s for s in steps if s is not None and s.spot)
+            if approximation is None:
+                continue
+            name = approximation.name
+            for k, each, vector in asked:
+                wrong = Wrong(vector, each.got, self._rule)
+                fit = approximation.fit(wrong) if wrong.is_comparable else math.inf
+                if fit <= 1:
+                    self._failures[k] = replace(each, fits={**each.fits, name: fit})
+            self._estimates[cell, name] = approximation.where
+            self._refute(cell, approximation)
+
+    def _refute(self, cell: str, approximation: Approximation) -> None:
+        """Note which passing cases of a cell would show an approximated function clearly."""
+        for each in self._passing():
+            if each.cell == cell:
+                vector, mutant = self._read(each.id), approximation.mutant
+                outcome = Trial(vector, self._rule).outcome(mutant.run(vector.recurrence))
+                if outcome.margin > CLEARLY:
+                    self._seen.setdefault(each.id, set()).add(mutant.id)
+
+    def _search(self, found: Diagnosis) -> None:
+        """Look for two bugs at once in a few cases of each cell, and try those on the others."""
+        left = self._open(found)
+        for cell in dict.fromkeys(each.cell for _, each in left):
+            of_cell = [(k, each) for k, each in left if each.cell == cell]
+            few = of_cell[:: max(1, len(of_cell) // SEARCHED)][:SEARCHED]
+            for k, each in few:
+                self._failures[k] = evidence_of_two(
+                    *(self._read(each.id), each, mutants_of(cell), self._rule)
+                )
+            names = dict.fromkeys(name for k, _ in few for name in self._failures[k].fits)
+            for k, each in of_cell if names else ():
+                if (k, each) not in few:
+                    self._failures[k] = evidence_of_named(
+                        *(self._read(each.id), each, names, self._rule)
+                    )
+
+    def _open(self, found: Diagnosis) -> list[tuple[int, Evidence]]:
+        """Return the failures that nothing explains and whose outputs are known."""
+        left = set(found.unexplained)
+        return [(k, each) for k, each in enumerate(self._failures) if each.got and each.id in left]
+
+    def _judged(self) -> Diagnosis:
+        """Weigh what is known so far."""
+        named = frozenset(part for each in self._failures for part in each.parts)
+        if not self._ruled or not named <= self._asked:
+            self._asked = named
+            self._ruled = {each.id: each for each in self._rule_out(named)}
+        passes = (
+            replace(each, refuted=each.refuted | self._seen.get(each.id, set()))
+            for each in self._passing()
+        )
+        found = diagnose((*self._weighed(), *passes))
+        return replace(found, causes=tuple(map(self._estimated, found.causes)))
+
+    def _estimated(self, cause: Cause) -> Cause:
+        """Return a cause with what is known of its size."""
+        estimate = self._estimates.get((cause.cell, cause.hypothesis), "")
+        return replace(cause, where="; ".join(filter(None, (estimate, cause.where))))
+
+    def _passing(self) -> list[Evidence]:
+        """Return what cases that pass say."""
+        differing = {each.id for each in self._failures}
+        return [each for name, each in self._ruled.items() if name not in differing]
+
+    def _weighed(self) -> Iterator[Evidence]:
+        """Yield failures with what speaks against hypotheses that have no part in them."""
+        for each in self._failures:
+            yield replace(each, refuted=self._ruled[each.id].refuted - each.parts)
+
+
+def investigate(
+    failures: Sequence[Evidence],
+    rule_out: Callable[[frozenset[str]], Iterable[Evidence]],
+    read: Callable[[str], Vector],
+    rule: Rule,
+) -> Diagnosis:
+    """Name what is behind failures.
+
+    Args:
+        failures: of all cells.
+        rule_out: tells which of some hypotheses every case of those cells rules out if it passes.
+        read: case id -> its vector.
+        rule: by which all was judged.
+    """
+    return Investigation(failures, rule_out, read, rule).diagnosis()

@@ -1,0 +1,208 @@
+"""Where an error enters, found from an implementation's own states.
+
+Each Y[t-1] that came out is put into one step in float64; what that step is off by is due to it
+alone, however wrong or chaotic the steps before were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.judging.comparing.margins import errors_of, problem_of
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.verdict import Localisation
+from rnncli.judging.explaining.teacher_forcing import predicted, step_tolerances
+from rnncli.judging.tolerances.trajectory import Trajectory
+from rnncli.profiles import PROFILES
+from rnncli.recurrence.lanes import alike, in_order, of_directions
+from rnncli.recurrence.recurrence import Direction
+
+if TYPE_CHECKING:
+    from rnncli.formats.format import Tensors
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+    from rnncli.profiles import Profile
+    from rnncli.recurrence.recurrence import Recurrence
+
+
+def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps | None:
+    """Check every step of what came out.
+
+    Args:
+        vector: that the outputs are wrong for.
+        outputs: what came out, by name.
+        rule: by which they are wrong.
+
+    Returns:
+        None where Y is not among the outputs or cannot be compared.
+    """
+    node = vector.node
+    Y = next(row.name for row in node.operator.outputs if row.role == "Y")
+    wanted, got = vector.answers.outputs.get(Y), outputs.get(Y)
+    if wanted is None or got is None or problem_of(got, wanted) or not wanted.size:
+        return None
+    tolerance = rule.answers(vector).tolerances[Y]
+    margin = errors_of(got, wanted, tolerance, rule.max_ulp(Y)).margin
+    return Steps.of(
+        vector.recurrence,
+        node.canonical(Y, got),
+        _profile(rule.profile or vector.record["profile"]),
+        node.canonical(Y, margin) > 1,
+    )
+
+
+def _profile(name: str) -> Profile:
+    """Return the profile to judge steps by.
+
+    An implementation whose states are wrong already cannot be exact, so that exact cases are judged
+    by the standard profile; so are those of profiles that only another rnncli has.
+    """
+    standard = PROFILES["standard"]
+    found = PROFILES.get(name, standard)
+    return standard if found.is_exact else found
+
+
+class Spot(NamedTuple):
+    """An element of Y in processing order: of which direction, after how many steps before it."""
+
+    step: int
+    direction: int
+    batch: int
+    unit: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """What is known of every step of an implementation, in processing order.
+
+    Attributes:
+        recurrence: that it should have computed.
+        profile: what a step may be off by.
+        differs: which elements of its Y are beyond their tolerance [D, T, N, H].
+        paths: through its own states, directions with the same activations together.
+        margin: error / tolerance of each step alone [D, T, N, H].
+        live: whether it is no padding [T, N].
+    """
+
+    recurrence: Recurrence
+    profile: Profile
+    differs: Array
+    paths: tuple[Trajectory, ...]
+    margin: Array
+    live: Array
+
+    @classmethod
+    def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:
+        """Check every step of Y [T, D, N, H], of which some elements differ."""
+        T, _, N, _ = Y.shape
+        lengths = np.full(N, T) if recurrence.lengths is None else recurrence.lengths
+        live = np.arange(T)[:, None] < lengths
+        paths = tuple(
+            Trajectory.of(of_directions(recurrence, part), Y[:, part], hostile=False)
+            for part in alike(recurrence)
+        )
+        margin = np.concatenate([_margin(path, profile, live) for path in paths])
+        return cls(recurrence, profile, _processed(recurrence, differs), paths, margin, live)
+
+    @property
+    def wrong(self) -> Array:
+        """Which elements of live steps are wrong by themselves [D, T, N, H]."""
+        return (self.margin > 1) & self.live[None, :, :, None]
+
+    @property
+    def spot(self) -> Spot | None:
+        """The first wrong element: of live steps, else of padding, else the first that differs."""
+        for found in (self.wrong, self.margin > 1, self.differs):
+            if found.any():
+                return _first(found)
+        return None
+
+    @property
+    def localisation(self) -> Localisation | None:
+        """Where the error enters; None where nothing is wrong with Y."""
+        spot = self.spot
+        if spot is None:
+            return None
+        steps, of = int(self.wrong.any(axis=3).sum()), len(self.margin) * int(self.live.sum())
+        t = self._time(spot)
+        return Localisation(
+            *(t, spot.direction, spot.batch, spot.unit, steps, of),
+            sentence=self._sentence(spot, t, steps, of),
+        )
+
+    def _time(self, spot: Spot) -> int:
+        """Return the index in time of a step; padding stays where it is."""
+        length = self._length(spot.batch)
+        reverse = self.recurrence.directions[spot.direction] is Direction.REVERSE
+        return length - 1 - spot.step if reverse and spot.step < length else spot.step
+
+    def _length(self, batch: int) -> int:
+        lengths = self.recurrence.lengths
+        return len(self.recurrence.X) if lengths is None else int(lengths[batch])
+
+    def _sentence(self, spot: Spot, t: int, steps: int, of: int) -> str:
+        directions = self.recurrence.directions
+        which = directions[spot.direction]
+        several = len(directions) > 1 or which is Direction.REVERSE
+        direction = f", direction {spot.direction} ({which})" if several else ""
+        where = f"t={t}{direction}, sequence {spot.batch}, unit {spot.unit}{self._remark(spot, t)}"
+        return f"first wrong at {where}; {self._extent(spot, steps, of)}"
+
+    def _remark(self, spot: Spot, t: int) -> str:
+        """Say what is special about a step."""
+        length, T = self._length(spot.batch), len(self.recurrence.X)
+        if t >= length:
+            return f", past the end of sequence {spot.batch}, which has length {length}"
+        if t == length - 1 and length < T:
+            return f", where sequence {spot.batch} ends"
+        return ", in its first step" if spot.step == 0 else ""
+
+    def _extent(self, spot: Spot, steps: int, of: int) -> str:
+        if steps == 0:
+            padding = spot.step >= self._length(spot.batch)
+            return "only padding is wrong" if padding else "no step is wrong alone: errors add up"
+        if steps == of:
+            return "wrong in every step"
+        if steps == 1:
+            return f"wrong in this one of {of} steps, and carried on"
+        return f"wrong in {steps} of {of} steps"
+
+
+def _margin(path: Trajectory, profile: Profile, live: Array) -> Array:
+    """Return error / tolerance of each step alone [D, T, N, H]; padding must be 0."""
+    padding = ~live[None, :, :, None]
+    right = np.where(padding, 0.0, predicted(path))
+    allowed = np.where(padding, 0.0, step_tolerances(path, profile))
+    margin = errors_of(path.H[:, 1:], right, allowed).margin
+    margin[_overflowed(path) & ~padding[..., 0]] = 0.0
+    return margin
+
+
+def _processed(recurrence: Recurrence, values: Array) -> Array:
+    """Bring values [T, D, N, H] into processing order, [D, T, N, H]."""
+    return np.stack(
+        [
+            in_order(values[:, d], recurrence.lengths, direction)
+            for d, direction in enumerate(recurrence.directions)
+        ]
+    )
+
+
+def _overflowed(path: Trajectory) -> Array:
+    """Return which steps start from an h that was too large to be stored, [D, T, N].
+
+    The implementation may have gone on with what it was, and that is not known.
+    """
+    found = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
+    found[:, 0] = False
+    return found
+
+
+def _first(wrong: Array) -> Spot:
+    """Return the first of some elements [D, T, N, H]: fewest steps before it, then in order."""
+    by_step = wrong.swapaxes(0, 1)
+    return Spot(*map(int, np.unravel_index(int(by_step.argmax()), by_step.shape)))

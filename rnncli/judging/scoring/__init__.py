@@ -1,0 +1,1 @@
+"""Scoring vectors by the mutants that they catch."""

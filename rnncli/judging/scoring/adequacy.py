@@ -1,0 +1,108 @@
+"""What a vector sees of mutants: plausible bugs, each put to it like any implementation.
+
+A suite is as good as the bugs it catches. Mutants that no vector tells from the reference show
+which case is missing.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rnncli.judging.comparing.margins import errors_of, problem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rnncli.formats.format import Tensors
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Answers, Vector
+    from rnncli.recurrence.recurrence import Result
+
+
+class Fate(StrEnum):
+    """What becomes of a mutant in a vector; of several, the first of these counts."""
+
+    KILLED = "killed"
+    ACCEPTABLE = "acceptable"
+    SURVIVED = "survived"
+    EQUIVALENT = "equivalent"
+
+
+class Outcome(NamedTuple):
+    """What one vector says of one mutant.
+
+    Attributes:
+        fate: whether it is caught.
+        margin: the largest error / tolerance of any output; 0 where nothing was computed.
+        reason: why it is equivalent here, which reading makes it acceptable, or why it could not
+            even be compared; else "".
+    """
+
+    fate: Fate
+    margin: float = 0.0
+    reason: str = ""
+
+
+def unscored(vector: Vector) -> str:
+    """Return why a vector says nothing of mutants, or ""."""
+    return "" if vector.record["expect"] == "result" else "must be refused"
+
+
+def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:
+    """Put a vector to mutants of its cell, by id.
+
+    A mutant that answers as another reading of the specification does is acceptable, as it is to
+    `judge`.
+
+    Args:
+        vector: one that is scored, see `unscored`.
+        mutants: wrong implementations of its cell.
+        rule: by which tolerances they are judged.
+    """
+    recurrence, trial = vector.recurrence, Trial(vector, rule)
+    found = {}
+    for mutant in mutants:
+        reason = mutant.equivalent_when(recurrence)
+        equivalent = Outcome(Fate.EQUIVALENT, reason=reason)
+        found[mutant.id] = equivalent if reason else trial.outcome(mutant.run(recurrence))
+    return found
+
+
+class Trial:
+    """A vector's answers, ready to judge many results by."""
+
+    def __init__(self, vector: Vector, rule: Rule) -> None:
+        self.node = vector.node
+        self.rule = rule
+        self.answers = rule.answers(vector)
+        self.others = {name: rule.answers(vector, name) for name in vector.alternatives}
+
+    def outcome(self, result: Result) -> Outcome:
+        """Judge a result."""
+        got = self.node.outputs_of(result)
+        margin, problem = self._margin(got, self.answers)
+        if margin <= 1:
+            return Outcome(Fate.SURVIVED, margin)
+        for reading, answers in self.others.items():
+            if self._margin(got, answers)[0] <= 1:
+                return Outcome(Fate.ACCEPTABLE, margin, f"answers as {reading} has it")
+        return Outcome(Fate.KILLED, margin, problem)
+
+    def _margin(self, got: Tensors, answers: Answers) -> tuple[float, str]:
+        """Return the largest margin of all outputs, and why one cannot be compared, or ""."""
+        largest = 0.0
+        for name, wanted in answers.outputs.items():
+            if problem := problem_of(got[name], wanted):
+                return np.inf, f"{name}: {problem}"
+            tolerance = answers.tolerances[name]
+            largest = max(largest, self._largest(name, got[name], wanted, tolerance))
+        return largest, ""
+
+    def _largest(self, name: str, got: Array, wanted: Array, tolerance: Array) -> float:
+        errors = errors_of(got, wanted, tolerance, self.rule.max_ulp(name))
+        return float(errors.margin.max(initial=0.0))

@@ -1,0 +1,78 @@
+"""What some vectors cover besides bugs: sizes, second calls, dtypes, operators; and what not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.operators import OPERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.judging.scoring.kill_matrix import Row
+
+# What kernels are built on: vectors, tiles, blocks and chunks, and the range of a byte.
+EDGES = (4, 8, 16, 32, 64, 128, 256)
+AXES = {"T": "steps", "N": "sequences", "I": "inputs", "H": "units"}
+THREADS = "races, shared buffers: the calls of a pack come one by one"
+
+
+class Covered(NamedTuple):
+    """One thing that vectors can cover.
+
+    Attributes:
+        what: such as "H, units".
+        covered: in words.
+        missing: what is not, in words; "" where nothing is missing.
+    """
+
+    what: str
+    covered: str
+    missing: str
+
+
+def coverage_of(rows: Sequence[Row]) -> list[Covered]:
+    """Return what some vectors cover and what they do not."""
+    return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), _threads(), *_named(rows)]
+
+
+def _sizes(axis: str, rows: Iterable[Row]) -> Covered:
+    sizes = sorted({row.sizes[axis] for row in rows})
+    crossed = [edge for edge in EDGES if sizes[-1] > edge]
+    words = f"{_spelled(sizes[:6])}{' ...' if len(sizes) > 6 else ''}, at most {sizes[-1]}"
+    beyond = f"; beyond {_spelled(crossed)}" if crossed else ""
+    missing = [f"beyond {_spelled(EDGES[len(crossed) :])}"] if len(crossed) < len(EDGES) else []
+    ones = ["1"] if 1 not in sizes else []
+    return Covered(f"{axis}, {AXES[axis]}", words + beyond, "; ".join(ones + missing))
+
+
+def _calls(rows: Sequence[Row]) -> Covered:
+    again = sum(row.calls > 1 for row in rows)
+    missing = "" if again == len(rows) else f"{len(rows) - again} of {len(rows)} are called once"
+    return Covered("second calls", f"{again} of {len(rows)} cases", missing)
+
+
+def _threads() -> Covered:
+    return Covered("threads", "nothing", THREADS)
+
+
+def _named(rows: Sequence[Row]) -> list[Covered]:
+    """Return the operators and dtypes of vectors, and those that the same operators also have."""
+    operators = list(dict.fromkeys(row.operator for row in rows))
+    types = {OPERATORS[name].type for name in operators}
+    versions = [row for row in OPERATORS.values() if row.type in types]
+    dtypes = list(dict.fromkeys(row.dtype for row in rows))
+    every = dict.fromkeys(dtype for row in versions for dtype in row.dtypes)
+    absent = [dtype for dtype in every if dtype not in dtypes]
+    return [
+        Covered("dtypes", _spelled(dtypes), _spelled(absent)),
+        Covered(
+            "operators",
+            _spelled(operators),
+            _spelled(row.name for row in versions if row.name not in operators),
+        ),
+    ]
+
+
+def _spelled(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))

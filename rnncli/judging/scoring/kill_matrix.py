@@ -1,0 +1,353 @@
+"""The kill matrix: what each vector of a suite says of each mutant, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
+from rnncli.judging.scoring.structure import best_of, structural_outcomes
+from rnncli.mutants.structural.bug import Reach, sizes_of
+from rnncli.mutants.structural.table import STRUCTURAL
+from rnncli.mutants.table import family_of, scored_of
+from rnncli.operators import operator_named
+from rnncli.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rnncli.judging.comparing.rule import Rule
+    from rnncli.packs.vector import Vector
+
+
+AXES = ("T", "N", "I", "H")
+
+
+class Bug(NamedTuple):
+    """A mutant of a cell; of another cell it is another bug."""
+
+    cell: str
+    mutant: str
+
+
+class Row(NamedTuple):
+    """One vector.
+
+    Attributes:
+        id: of the case.
+        cell: whose mutants were put to it.
+        dtype: of its tensors.
+        outcomes: by mutant, of what catches most of its data sets; every semantic mutant of the
+            cell has one.
+        operator: such as "LSTM-14".
+        sizes: T, N, I and H; of several calls the largest of each.
+        calls: how many one session is asked.
+        structural: by structural mutant; empty where they were not put to it.
+        of_calls: the outcomes of each data set; () where only the first was looked at.
+    """
+
+    id: str
+    cell: str
+    dtype: str
+    outcomes: Mapping[str, Outcome]
+    operator: str = ""
+    sizes: Mapping[str, int] = {}
+    calls: int = 1
+    structural: Mapping[str, Outcome] = {}
+    of_calls: tuple[Mapping[str, Outcome], ...] = ()
+
+    @property
+    def kills(self) -> list[str]:
+        """The mutants it catches."""
+        return [name for name, found in self.outcomes.items() if found.fate is Fate.KILLED]
+
+
+class Unscored(NamedTuple):
+    """A vector that says nothing of mutants.
+
+    Attributes:
+        id: of the case.
+        reason: why.
+    """
+
+    id: str
+    reason: str
+
+
+def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
+    """Put every mutant of its cell to a vector's first data set, as `kills` in manifests has it.
+
+    Args:
+        vector: of any case.
+        rule: by which tolerances mutants are judged.
+    """
+    if reason := unscored(vector):
+        return Unscored(vector.id, reason)
+    operator = vector.record["operator"]
+    cell = operator_named(operator).cell.name
+    found = outcomes(vector, scored_of(cell), rule)
+    sizes = [sizes_of(call.recurrence) for call in vector.calls]
+    largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
+    dtype = vector.record["dtype"]
+    return Row(vector.id, cell, dtype, found, operator, largest, len(vector.calls))
+
+
+def whole_row(vector: Vector, rule: Rule) -> Row | Unscored:
+    """Put every mutant of its cell, structural ones too, to every data set of a vector."""
+    row = row_of(vector, rule)
+    if isinstance(row, Unscored):
+        return row
+    later = [outcomes(call, scored_of(row.cell), rule) for call in vector.later]
+    of_calls = (row.outcomes, *later)
+    best = {name: best_of(found[name] for found in of_calls) for name in row.outcomes}
+    return row._replace(
+        outcomes=best, of_calls=of_calls, structural=structural_outcomes(vector, rule)
+    )
+
+
+class Survivor(NamedTuple):
+    """A mutant that nothing catches, and why.
+
+    Attributes:
+        bug: which.
+        fate: acceptable, survived, or equivalent wherever it was tried.
+        margin: the largest anywhere; None where no vector exercises it.
+        reason: in words.
+    """
+
+    bug: Bug
+    fate: Fate
+    margin: float | None
+    reason: str
+
+
+class Score(NamedTuple):
+    """Some vectors' mutants counted.
+
+    Attributes:
+        name: what the vectors have in common.
+        vectors: how many there are.
+        mutants: how many of their cells there are.
+        killed: how many are caught.
+        acceptable: how many are no bugs here but another reading of the specification.
+        survived: how many are exercised and not caught.
+        unexercised: how many no vector can show.
+    """
+
+    name: str
+    vectors: int
+    mutants: int
+    killed: int
+    acceptable: int
+    survived: int
+    unexercised: int
+
+    @property
+    def percent(self) -> float:
+        """How many of a hundred bugs are caught; all, where there are none."""
+        bugs = self.mutants - self.acceptable
+        return 100 * self.killed / bugs if bugs else 100.0
+
+
+@dataclass(frozen=True)
+class KillMatrix:
+    """What a suite sees.
+
+    Attributes:
+        name: of the suite or pack.
+        rule: by which tolerances, in words.
+        rows: the vectors that were scored, in the pack's order.
+        unscored: id -> why, of the others.
+    """
+
+    name: str
+    rule: str
+    rows: tuple[Row, ...]
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Score:
+        """Of all vectors."""
+        return score("all", self.rows)
+
+    @property
+    def by_cell(self) -> list[Score]:
+        """Of the vectors of each cell, in order of appearance."""
+        return self._grouped(lambda row: row.cell)
+
+    @property
+    def by_dtype(self) -> list[Score]:
+        """Of the vectors of each dtype alone, in order of appearance."""
+        return self._grouped(lambda row: row.dtype)
+
+    @property
+    def by_family(self) -> list[Score]:
+        """Of the mutants of each family, in order of appearance."""
+        families = dict.fromkeys(family_of(mutant) for row in self.rows for mutant in row.outcomes)
+        return [score(each, self.rows, of_family(each)) for each in families]
+
+    @property
+    def by_data_set(self) -> list[Score]:
+        """Of the first data sets of all vectors alone, of the second ones, and so on."""
+        most = max((len(row.of_calls) for row in self.rows), default=0)
+        return [score(f"test_data_set_{k}", self._at_call(k)) for k in range(most)]
+
+    def _at_call(self, call: int) -> list[Row]:
+        some = (row for row in self.rows if len(row.of_calls) > call)
+        return [row._replace(outcomes=row.of_calls[call]) for row in some]
+
+    @cached_property
+    def structural(self) -> KillMatrix:
+        """The same vectors and the structural mutants."""
+        rows = (row._replace(outcomes=row.structural, structural={}) for row in self.rows)
+        return replace(self, rows=tuple(rows))
+
+    @property
+    def by_reach(self) -> list[Score]:
+        """Of structural mutants: of those that small sizes, large ones, a second call show."""
+        return [score(each, self.rows, of_reach(each)) for each in Reach]
+
+    @property
+    def survivors(self) -> list[Survivor]:
+        """What nothing catches, by cell."""
+        return list(survivors(self.rows))
+
+    @cached_property
+    def only(self) -> Mapping[str, list[str]]:
+        """Return, by vector, the mutants that it alone catches."""
+        counts = Counter(bug for row in self.rows for bug in _killed(row))
+        return {row.id: [b.mutant for b in _killed(row) if counts[b] == 1] for row in self.rows}
+
+    @property
+    def needed(self) -> list[str]:
+        """Return the vectors that alone catch something."""
+        return [name for name, mutants in self.only.items() if mutants]
+
+    def minimal_subset(self) -> list[str]:
+        """Return few vectors that catch what all do, in the pack's order.
+
+        The one that catches most of what is left comes first, of equals the earlier; what the
+        later ones made superfluous goes again. That is no proof of the minimum, which is NP-hard,
+        but within ln(n) + 1 of it (Chvatal 1979, A greedy heuristic for the set-covering problem).
+        """
+        caught = {row.id: set(_killed(row)) for row in self.rows}
+        chosen = _without_superfluous(_greedy(caught), caught)
+        return [row.id for row in self.rows if row.id in chosen]
+
+    def _grouped(self, name: Callable[[Row], str]) -> list[Score]:
+        names = dict.fromkeys(map(name, self.rows))
+        return [score(each, [row for row in self.rows if name(row) == each]) for each in names]
+
+
+def every(mutant: str) -> bool:
+    """Keep a mutant, whichever it is."""
+    del mutant
+    return True
+
+
+def of_family(name: str) -> Callable[[str], bool]:
+    """Return what keeps the mutants of a family."""
+    return lambda mutant: family_of(mutant) == name
+
+
+def of_reach(reach: Reach) -> Callable[[str], bool]:
+    """Return what keeps the structural mutants that it takes as much to see."""
+    return lambda mutant: STRUCTURAL[mutant].reach is reach
+
+
+def score(name: str, rows: Iterable[Row], keep: Callable[[str], bool] = every) -> Score:
+    """Count the mutants of some vectors.
+
+    Args:
+        name: what the vectors, or the mutants, have in common.
+        rows: the vectors.
+        keep: which mutants are counted.
+    """
+    rows = list(rows)
+    bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
+    fates = Counter(fate_of(found.values()) for found in bugs.values())
+    return Score(
+        name,
+        vectors=len(rows),
+        mutants=len(bugs),
+        killed=fates[Fate.KILLED],
+        acceptable=fates[Fate.ACCEPTABLE],
+        survived=fates[Fate.SURVIVED],
+        unexercised=fates[Fate.EQUIVALENT],
+    )
+
+
+def survivors(rows: Iterable[Row]) -> Iterator[Survivor]:
+    """Yield what none of some vectors catches."""
+    for bug, found in _bugs(rows).items():
+        fate = fate_of(found.values())
+        if fate is not Fate.KILLED:
+            alike = {name: each for name, each in found.items() if each.fate is fate}
+            yield Survivor(bug, fate, *_REASONS[fate](alike))
+
+
+def _acceptable(found: Mapping[str, Outcome]) -> tuple[float, str]:
+    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+    return max(outcome.margin for outcome in found.values()), "; ".join(reasons)
+
+
+def _survived(found: Mapping[str, Outcome]) -> tuple[float, str]:
+    nearest = max(found, key=lambda name: found[name].margin)
+    margin, count = found[nearest].margin, len(found)
+    where = f"{counted(count, 'vector')} that could show it"
+    if not margin:
+        return 0.0, f"changes nothing in {where}"
+    return margin, f"within tolerance in {where}; nearest {nearest}"
+
+
+def _unexercised(found: Mapping[str, Outcome]) -> tuple[None, str]:
+    reasons = dict.fromkeys(outcome.reason for outcome in found.values())
+    return None, f"never exercised: {'; '.join(reasons)}"
+
+
+# How the largest margin and the reason of what is not killed are told.
+_REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, str]]] = {
+    Fate.ACCEPTABLE: _acceptable,
+    Fate.SURVIVED: _survived,
+    Fate.EQUIVALENT: _unexercised,
+}
+
+
+def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:
+    """Return what each vector says of each mutant, by mutant."""
+    found: dict[Bug, dict[str, Outcome]] = {}
+    for row in rows:
+        for mutant, outcome in row.outcomes.items():
+            found.setdefault(Bug(row.cell, mutant), {})[row.id] = outcome
+    return found
+
+
+def fate_of(outcomes: Iterable[Outcome]) -> Fate:
+    """Return the best that any vector says of a mutant."""
+    fates = {outcome.fate for outcome in outcomes}
+    return next(fate for fate in Fate if fate in fates)
+
+
+def _killed(row: Row) -> list[Bug]:
+    return [Bug(row.cell, mutant) for mutant in row.kills]
+
+
+def _greedy(caught: Mapping[str, set[Bug]]) -> list[str]:
+    left = set().union(*caught.values())
+    chosen: list[str] = []
+    while left:
+        best = max(caught, key=lambda name: len(caught[name] & left))  # of equals the first
+        chosen.append(best)
+        left -= caught[best]
+    return chosen
+
+
+def _without_superfluous(chosen: list[str], caught: Mapping[str, set[Bug]]) -> list[str]:
+    kept = list(chosen)
+    for name in chosen:
+        others = set().union(*(caught[other] for other in kept if other != name))
+        if caught[name] <= others:
+            kept.remove(name)
+    return kept

@@ -1,0 +1,133 @@
+"""What the equations of a cell tell the recursion of variances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.judging.tolerances.bounds import Bounds, OwnBounds
+from rnncli.judging.tolerances.derivatives import by_old_states, by_states
+from rnncli.judging.tolerances.expressions import NewState, Recurrent, is_of_H
+from rnncli.judging.tolerances.linearised import Linearised
+from rnncli.judging.tolerances.roundings import systematic
+
+if TYPE_CHECKING:
+    from rnncli.judging.tolerances.derivatives import Derivatives, Factor
+    from rnncli.judging.tolerances.expressions import Expression
+    from rnncli.judging.tolerances.trajectory import Trajectory
+    from rnncli.numerics import Array
+    from rnncli.profiles import Rounding
+
+
+class CellErrors:
+    """The errors of a cell along a trajectory, linearised.
+
+    All variances are in units of lambda squared: their roots are tolerances. States are S: h, or h
+    and C.
+
+    Attributes:
+        sizes: D, T, N, H.
+        states: S.
+        own: squared derivatives of each new state by the old C [D, T, N, S, H]; None without C.
+    """
+
+    def __init__(self, path: Trajectory, rounding: Rounding) -> None:
+        self.sizes = path.sizes
+        self._rounding = rounding
+        self._linear = Linearised(path, rounding)
+        equations = self._linear.equations
+        self._new = equations.new
+        self.states = len(self._new)
+        self._derivatives = [by_old_states(node, self._new) for node in self._new]
+        self._random = [
+            self._linear.noise_of_all(node, kept=self._linear.value(symbol))
+            for node, symbol in zip(self._new, equations.symbols, strict=True)
+        ]
+        self.own: Array | None = None
+        if self.states > 1:
+            by_C = [of.get(equations.old[1], 0.0) for of in self._derivatives]
+            self.own = self._by_state([self._linear.value(factor) for factor in by_C]) ** 2
+
+    def squares(self, steps: slice) -> Array:
+        """Return the squared derivatives of the new states by the old h, [D, t, N, S, H, H]."""
+        J = self._jacobian(self._derivatives, steps)
+        J *= J
+        return J
+
+    def fresh(self, variances: Array | None) -> Array:
+        """Return the variances that each step adds, [D, T, N, S, H].
+
+        Args:
+            variances: of the states before and after every step [D, T + 1, N, S, H], for the errors
+                of second order; None leaves those out.
+        """
+        bounds = OwnBounds(self._linear) if variances is None else Bounds(self._linear, variances)
+        found: list[Any] = [None] * self.states
+        for k in self._linear.equations.in_order:
+            found[k] = self._random[k]
+            if (bound := bounds.bound(self._new[k])) is not None:
+                found[k] = found[k] + systematic(bound, self._rounding)
+            for node, factor in by_states(self._new[k]).items():
+                if isinstance(node, NewState):
+                    found[k] = found[k] + self._linear.value(factor) ** 2 * found[node.label]
+        return self._by_state(found)
+
+    def _by_state(self, values: list[Any]) -> Array:
+        """Put what is of h and what is of C side by side, [D, T, N, S, H]."""
+        found = np.empty((*self.sizes[:3], self.states, self.sizes[3]))
+        for k, of in enumerate(values):
+            found[..., k, :] = of
+        return found
+
+    def _jacobian(self, derivatives: list[Derivatives], steps: slice) -> Array:
+        """Return derivatives by the old h, [D, t, N, len(derivatives), H, H]."""
+        D, T, N, H = self.sizes
+        t, S = len(range(T)[steps]), len(derivatives)
+        gates = sorted({leaf.label for of in derivatives for leaf in of if is_of_H(leaf)})
+        coefficients = np.zeros((len(gates), D, t, N, S, H))
+        for k, of in enumerate(derivatives):
+            for leaf, factor in of.items():
+                if is_of_H(leaf):
+                    coefficients[gates.index(leaf.label), :, :, :, k] += self._at(steps, factor)
+        found = combined(coefficients, self._linear.R[gates])
+        diagonal = found.reshape(D, t, N, S, H * H)[..., :: H + 1]
+        for k, of in enumerate(derivatives):
+            for leaf, factor in of.items():
+                if leaf is self._linear.equations.old[0]:
+                    diagonal[..., k, :] += self._at(steps, factor)
+                elif isinstance(leaf, Recurrent) and not is_of_H(leaf):
+                    found[:, :, :, k] += self._through(leaf, factor, steps)
+        return found
+
+    def _through(self, leaf: Expression, factor: Factor, steps: slice) -> Array:
+        """Return diag(factor) R J, J being the derivatives of what R is applied to."""
+        inner = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
+        found: Array = self._linear.R[leaf.label][:, None, None] @ inner
+        found *= self._at(steps, factor)[..., None]
+        return found
+
+    def _at(self, steps: slice, factor: Factor) -> Any:
+        values = np.asarray(self._linear.value(factor))
+        return values[:, steps] if values.ndim and values.shape[1] > 1 else values
+
+
+def combined(coefficients: Array, matrices: Array) -> Array:
+    """Return the sum over k of diag(coefficients[k]) matrices[k].
+
+    Args:
+        coefficients: [K, D, T, N, S, H].
+        matrices: [K, D, H, H].
+
+    Returns:
+        [D, T, N, S, H, H].
+    """
+    K, D, T, N, S, H = coefficients.shape
+    found = np.empty((D, T * N * S, H, H))  # the caller reshapes it, and writes to that
+    if K == 1:
+        rows = coefficients.reshape(D, T * N * S, H, 1)
+        np.multiply(rows, matrices[0][:, None], out=found)
+        return found.reshape(D, T, N, S, H, H)
+    by_row = np.ascontiguousarray(coefficients.reshape(K, D, T * N * S, H).transpose(1, 3, 2, 0))
+    np.matmul(by_row, matrices.transpose(1, 2, 0, 3), out=found.transpose(0, 2, 1, 3))
+    return found.reshape(D, T, N, S, H, H)

@@ -1,0 +1,263 @@
+"""A step's expressions along a trajectory: values, and what roundings on the way to them add.
+
+Each kind of expression has its rule here, and none is about a particular cell.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.judging.tolerances.derivatives import linear, rounded
+from rnncli.judging.tolerances.expressions import (
+    Activated,
+    Bias,
+    Expression,
+    GateInput,
+    Negative,
+    NewState,
+    Peephole,
+    Product,
+    Recurrent,
+    Slope,
+    State,
+    Sum,
+    equations,
+    is_of_H,
+    is_sum,
+)
+from rnncli.judging.tolerances.response import MATH, Response
+from rnncli.judging.tolerances.roundings import product, scaled, single, spread, stored, through
+from rnncli.recurrence.cells import placed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rnncli.judging.tolerances.derivatives import Factor
+    from rnncli.judging.tolerances.expressions import Group
+    from rnncli.judging.tolerances.trajectory import Trajectory
+    from rnncli.numerics import Array
+    from rnncli.profiles import Rounding
+
+
+def times(a: Any, b: Any) -> Any:
+    """Return a product; that by 1 costs nothing."""
+    return b if isinstance(a, float) and a == 1 else a * b
+
+
+def total(values: Iterable[Any]) -> Any:
+    """Return the sum of what there is, None where that is nothing."""
+    found = None
+    for value in values:
+        if value is not None:
+            found = value if found is None else found + value
+    return found
+
+
+class Linearised:
+    """The step of a recurrence at every point of a trajectory.
+
+    Values are [D, T, N, H], or numbers, or broadcast to that.
+
+    Attributes:
+        equations: the expressions.
+        R: recurrent weights [G, D, H, H], zero where they are not finite.
+        R2: their squares.
+    """
+
+    def __init__(self, path: Trajectory, rounding: Rounding) -> None:
+        self._path, self._rounding = path, rounding
+        after = path.recurrence.linear_before_reset
+        self.equations = equations(
+            path.recurrence.cell,
+            peepholes=path.P is not None,
+            input_forget=path.recurrence.input_forget,
+            after=after,
+            bias=path.Rb is not None,
+        )
+        self.R = path.settled(path.R)
+        self.R2 = self.R * self.R
+        in_x, self._Rbh = placed(None, path.Rb, after=after)
+        self._x = product(path.X, path.W)
+        for bias in (path.Wb, in_x):
+            if bias is not None:
+                self._x += single(bias)
+        self._by_H = product(path.H[:, :-1], path.R[: self.equations.gates_of_H])
+        self._responses: dict[Group, Response] = {}
+        self._raw: dict[Expression, Any] = {}
+        self._values: dict[Expression, Any] = {} if path.hostile else self._raw
+        self._moduli: dict[Expression, Any] = {}
+
+    def value(self, node: Factor) -> Any:
+        """Return an expression's values, made of those of leaves with zero for the infinite."""
+        if isinstance(node, float):
+            return node
+        found = self._values.get(node)
+        if found is None:
+            found = node.evaluate(self.value)
+            if found is None:
+                found = self._path.settled(self.raw(node))
+            self._values[node] = found
+        return found
+
+    def modulus(self, node: Factor) -> Any:
+        """Return the modulus of `value`."""
+        if isinstance(node, float):
+            return abs(node)
+        found = self._moduli.get(node)
+        if found is None:
+            found = self._moduli[node] = np.abs(self.value(node))
+        return found
+
+    def raw(self, node: Expression) -> Any:
+        """Return an expression's values; those of activations are always finite."""
+        found = self._raw.get(node)
+        if found is None:
+            found = node.evaluate(self.raw)
+            if found is None:
+                found = self._of_leaf(node)
+            self._raw[node] = found
+        return found
+
+    def _of_leaf(self, node: Expression) -> Any:
+        match node:
+            case State() | NewState():
+                states = self._unseen if node.label else self._path.H
+                return states[:, :-1] if isinstance(node, State) else states[:, 1:]
+            case Activated():
+                response, k = self.response(node)
+                return response.y[k]
+            case Slope():
+                response, k = self.response(node.of)
+                return response.slope[k]
+            case Peephole():
+                assert self._path.P is not None
+                return self._path.P[node.label]
+        return self._sums(node)[0]
+
+    @cached_property
+    def _unseen(self) -> Array:
+        """C before and after every step, [D, T + 1, N, H]."""
+        D, T, N, H = self._path.sizes
+        C = np.empty((D, T + 1, N, H))
+        C[:, 0] = self._path.C0
+        for t in range(T):
+            C[:, t + 1] = self._at(t, self.equations.new[1], {self.equations.old[1]: C[:, t]})
+        return C
+
+    def _at(self, t: int, node: Expression, known: dict[Expression, Any]) -> Any:
+        """Return the values at one step [D, N, H], where C is known up to there."""
+
+        def value(operand: Expression) -> Any:
+            return self._at(t, operand, known)
+
+        if node not in known and node in self.equations.of_C:
+            found = node.evaluate(value)
+            known[node] = self._activated(node, value(node.of)) if found is None else found
+        elif node not in known:
+            values = self.raw(node)
+            known[node] = values if isinstance(values, float) else values[:, t % values.shape[1]]
+        return known[node]
+
+    def _activated(self, node: Expression, x: Array) -> Any:
+        clip = self._path.recurrence.bound(node.label)
+        return self._path.activation(node.label)(MATH, np.clip(x, -clip, clip))
+
+    def response(self, node: Expression) -> tuple[Response, int]:
+        """Return how the group of an activation responds to arguments, and its place there."""
+        group, k = self.equations.groups[node]
+        if group not in self._responses:
+            self._responses[group] = self._respond(group)
+        return self._responses[group], k
+
+    def _respond(self, group: Group) -> Response:
+        """Return how a group of activations responds to its arguments [group, D, T, N, H]."""
+        letter, path = group[0].label, self._path
+        x, error = self._arguments([node.of for node in group])
+        bound = path.recurrence.bound(letter)
+        response = Response(path.activation(letter), x, error, bound, self._rounding)
+        if path.hostile:
+            response.forgive(np.isfinite(x))
+        return response
+
+    def _arguments(self, nodes: list[Expression]) -> tuple[Array, Array]:
+        """Return values and deviations of what some activations are applied to."""
+        if not is_sum(nodes[0]):
+            noise: Any = [self.noise_of_all(node) for node in nodes]
+            error = np.zeros(()) if noise[0] is None else np.sqrt(noise)
+            return np.stack([self.raw(node) for node in nodes]), error
+        sums = np.empty((3, len(nodes), *self._path.sizes))
+        for k, node in enumerate(nodes):
+            sums[:, k] = self._sums(node)
+        error = spread(sums, self._path.terms, self._rounding)
+        for k, node in enumerate(nodes):
+            if (more := self.noise(node)) is not None:
+                error[k] = np.sqrt(error[k] * error[k] + more)
+        return sums[0], error
+
+    def _sums(self, node: Expression) -> Array:
+        """Return an expression as a sum of terms, [3, D, T, N, H]."""
+        found: Array
+        match node:
+            case GateInput():
+                found = self._x[:, node.label]
+            case Recurrent() if is_of_H(node):
+                found = self._by_H[:, node.label]
+            case Recurrent():
+                gate = slice(node.label, node.label + 1)
+                found = product(self.raw(node.of), self._path.R[gate])[:, 0]
+            case Bias():
+                assert self._Rbh is not None
+                found = single(self._Rbh)
+            case Sum((left, right)):
+                found = self._sums(left) + self._sums(right)
+            case Negative((of,)):
+                found = self._sums(of) * np.array((-1, 1, 1)).reshape(3, 1, 1, 1, 1)
+            case Product((left, right)) if is_sum(node):
+                by, of = (right, left) if is_sum(left) else (left, right)
+                found = scaled(self._sums(of), self.raw(by))
+            case _:
+                found = single(np.asarray(self.raw(node)))
+        return found
+
+    def noise(self, node: Expression) -> Any:
+        """Return the variance that the leaves of an expression give it, None for nothing."""
+        if isinstance(node, State | NewState) or is_of_H(node):
+            return None
+        if isinstance(node, Recurrent):
+            inner = self.noise_of_all(node.of)
+            return None if inner is None else self.through(inner, node)
+        if isinstance(node, Activated):
+            response, k = self.response(node)
+            spread = response.spread
+            return (response.slope[k] * spread[k]) ** 2 if spread.ndim else None
+        parts = ((self.value(by), self.noise(leaf)) for leaf, by in linear(node).items())
+        return total(times(by * by, noise) for by, noise in parts if noise is not None)
+
+    def noise_of_all(self, node: Expression, kept: Array | None = None) -> Any:
+        """Return that, and what its own operations add.
+
+        Args:
+            node: an expression.
+            kept: its values where they are a new state: what was added up is rounded twice then,
+                and what was neither added nor multiplied once.
+        """
+        own, *inner = rounded(node) or (None,)
+        sizes = [times(self.modulus(by), self.modulus(part)) for by, part in inner]
+        if kept is not None:
+            sizes.append(np.abs(kept) * (1 + isinstance(node, Sum)))
+        elif own is not None:
+            sizes.append(self.modulus(node))
+        noises = [self.noise(node)]
+        if sizes:
+            noises.append(stored(total(sizes), self._rounding))
+        if is_sum(node):
+            sums = self._sums(node)
+            noises.append(spread(sums, self._path.terms, self._rounding) ** 2)
+        return total(noises)
+
+    def through(self, variances: Array, node: Expression) -> Array:
+        """Return variances after a product with R: in each sum the signs are mixed."""
+        return np.asarray(through(variances, self.R2[node.label : node.label + 1])[0])

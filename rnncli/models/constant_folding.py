@@ -1,0 +1,73 @@
+"""What nodes make of constants alone, made once: exporters leave it to runtimes to cut weights.
+
+A constant is an initializer, the value of a Constant node, or what was made of constants. What is
+fed is none, even where it replaces an initializer: values are known by identity, not by name.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.recurrence.recurrence import is_constant, lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rnncli.models.schedule import Step
+    from rnncli.numerics import Array
+
+    Values = tuple[Any, ...]
+
+# Bytes kept at most of what the nodes of a model made.
+MOST = 1 << 26
+
+
+class Folding:
+    """The constants of a model, and what was made of them."""
+
+    def __init__(self) -> None:
+        self._constants: dict[int, Array] = {}
+        # By node: what it read and made, or None where it read something else once.
+        self._made: dict[int, tuple[Values, Values] | None] = {}
+        self._nbytes = 0
+
+    def hold(self, constants: Iterable[Any]) -> None:
+        """Take note of constants, which nobody can write to from now on."""
+        for values in constants:
+            lock(values)
+            self._constants[id(values)] = values
+
+    def run(self, step: Step, values: Mapping[str | None, Any]) -> Values:
+        """Run a step that may fold, or return what it made of the same constants before.
+
+        One that reads others later, as in a loop, is one that varies.
+        """
+        key, read = id(step.operator), tuple([values[name] for name in step.inputs])
+        if key not in self._made:
+            made = step.run(values)
+            folds = all(value is None or id(value) in self._constants for value in read)
+            kept = self._kept(made) if folds and self._fits(made) else None
+            self._made[key] = None if kept is None else (read, kept)
+            return kept or made
+        found = self._made[key]
+        if found is not None:
+            if all(map(is_, read, found[0])):
+                return found[1]
+            self._made[key] = None
+        return step.run(values)
+
+    def _fits(self, made: Values) -> bool:
+        """Return whether all of it is tensors, for which there is room."""
+        if not all(isinstance(values, np.ndarray) for values in made):
+            return False
+        self._nbytes += sum(values.nbytes for values in made)
+        return self._nbytes <= MOST
+
+    def _kept(self, made: Values) -> Values:
+        """Return constants; memory that may be an operator's own is copied."""
+        kept = tuple([values if is_constant(values) else values.copy("K") for values in made])
+        self.hold(kept)
+        return kept

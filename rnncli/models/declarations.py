@@ -1,0 +1,101 @@
+"""What a graph declares of its inputs, in words, and whether given ones are as declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.models.model import declared_shape
+from rnncli.numerics import dtype_numbered, dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from onnx import ValueInfoProto
+
+    from rnncli.models.model import Model
+    from rnncli.numerics import Array
+
+
+def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
+    """Compare given inputs with the graph's declarations.
+
+    Raises:
+        InvalidRequest: a name is unknown or missing, or a dtype, a rank or a fixed dimension is
+            not the declared one.
+    """
+    declared = check_names(model, inputs)
+    missing = [value for value in model.inputs if value.name not in inputs]
+    if missing:
+        raise InvalidRequest(f"{model.name}: missing inputs: {described(missing)}")
+    for name, values in inputs.items():
+        if declared[name].type.WhichOneof("value") == "tensor_type":
+            _check_tensor(model, declared[name], values)
+
+
+def check_names(model: Model, names: Iterable[str]) -> dict[str, ValueInfoProto]:
+    """Refuse names that are no input's; return what the graph declares of all its inputs.
+
+    Raises:
+        InvalidRequest: a name is unknown.
+    """
+    declared = {value.name: value for value in model.proto.graph.input}
+    for name in names:
+        if name not in declared:
+            hint = did_you_mean(name, declared) or f"; it has {described(model.inputs) or 'none'}"
+            raise InvalidRequest(f"{model.name}: no input '{name}'{hint}")
+    return declared
+
+
+def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
+    if not isinstance(values, np.ndarray | np.generic):
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' must be {describe(value)}, "
+            f"got a {type(values).__name__}"
+        )
+    number, shape = value.type.tensor_type.elem_type, declared_shape(value)
+    dtype = dtype_of(values)
+    fits = shape is None or (
+        len(shape) == values.ndim
+        and all(isinstance(s, str) or s == n for s, n in zip(shape, values.shape, strict=True))
+    )
+    if not fits or number not in (0, dtype.onnx):
+        raise InvalidRequest(
+            f"{model.name}: input '{value.name}' must be {describe(value)}, "
+            f"got {dtype} {list(values.shape)}"
+        )
+
+
+def is_open(value: ValueInfoProto) -> bool:
+    """Tell whether a shape leaves something to choose."""
+    shape = declared_shape(value)
+    return shape is None or any(isinstance(size, str) for size in shape)
+
+
+def symbols(values: Iterable[ValueInfoProto]) -> set[str]:
+    """Return the names of the symbolic dimensions."""
+    sizes = (size for value in values for size in declared_shape(value) or ())
+    return {size for size in sizes if isinstance(size, str) and size}
+
+
+def template(value: ValueInfoProto) -> str:
+    """Write a shape as `--shape` takes it: ``batch,3,N``."""
+    return ",".join(str(size) or "N" for size in declared_shape(value) or ())
+
+
+def described(values: Iterable[ValueInfoProto]) -> str:
+    """Write names and declared types."""
+    return ", ".join(f"{value.name} {describe(value)}" for value in values)
+
+
+def describe(value: ValueInfoProto) -> str:
+    """Write a declared type: ``float32 [batch, 3, ?]``."""
+    kind = value.type.WhichOneof("value") or "tensor_type"
+    if kind != "tensor_type":
+        return kind.removesuffix("_type")
+    number = value.type.tensor_type.elem_type
+    shape = declared_shape(value)
+    sizes = "of any shape" if shape is None else f"[{', '.join(str(s) or '?' for s in shape)}]"
+    return f"{dtype_numbered(number) if number else 'tensor'} {sizes}"

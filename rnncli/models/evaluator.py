@@ -1,0 +1,280 @@
+"""Evaluate a whole model: recurrent operators by ours, the rest by onnx's reference, corrected.
+
+As `onnx.reference.ReferenceEvaluator` does, there is one evaluator for each graph, subgraph and
+function. It stands in for that, whose `new_ops` do not reach into functions and which keeps every
+value until the end, where the nodes of onnx's reference run graphs of their own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from traceback import clear_frames
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from onnx import FunctionProto
+
+from rnncli import budget, deadline
+from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
+from rnncli.models.functions import FunctionCall, Library
+from rnncli.models.memory import MemoryTally, may_be_giant
+from rnncli.models.model import (
+    captured_names,
+    defined_names,
+    display_name,
+    opsets,
+    subgraphs,
+    walk,
+)
+from rnncli.models.own_node import OwnNode
+from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
+from rnncli.models.refusals import place, placed
+from rnncli.models.schedule import Step, constants, fold_late, forget_early, may_fold
+from rnncli.models.tensors import sparse_tensor_values, tensor_values
+from rnncli.operators import operator_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from onnx import GraphProto, NodeProto
+    from onnx.reference.op_run import OpRun
+
+    from rnncli.models.calls import Call
+    from rnncli.models.model import Body, Model
+    from rnncli.models.observation import Observer, Watch
+    from rnncli.numerics import Array
+
+
+def prepare(
+    model: Model,
+    *,
+    backend: str = "numpy",
+    compute: str = "float64",
+    readings: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
+) -> Evaluator:
+    """Find the implementation of every node of a model, at any depth, before any arithmetic.
+
+    Args:
+        model: from `load_model`.
+        backend: which backend evaluates the recurrent nodes.
+        compute: "float64" or "native".
+        readings: for the nodes whose operator has them.
+        observer: told of each execution of a recurrent node, wherever it sits.
+
+    Raises:
+        InvalidRequest: backend, compute or a reading does not exist, no node of the model has a
+            reading, or a node is malformed.
+        Unsupported: the backend does not import, or a node has no implementation.
+    """
+    arithmetic = EvaluationSettings(backend, compute, readings or {})
+    arithmetic.check()
+    _refuse_idle_readings(model, arithmetic.readings)
+    library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
+    return Evaluator(model.proto.graph, model.opsets, library)
+
+
+def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
+    """Run a prepared model; IEEE says what NaN and infinity do, so NumPy need not warn.
+
+    Raises:
+        RnncliError: a node cannot be evaluated; the sentence names it.
+    """
+    evaluator.begin_run()
+    if evaluator.is_recurrent:  # which see to that themselves
+        return evaluator.run(None, inputs)
+    with np.errstate(all="ignore"):
+        return evaluator.run(None, inputs)
+
+
+def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
+    if not readings:
+        return
+    rows = (operator_for(s.node.domain, s.node.op_type, s.version) for s in walk(model))
+    honoured = {name for row in rows if row for name in row.readings}
+    for name in readings:
+        if name not in honoured:
+            listed = f": they have {', '.join(sorted(honoured))}" if honoured else ""
+            raise InvalidRequest(
+                f"{model.name}: no recurrent node has the reading '{name}'"
+                f"{did_you_mean(name, honoured) or listed}"
+            )
+
+
+class Evaluator:
+    """Runs one graph, subgraph or function.
+
+    Args:
+        body: the graph or function, normalised and of sound structure.
+        versions: the opsets imported there.
+        library: what all evaluators of a model share.
+        path: where the body is, for messages.
+
+    Attributes:
+        input_names, output_names: of the body.
+        is_recurrent: whether all of its nodes are recurrent.
+
+    Raises:
+        Unsupported: a node, at any depth, has no implementation.
+        InvalidRequest: a node or tensor is malformed.
+    """
+
+    has_linked_attribute = False  # as onnx's nodes ask: references to attributes are resolved
+
+    def __init__(
+        self, body: Body, versions: dict[str, int], library: Library, path: tuple[str, ...] = ()
+    ) -> None:
+        self._library, self._path = library, path
+        self.opsets = opsets(body) if isinstance(body, FunctionProto) else versions
+        self.input_names, self.output_names = _names(body.input), _names(body.output)
+        self._initial = dict(self._initial_values(body))
+        steps = [self._step(node, index) for index, node in enumerate(body.node)]
+        self._constants = dict(constants(steps, defined_names(body)))
+        steps = [step for step in steps if self._constants.keys().isdisjoint(step.outputs)]
+        # A body or function may be given constants, the model's graph is not.
+        fed = set() if path or isinstance(body, FunctionProto) else {*self.input_names}
+        self._steps = forget_early(
+            fold_late(steps, fed - self._initial.keys()),
+            {*self.output_names, *self._initial, *self._constants},
+        )
+        # An omitted input is named "".
+        self._known: dict[str | None, Any] = {"": None}
+        self._known.update(self._initial | self._constants)
+        self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
+        held = [*self._initial.values(), *self._constants.values()]
+        self._library.folding.hold(held)
+        if self._library.watch:
+            self._library.watch.hold(held)
+
+    def _initial_values(self, body: Body) -> Iterator[tuple[str, Array]]:
+        if isinstance(body, FunctionProto):
+            return
+        folder = self._library.model.folder
+        try:
+            for tensor in body.initializer:
+                yield tensor.name, tensor_values(tensor, folder)
+            for sparse in body.sparse_initializer:
+                yield sparse.values.name, sparse_tensor_values(sparse, folder)
+        except RnncliError as error:
+            raise type(error)(f"{self._library.model.name}: {error}") from error
+
+    def _step(self, node: NodeProto, index: int) -> Step:
+        name = display_name(node, index)
+        path = (*self._path, name)
+        branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
+        with self._placed(path, node):
+            operator = self._operator(node, partial(self._subgraph, branches))
+        if hasattr(operator, "begin_run"):
+            self._library.drawing.add(operator)
+        return Step(
+            operator,
+            _call_of(operator),
+            path,
+            inputs=tuple(node.input),
+            outputs=tuple(name or None for name in node.output),
+            captured=captured_names(node),
+            sees_outer=operator.need_context(),
+            may_be_giant=not node.domain and may_be_giant(node.op_type),
+            may_fold=may_fold(operator),
+        )
+
+    def _place(self, step: Step) -> str:
+        return place(self._library.model.name, step.path, step.operator.onnx_node, self.opsets)
+
+    def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
+        return placed(self._library.model.name, path, node, self.opsets)
+
+    def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:
+        """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
+        return Evaluator(graph, self.opsets, self._library, (*self._path, next(branches)))
+
+    def _operator(self, node: NodeProto, subgraph: Callable[..., Evaluator]) -> OpRun | OwnNode:
+        """Choose what evaluates a node: functions of the model, ours, then onnx's."""
+        library, opset = self._library, self.opsets.get(node.domain, 0)
+        if function := library.functions.get((node.domain, node.op_type, node.overload)):
+            return FunctionCall(node, library, function)
+        if row := operator_for(node.domain, node.op_type, opset):
+            return OwnRecurrentNode(node, row, library.arithmetic)
+        from rnncli.models.implementations import operator_of  # all of onnx
+
+        return operator_of(node, self.opsets, library, subgraph)
+
+    def begin_run(self) -> None:
+        """Let what draws numbers draw the same ones as in the last run of the model."""
+        for operator in self._library.drawing:
+            operator.begin_run()
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        feed_inputs: Mapping[str, Any],
+        attributes: None = None,
+        **_: Any,
+    ) -> list[Any]:
+        """Evaluate the nodes in order, each value kept until its last reader has run.
+
+        Args:
+            output_names: what to return; None for the body's outputs.
+            feed_inputs: values by name, and for a subgraph the outer values it reads.
+            attributes: unused, calls of functions are resolved before.
+
+        Raises:
+            RnncliError: a node cannot be evaluated; the sentence names it.
+        """
+        assert not attributes
+        wanted = self.output_names if output_names is None else output_names
+        values = self._known.copy()
+        values.update(feed_inputs)
+        watch, folded = self._library.watch, self._library.folding.run
+        activity, memory = deadline.current(), budget.current()
+        tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
+        for step in self._steps:
+            try:
+                if activity:
+                    activity.begin(partial(self._place, step))
+                made = folded(step, values) if step.may_fold else step.run(values)
+                values.update(zip(step.outputs, made, strict=False))
+                if tally:
+                    tally.add(made[: len(step.outputs)])
+            except Exception as error:  # noqa: BLE001 -- raised again, with the node named
+                self._fail(step, values, error)
+            if watch:
+                watch.ran(step, values)
+            for name in step.last_reads:
+                value = values.pop(name, None)
+                if tally:
+                    tally.drop(value)
+        if tally:
+            tally.close()
+        return [values[name] for name in wanted]
+
+    def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
+        """Raise what a node raised, as a sentence that names it."""
+        if isinstance(error, MemoryError):  # to say so takes memory, too
+            values.clear()
+            clear_frames(error.__traceback__)
+        # Entered by every node it would take as long as the node.
+        with self._placed(step.path, step.operator.onnx_node):
+            raise error
+        raise AssertionError
+
+
+def _watch(observer: Observer) -> Watch:
+    from rnncli.models.observation import Watch
+
+    return Watch(observer)
+
+
+def _call_of(operator: OpRun | OwnNode) -> Call:
+    """Return what evaluates a node; for one of ours none of onnx's operators is imported."""
+    if isinstance(operator, OwnNode):
+        return operator.run
+    from rnncli.models.calls import call_of
+
+    return call_of(operator)
+
+
+def _names(values: Sequence[Any]) -> list[str]:
+    """Return the names of inputs or outputs, which in a function are names and no more."""
+    return [value if isinstance(value, str) else value.name for value in values]

@@ -1,0 +1,194 @@
+"""Functions of a model and of ONNX's own library, with the attributes of one call filled in.
+
+A call is evaluated on a copy of the function in which every reference to an attribute is replaced
+by its value, so nodes inside a function are like any others: what they carry is what they have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
+
+from onnx import AttributeProto, FunctionProto, TypeProto
+
+from rnncli.models.constant_folding import Folding
+from rnncli.models.model import bodies, function_name
+from rnncli.models.own_node import OwnNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from onnx import NodeProto
+    from onnx.defs import OpSchema
+
+    from rnncli.models.model import Model
+    from rnncli.models.observation import Watch
+    from rnncli.models.recurrent_node import EvaluationSettings
+
+
+def resolve_call(
+    function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+) -> FunctionProto:
+    """Return a copy of a function with its attributes replaced by those of a call.
+
+    An attribute that neither the call nor a default gives is left out wherever it is referred to.
+
+    Args:
+        function: the function.
+        call: the node that calls it.
+        schema: of the operator, when the function is how ONNX's own library defines it.
+    """
+    values = _schema_defaults(schema) if schema else {}
+    values |= {attribute.name: attribute for attribute in function.attribute_proto}
+    values |= {attribute.name: attribute for attribute in call.attribute}
+    resolved = FunctionProto()
+    resolved.CopyFrom(function)
+    for body in bodies(resolved):
+        for node in body.node:
+            _resolve_node(node, values)
+    return resolved
+
+
+def _schema_defaults(schema: OpSchema) -> dict[str, AttributeProto]:
+    defaults = {name: attribute.default_value for name, attribute in schema.attributes.items()}
+    return {name: value for name, value in defaults.items() if value.type}
+
+
+def _resolve_node(node: NodeProto, values: Mapping[str, AttributeProto]) -> None:
+    resolved = []
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            resolved.append(attribute)
+        elif attribute.ref_attr_name in values:
+            value = AttributeProto()
+            value.CopyFrom(values[attribute.ref_attr_name])
+            value.name = attribute.name
+            resolved.append(value)
+    if len(resolved) < len(node.attribute) or any(a.ref_attr_name for a in node.attribute):
+        kept = [_copy(attribute) for attribute in resolved]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+
+
+def _copy(attribute: AttributeProto) -> AttributeProto:
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    return copy
+
+
+class Runnable(Protocol):
+    """The body of a function, ready to be run."""
+
+    input_names: list[str]
+
+    def run(self, output_names: None, feed_inputs: Mapping[str, Any]) -> list[Any]:
+        """Return all outputs from a value, or None, for each input."""
+
+
+class Library:
+    """What all evaluators of a model share: its functions, built once for each set of attributes.
+
+    Args:
+        model: the model.
+        arithmetic: of its recurrent nodes.
+        build: makes what runs a function: its body, opsets, this library, its path.
+        watch: looks on as nodes run; None for nobody.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        arithmetic: EvaluationSettings,
+        build: Callable[[FunctionProto, dict[str, int], Library, tuple[str, ...]], Runnable],
+        watch: Watch | None = None,
+    ) -> None:
+        self.model, self.arithmetic, self.build = model, arithmetic, build
+        self.watch, self.folding = watch, Folding()
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
+        self.drawing: WeakSet[Any] = WeakSet()  # operators that a new run sets back
+        self._built: dict[tuple[Any, ...], Runnable] = {}
+        self._building: list[str] = []
+
+    def evaluator(
+        self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
+    ) -> Runnable:
+        """Return what runs a function for one call.
+
+        Raises:
+            ValueError: the function calls itself.
+        """
+        name = f"{function_name(function)}:{function.overload}"
+        if name in self._building:
+            raise ValueError(f"function {function_name(function)} calls itself")
+        attributes = sorted(attribute.SerializeToString() for attribute in call.attribute)
+        key = (name, schema.since_version if schema else 0, *attributes)
+        if key not in self._built:
+            self._building.append(name)
+            body = resolve_call(function, call, schema)
+            self._built[key] = self.build(body, {}, self, (function_name(function),))
+            self._building.pop()
+        return self._built[key]
+
+
+class FunctionCall(OwnNode):
+    """A node whose operator is a function.
+
+    Args:
+        onnx_node: the call.
+        library: builds and keeps the functions.
+        function: the function.
+        schema: the operator's, when ONNX itself defines it so.
+    """
+
+    def __init__(
+        self,
+        onnx_node: NodeProto,
+        library: Library,
+        function: FunctionProto,
+        schema: OpSchema | None = None,
+    ) -> None:
+        super().__init__(onnx_node)
+        self._evaluator = library.evaluator(function, onnx_node, schema)
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Evaluate the function; trailing inputs may be left out."""
+        return _call(self._evaluator, inputs)
+
+
+class TypedFunctionCall(OwnNode):
+    """A node that ONNX defines as a function of its inputs' types: known when it runs."""
+
+    def __init__(self, onnx_node: NodeProto, library: Library, opset: int) -> None:
+        super().__init__(onnx_node)
+        self._library, self._opset = library, opset
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Build the function for these inputs and evaluate it."""
+        from onnx import defs
+
+        node = self.onnx_node
+        schema: Any = defs.get_schema(node.op_type, self._opset)
+        types = [_type_of(values).SerializeToString() for values in inputs]
+        body = schema.get_context_dependent_function_with_opset_version(
+            self._opset, node.SerializeToString(), types
+        )
+        function = resolve_call(FunctionProto.FromString(body), node, schema)
+        evaluator = self._library.build(function, {}, self._library, (node.op_type,))
+        return _call(evaluator, inputs)
+
+
+def _call(body: Runnable, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    names = body.input_names
+    if len(inputs) > len(names):
+        raise ValueError(f"takes {len(names)} inputs, the node has {len(inputs)}")
+    absent = dict.fromkeys(names)
+    return tuple(body.run(None, absent | dict(zip(names, inputs, strict=False))))
+
+
+def _type_of(values: Any) -> TypeProto:
+    from onnx import helper
+
+    if values is None:
+        return TypeProto()
+    number = helper.np_dtype_to_tensor_dtype(values.dtype)
+    return helper.make_tensor_type_proto(number, values.shape)

@@ -1,0 +1,123 @@
+"""What evaluates the nodes that are not recurrent: onnx's reference, corrected.
+
+It takes all of onnx, longer to import than a small model takes to run; a model of recurrent nodes
+alone does without.
+"""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx.reference.op_run import RuntimeContextError
+from onnx.reference.ops import load_op  # all of onnx's operators
+
+from rnncli.errors import did_you_mean
+from rnncli.host_operators.table import host_operator
+from rnncli.models.functions import FunctionCall, TypedFunctionCall
+from rnncli.models.model import subgraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from onnx import FunctionProto, NodeProto
+    from onnx.reference.op_run import OpRun
+
+    from rnncli.models.functions import Library
+    from rnncli.models.own_node import OwnNode
+
+# Domains besides ONNX's own that onnx's reference implements, and what loads an operator of theirs.
+_EXTENSIONS: Mapping[str, str] = {
+    "ai.onnx.ml": "onnx.reference.ops.aionnxml:load_op",
+    "ai.onnx.preview": "onnx.reference.ops.aionnx_preview:load_op",
+    "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training:load_op",
+}
+
+
+def operator_of(
+    node: NodeProto, versions: Mapping[str, int], library: Library, subgraph: Callable[..., Any]
+) -> OpRun | OwnNode:
+    """Return what evaluates a node.
+
+    Args:
+        node: neither recurrent nor a call of a function of the model.
+        versions: the opsets imported where it is.
+        library: what all evaluators of the model share.
+        subgraph: makes the evaluator of a graph among its attributes, in their order.
+
+    Raises:
+        NotImplementedError: nothing does.
+        Exception: of many kinds, onnx's own: the node is malformed.
+    """
+    refuse_unknown(node, versions)
+    check_against_schema(node, versions)
+    opset = versions[node.domain]
+    kind = host_operator(node.domain, node.op_type, opset) or _extension(node, opset)
+    if kind is None:
+        functions: list[FunctionProto] = []
+        build: Any = functions.append
+        try:
+            kind = load_op("", node.op_type, opset, evaluator_cls=build)
+        except RuntimeContextError:
+            return TypedFunctionCall(node, library, opset)
+        if functions:  # by which ONNX defines the operator
+            schema = onnx.defs.get_schema(node.op_type, opset)
+            return FunctionCall(node, library, functions[0], schema)
+    return _made(kind, node, versions, subgraph)
+
+
+def _extension(node: NodeProto, opset: int) -> type[OpRun] | None:
+    if not node.domain:
+        return None
+    load: Any = resolve_name(_EXTENSIONS[node.domain])
+    try:
+        found: type[OpRun] = load(node.domain, node.op_type, opset)
+    except NotImplementedError:  # whose sentence lists all that there are
+        raise NotImplementedError("onnx's reference does not implement it") from None
+    return found
+
+
+def _made(
+    kind: type[OpRun], node: NodeProto, versions: Mapping[str, int], subgraph: Callable[..., Any]
+) -> OpRun:
+    run_params = {
+        "log": _say_nothing,
+        "verbose": 0,
+        "opsets": versions,
+        "new_ops": {},
+        "existing_functions": {},
+        "evaluator_cls": subgraph,
+    }
+    operator = kind(node, run_params)
+    del run_params["evaluator_cls"]  # a cycle would keep the model until the next collection
+    return operator
+
+
+def _say_nothing(*_: Any) -> None:
+    """Stand in for the log of onnx's reference."""
+
+
+def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
+    """Refuse an operator that no schema describes at the imported opset, and none of our rows."""
+    domain = node.domain
+    if domain not in ("", *_EXTENSIONS):
+        raise NotImplementedError(f"operators of domain {domain} are not supported")
+    if domain not in versions:
+        raise ValueError(f"the model imports no opset of domain '{domain or 'ai.onnx'}'")
+    newest = onnx.defs.onnx_opset_version()
+    if not domain and versions[domain] > newest:
+        raise NotImplementedError(f"opset {versions[domain]} is not known; the newest is {newest}")
+    if not onnx.defs.has(node.op_type, versions[domain], domain):
+        known = {s.name for s in onnx.defs.get_all_schemas() if s.domain == domain}
+        hint = did_you_mean(node.op_type, known - {node.op_type})
+        raise NotImplementedError(f"opset {versions[domain]} has no such operator{hint}")
+
+
+def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
+    """Check counts and attributes as ONNX declares them; subgraphs are checked by themselves."""
+    if node.op_type == "Constant" or any(subgraphs(node)):
+        return  # a constant's value may be large, and checking copies it
+    context = type(onnx.checker.DEFAULT_CONTEXT)()
+    context.ir_version, context.opset_imports = onnx.IR_VERSION, dict(versions)
+    onnx.checker.check_node(node, context)

@@ -1,0 +1,187 @@
+"""What the integer inputs of a model are for, told from the nodes that read them.
+
+A random integer is seldom a valid one: a length must not exceed the sequence, an index must exist,
+a sample rate is one of two numbers. Each row of a table below says what one input of one operator
+asks of the integers that reach it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.formats.messages import array_of
+from rnncli.models.model import Model, Site, bodies, subgraphs, walk
+from rnncli.models.shapes import shapes_in
+from rnncli.operators import operator_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from onnx import TensorProto
+
+    from rnncli.numerics import Array
+
+    Shapes = Mapping[str, tuple[int | str, ...]]
+
+
+class Purpose(NamedTuple):
+    """The integers an input may hold: `low` to `high`.
+
+    `lengths` asks for descending values that begin with `high`, as packed sequences want them.
+    """
+
+    low: int
+    high: int
+    lengths: bool = False
+
+
+class Facts(NamedTuple):
+    """What is known about a skeleton: shapes and the values of its small constants."""
+
+    shapes: Shapes
+    constants: Mapping[str, Array]
+
+    def size(self, name: str, axis: int) -> int | None:
+        """Return one dimension of a value, or None when it is not known."""
+        shape = self.shapes.get(name, ())
+        size = shape[axis] if -len(shape) <= axis < len(shape) else None
+        return size if isinstance(size, int) else None
+
+
+ANY = Purpose(0, 9)
+"""Of an integer whose purpose is not known: small and not negative."""
+
+# Operators whose first input passes its integers on unchanged.
+_CARRIERS = frozenset(
+    {"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Flatten", "Expand"}
+    | {"Tile", "Slice", "Gather", "Split", "Concat"}
+)
+
+
+def purpose(skeleton: Model, facts: Facts, name: str) -> Purpose:
+    """Return what the integers of an input must be, the narrowest when they have several readers.
+
+    Args:
+        skeleton: from `inferred`, with the inputs' shapes.
+        facts: of that skeleton.
+        name: of the input.
+    """
+    wanted = [
+        found
+        for site, position in _readers(skeleton, name)
+        if (found := _wanted(site, position, facts))
+    ]
+    return min(wanted, key=lambda found: (not found.lengths, found.high - found.low), default=ANY)
+
+
+def facts_of(skeleton: Model) -> Facts:
+    """Collect the shapes and small constants of a skeleton."""
+    constants: dict[str, Array] = {}
+    for body in bodies(skeleton.proto.graph):
+        tensors = [(tensor.name, tensor) for tensor in body.initializer]
+        tensors += [
+            (node.output[0], attribute.t)
+            for node in body.node
+            if node.op_type == "Constant" and node.output
+            for attribute in node.attribute
+            if attribute.name == "value"
+        ]
+        constants |= {name: array_of(t) for name, t in tensors if _has_data(t)}
+    return Facts(shapes_in(skeleton.proto), constants)
+
+
+def _has_data(tensor: TensorProto) -> bool:
+    return bool(tensor.raw_data) and 0 not in tensor.dims
+
+
+def _readers(skeleton: Model, name: str) -> Iterator[tuple[Site, int]]:
+    """Yield the nodes that read an input, directly or passed on, with the position there."""
+    carrying = {name}
+    for site in walk(skeleton):
+        node = site.node
+        for position in (i for i, name in enumerate(node.input) if name in carrying):
+            yield site, position
+            if node.op_type in _CARRIERS and (position == 0 or node.op_type == "Concat"):
+                carrying.update(node.output)
+            if node.op_type in ("Loop", "Scan"):
+                carrying.update(_inner_name(site, position))
+
+
+def _inner_name(site: Site, position: int) -> Iterator[str]:
+    """Yield what a loop's body calls a value; a trip count and a condition are not passed on."""
+    for _, graph in subgraphs(site.node):
+        if position < len(graph.input) and (site.node.op_type == "Scan" or position > 1):
+            yield graph.input[position].name
+
+
+def _wanted(site: Site, position: int, facts: Facts) -> Purpose | None:
+    node = site.node
+    row = operator_for(node.domain, node.op_type, site.version)
+    if row and position < len(row.inputs) and row.inputs[position].role == "lengths":
+        layout = _attribute(site, "layout", 1 if row.dialect == "OpenVINO" else 0)
+        return _up_to_length(facts.size(node.input[0], 1 if layout else 0))
+    ask = _WANTS.get((node.op_type, position))
+    return ask(site, facts) if ask else None
+
+
+def _attribute(site: Site, name: str, default: int) -> int:
+    return next((a.i for a in site.node.attribute if a.name == name), default)
+
+
+def _up_to_length(seq_length: int | None) -> Purpose:
+    """Return valid lengths; 1 is one of any sequence that is not empty."""
+    high = 1 if seq_length is None else seq_length
+    return Purpose(min(1, high), high, lengths=True)
+
+
+def _index(site: Site, facts: Facts) -> Purpose:
+    size = facts.size(site.node.input[0], _attribute(site, "axis", 0))
+    return Purpose(0, max(0, size - 1)) if size is not None else ANY
+
+
+def _compared(other: int) -> Callable[[Site, Facts], Purpose | None]:
+    def equal(site: Site, facts: Facts) -> Purpose | None:
+        constant = facts.constants.get(site.node.input[other])
+        if constant is None or constant.size != 1 or constant.dtype.kind not in "iu":
+            return None
+        return Purpose(int(constant.item()), int(constant.item()))
+
+    return equal
+
+
+def _below_constant(position: int) -> Callable[[Site, Facts], Purpose | None]:
+    def below(site: Site, facts: Facts) -> Purpose | None:
+        constant = facts.constants.get(site.node.input[position])
+        return Purpose(0, max(0, int(constant.min()) - 1)) if constant is not None else None
+
+    return below
+
+
+def _time_steps(site: Site, facts: Facts) -> Purpose:
+    return _up_to_length(facts.size(site.node.input[0], _attribute(site, "time_axis", 0)))
+
+
+def _fixed(low: int, high: int) -> Callable[[Site, Facts], Purpose]:
+    return lambda _site, _facts: Purpose(low, high)
+
+
+# (operator, position of the input) -> what it asks of its integers
+_WANTS: Mapping[tuple[str, int], Callable[[Site, Facts], Purpose | None]] = {
+    ("Gather", 1): _index,
+    ("GatherElements", 1): _index,
+    ("GatherND", 1): _index,
+    ("ScatterND", 1): _index,
+    ("ScatterElements", 1): _index,
+    ("OneHot", 0): _below_constant(1),
+    ("Equal", 0): _compared(1),
+    ("Equal", 1): _compared(0),
+    ("ReverseSequence", 1): _time_steps,
+    ("Loop", 0): _fixed(3, 3),
+    ("TopK", 1): _fixed(1, 1),
+    ("Reshape", 1): _fixed(1, 1),
+    ("Expand", 1): _fixed(1, 2),
+    ("Tile", 1): _fixed(1, 2),
+    ("ConstantOfShape", 0): _fixed(1, 3),
+    ("Range", 1): _fixed(3, 3),
+    ("Range", 2): _fixed(1, 1),
+}

@@ -1,0 +1,192 @@
+"""Read a model from a file, a model-zoo folder, or an archive of one."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onnx import ModelProto
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, found_in
+from rnncli.files.regular import open_data
+from rnncli.models.model import Model
+from rnncli.models.spelling import normalise
+from rnncli.models.structure import check_structure, check_text
+from rnncli.models.tensors import embed_attribute_tensors
+from rnncli.models.wire import refuse_bomb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATS = {
+    ".onnx": "protobuf",
+    ".textproto": "textproto",
+    ".json": "json",
+    ".onnxtxt": "onnxtxt",
+}
+"""Format of a model file by extension, named as `onnx.serialization` names it."""
+
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+
+_LARGEST_PROTOBUF = 2**31 - 1  # larger models keep their weights beside it
+# Bytes of a file whose weights are worth reading apart from it.
+LARGE = 1 << 20
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model and make it fit for evaluation.
+
+    Args:
+        path: a model file, a folder with ``model.onnx`` (or one ``*.onnx``) and perhaps
+            ``test_data_set_N/``, or an archive of such a folder. An archive is unpacked to a
+            temporary folder that lives as long as the model.
+
+    Raises:
+        UnreadableFile: missing, empty, truncated, foreign or hostile.
+        InvalidRequest: readable, but no valid model.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _load_folder(path, str(path))
+    if not path.is_file():
+        raise UnreadableFile(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    if path.name.lower().endswith(ARCHIVES):
+        return _load_archive(path)
+    return _load_file(path, str(path))
+
+
+def model_from(
+    proto: ModelProto,
+    name: str = "model",
+    folder: Path | None = None,
+    data_sets: tuple[Path, ...] = (),
+) -> Model:
+    """Make a protobuf that is already in memory fit for evaluation, in place.
+
+    Raises:
+        InvalidRequest: it is no valid model.
+    """
+    try:
+        check_text(proto)
+        normalise(proto)
+        check_structure(proto)
+        embed_attribute_tensors(proto, folder)
+    except RnncliError as error:
+        raise type(error)(f"{name}: {error}") from error
+    return Model(proto, name, folder, data_sets)
+
+
+def _load_archive(path: Path) -> Model:
+    import shutil
+    import tempfile
+    import weakref
+
+    from rnncli.models.archives import unpack
+
+    folder = Path(tempfile.mkdtemp(prefix="rnncli-"))
+    try:
+        unpack(path, folder)
+        model = _load_folder(folder, str(path))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
+    return model
+
+
+def _load_folder(folder: Path, name: str) -> Model:
+    """Load the model of a folder, or of the one folder in it, as archives are packed."""
+    models = _models_in(folder)
+    while not models and (inner := _only_folder(folder)):
+        folder, models = inner, _models_in(inner)
+    if not models:
+        raise UnreadableFile(f"{name}: holds no model.onnx and no other .onnx file")
+    if len(models) > 1:
+        names = ", ".join(model.name for model in models)
+        raise InvalidRequest(f"{name}: holds several models, name one: {names}")
+    return _load_file(found_in(folder, models[0].name), name)
+
+
+def _models_in(folder: Path) -> list[Path]:
+    """Return ``model.onnx`` if there is one, else all models; ``._x`` is macOS's metadata."""
+    models = [path for path in _visible(folder) if path.suffix == ".onnx" and path.is_file()]
+    return [path for path in models if path.name == "model.onnx"] or models
+
+
+def _only_folder(folder: Path) -> Path | None:
+    folders = [path for path in _visible(folder) if path.is_dir() and path.name != "__MACOSX"]
+    return found_in(folder, folders[0].name) if len(folders) == 1 else None
+
+
+def _visible(folder: Path) -> Iterable[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _data_sets_in(folder: Path) -> tuple[Path, ...]:
+    numbered = (
+        (int(match[1]), found_in(folder, path.name))
+        for path in folder.iterdir()
+        if (match := re.fullmatch(r"test_data_set_([0-9]{1,9})", path.name)) and path.is_dir()
+    )
+    return tuple(path for _, path in sorted(numbered))
+
+
+def _load_file(path: Path, name: str) -> Model:
+    try:
+        format_name = FORMATS.get(path.suffix.lower(), "protobuf")
+        data = _read(path)
+        refuse_bomb(data, format_name)
+        if format_name == "protobuf" and len(data) >= LARGE:
+            data = _lightened(data, path)
+        proto = _parse(data, format_name)
+        if not proto.HasField("graph"):
+            raise UnreadableFile("not an ONNX model: it has no graph")
+    except RnncliError as error:
+        raise type(error)(f"{name}: {str(error).removeprefix(f'{path}: ')}") from error
+    folder = path.parent
+    # Data sets beside several models would be guessed to be of this one.
+    data_sets = _data_sets_in(folder) if _models_in(folder) == [path] else ()
+    return replace(model_from(proto, name, folder, data_sets), file=path)
+
+
+def _read(path: Path) -> bytes:
+    with open_data(path, _LARGEST_PROTOBUF) as stream:
+        return stream.read()
+
+
+def _lightened(data: bytes, path: Path) -> bytes:
+    """Leave large weights in the file, unless it is a link, which may lead out of the folder."""
+    from rnncli.models.wire import without_weights  # most models are small
+
+    try:
+        return without_weights(data, RelativePath(found_in(path.parent, path.name).name))
+    except InvalidRequest:
+        return data
+
+
+def _parse(data: bytes, format_name: str) -> ModelProto:
+    try:
+        return _message(data) if format_name == "protobuf" else _text(data, format_name)
+    except Exception as error:  # every format has its own kinds, and text ones overflow
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UnreadableFile(f"no ONNX model, or truncated ({format_name}): {reason}") from error
+
+
+def _message(data: bytes) -> ModelProto:
+    proto = ModelProto()
+    proto.ParseFromString(data)
+    return proto
+
+
+def _text(data: bytes, format_name: str) -> ModelProto:
+    import onnx
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # onnx calls its own text format experimental
+        serializer = onnx.serialization.registry.get(format_name)
+        proto: ModelProto = serializer.deserialize_proto(data, ModelProto())
+    return proto

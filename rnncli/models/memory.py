@@ -1,0 +1,141 @@
+"""The memory of a running model: nodes that would fill it are refused, living values counted.
+
+A damaged shape in a small file asks for terabytes, and an operating system that overcommits grants
+them. Each row says how many elements an operator makes from its inputs' values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.budget import ask, from_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    Count = Callable[..., float]
+    from collections.abc import Iterable, Iterator
+
+    from rnncli.budget import Budget
+    from rnncli.numerics import Array
+
+
+def may_be_giant(op_type: str) -> bool:
+    """Whether the output of an operator of ONNX's own domain can be of any size."""
+    return op_type in _ELEMENTS
+
+
+def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
+    """Refuse an operator of ONNX's own domain whose output these inputs make giant.
+
+    Raises:
+        OutOfMemory: it would take more than the run may take.
+    """
+    if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
+        return
+    elements = _ELEMENTS[op_type](*inputs)
+    arrays = [values for values in inputs if isinstance(values, np.ndarray | np.generic)]
+    width = _WIDTHS.get(op_type, arrays[0].itemsize)
+    given = max(values.nbytes for values in arrays)
+    ask(elements * width, "its output", otherwise=from_tensors(given))
+
+
+def _product(sizes: Any) -> int:
+    return math.prod(map(int, np.ravel(sizes).tolist()))
+
+
+def _expanded(values: Any, shape: Any) -> int:
+    sizes = [*map(int, np.ravel(shape).tolist())]
+    ours = [1] * (len(sizes) - values.ndim) + list(values.shape)
+    theirs = [1] * (values.ndim - len(sizes)) + sizes
+    return math.prod(max(pair) for pair in zip(ours, theirs, strict=True))
+
+
+def _range(start: Any, limit: Any, delta: Any) -> float:
+    step = float(delta.item())
+    return (float(limit.item()) - float(start.item())) / step if step else 0
+
+
+def _padded(values: Any, pads: Any = (), _fill: Any = None, axes: Any = None) -> int:
+    sizes, amounts = [*values.shape], np.ravel(pads).tolist()
+    count = len(amounts) // 2
+    for i, axis in enumerate(range(count) if axes is None else np.ravel(axes).tolist()):
+        sizes[axis] += int(amounts[i]) + int(amounts[i + count])
+    return math.prod(sizes)
+
+
+def _resized(values: Any, *factors: Any) -> float:
+    """Resize names sizes last; scales, or Upsample's, come before; the rest is empty."""
+    given = [f for f in factors if f is not None and f.size == values.ndim]
+    if not given:
+        return 0
+    sizes = given[-1]
+    scaled = sizes.dtype.kind == "f"
+    return float(math.prod(map(float, sizes))) * (values.size if scaled else 1)
+
+
+_ELEMENTS: Mapping[str, Count] = {
+    "ConstantOfShape": _product,
+    "Expand": _expanded,
+    "Tile": lambda values, repeats: values.size * _product(repeats),
+    "Range": _range,
+    "Pad": _padded,
+    "OneHot": lambda indices, depth, *_: indices.size * int(np.ravel(depth)[0]),
+    "Resize": _resized,
+    "Upsample": _resized,
+}
+
+# Bytes of an element that is not of the first input's type: here, of float32.
+_WIDTHS: Mapping[str, int] = {"ConstantOfShape": 4, "OneHot": 4}
+
+
+class MemoryTally:
+    """Counts each array once, however many values are views of it.
+
+    Args:
+        budget: of the run.
+        given: values that were there before, which do not count, nor do views of them.
+    """
+
+    def __init__(self, budget: Budget, given: Iterable[Any]) -> None:
+        self._budget = budget
+        self._given = {id(owner) for value in given for owner in _owners(value)}
+        self._alive: dict[int, list[int]] = {}  # by owner: how many values, how many bytes
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Count what a node made.
+
+        Raises:
+            OutOfMemory: with it, more is alive than may be.
+        """
+        for owner in (owner for value in values for owner in _owners(value)):
+            if id(owner) in self._alive:
+                self._alive[id(owner)][0] += 1
+            elif id(owner) not in self._given:
+                self._alive[id(owner)] = [1, owner.nbytes]
+                self._budget.count(owner.nbytes)
+
+    def drop(self, value: Any) -> None:
+        """Let go of a value that nobody reads any more."""
+        for owner in _owners(value):
+            if found := self._alive.get(id(owner)):
+                found[0] -= 1
+                if not found[0]:
+                    self._budget.count(-found[1])
+                    del self._alive[id(owner)]
+
+    def close(self) -> None:
+        """Let go of everything: what is returned counts where it goes."""
+        self._budget.count(-sum(nbytes for _, nbytes in self._alive.values()))
+
+
+def _owners(value: Any) -> Iterator[Array]:
+    """Yield the arrays whose memory a value stands in; a sequence has many."""
+    if isinstance(value, np.ndarray):
+        yield value.base if isinstance(value.base, np.ndarray) else value
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _owners(each)

@@ -1,0 +1,237 @@
+"""A loaded model, and the ways through its graphs, nodes and functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    ValueInfoProto,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+Body: TypeAlias = GraphProto | FunctionProto
+
+GRAPH = "graph"
+"""The first step of the path of a node that is in no function."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model ready for evaluation.
+
+    Attributes:
+        proto: normalised, see `rnncli.models.spelling`; large weights are left in the file, see
+            `rnncli.models.wire`.
+        name: how messages call it: the file's path as given.
+        folder: where its external data lies; None for a model that was never a file.
+        data_sets: folders ``test_data_set_N`` beside it, in numeric order.
+        file: where it was read from; None for a model that was never a file.
+    """
+
+    proto: ModelProto
+    name: str = "model"
+    folder: Path | None = None
+    data_sets: tuple[Path, ...] = ()
+    file: Path | None = None
+
+    @property
+    def inputs(self) -> tuple[ValueInfoProto, ...]:
+        """Inputs that must be fed: IR 3 repeats initializers as inputs, those need no feed."""
+        held = self.initializers
+        return tuple(value for value in self.proto.graph.input if value.name not in held)
+
+    @property
+    def initializers(self) -> set[str]:
+        """The names of the tensors that it holds itself."""
+        graph = self.proto.graph
+        sparse = {tensor.values.name for tensor in graph.sparse_initializer}
+        return sparse | {tensor.name for tensor in graph.initializer}
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """Opset version of every imported domain."""
+        return opsets(self.proto)
+
+
+class Site(NamedTuple):
+    """A node and where it sits.
+
+    Attributes:
+        node: the node.
+        name: its name, or operator and position (``LSTM_3``) for a nameless one.
+        path: the bodies it is inside, outermost first: ``("If_12.then_branch",)``.
+        opsets: versions of the domains imported there.
+    """
+
+    node: NodeProto
+    name: str
+    path: tuple[str, ...]
+    opsets: dict[str, int]
+
+    @property
+    def version(self) -> int:
+        """The opset version of the node's domain; 0 when that is not imported."""
+        return self.opsets.get(self.node.domain, 0)
+
+    def __str__(self) -> str:
+        return " / ".join((*self.path, self.name))
+
+
+def opsets(proto: ModelProto | FunctionProto) -> dict[str, int]:
+    """Return the version of every domain that a model or a function imports."""
+    return {imported.domain: imported.version for imported in proto.opset_import}
+
+
+def display_name(node: NodeProto, index: int) -> str:
+    """Name a node as messages do: its own name, else its operator and position."""
+    return node.name or f"{node.op_type}_{index}"
+
+
+def operator_name(node: NodeProto) -> str:
+    """Name a node's operator, with its domain unless it is ONNX's own."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def function_name(function: FunctionProto) -> str:
+    """Name a function as a step of a path."""
+    return f"{function.domain}::{function.name}"
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Yield the graphs among a node's attributes, each with the attribute's name."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.name, attribute.g
+        for index, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{index}]", graph
+
+
+def bodies(body: Body) -> Iterator[Body]:
+    """Yield a graph or function and every graph nested in it, outermost first."""
+    yield body
+    for node in body.node:
+        for _, graph in subgraphs(node):
+            yield from bodies(graph)
+
+
+def all_bodies(proto: ModelProto) -> Iterator[Body]:
+    """Yield every graph and function of a model, at any depth."""
+    yield from bodies(proto.graph)
+    for function in proto.functions:
+        yield from bodies(function)
+
+
+def rooted(model: Model, path: Sequence[str]) -> tuple[str, ...]:
+    """Begin the path of a node with the body it starts at: the graph, or ``function pkg::f``."""
+    functions = {function_name(function) for function in model.proto.functions}
+    if len(path) > 1 and path[0] in functions:
+        return (f"function {path[0]}", *path[1:])
+    return (GRAPH, *path)
+
+
+def walk(model: Model) -> Iterator[Site]:
+    """Yield every node at any depth in the order written, functions after the graph.
+
+    The path of a node in a function starts at the function, not at its callers.
+    """
+    yield from walk_body(model.proto.graph, (), model.opsets)
+    for function in model.proto.functions:
+        yield from walk_body(function, (function_name(function),), opsets(function))
+
+
+def walk_body(body: Body, path: tuple[str, ...], versions: dict[str, int]) -> Iterator[Site]:
+    """Yield every node of one graph or function, at any depth."""
+    for index, node in enumerate(body.node):
+        site = Site(node, display_name(node, index), path, versions)
+        yield site
+        for branch, graph in subgraphs(node):
+            yield from walk_body(graph, (*path, f"{site.name}.{branch}"), versions)
+
+
+def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
+    """Return a value's declared dimensions: sizes, symbols, "" where unknown; None without rank."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        dimension.dim_value if dimension.HasField("dim_value") else dimension.dim_param
+        for dimension in tensor.shape.dim
+    )
+
+
+_ONE: Mapping[int, str] = {
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INT: "i",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
+"""The field of an attribute that holds its value, by its type."""
+
+_SEVERAL: Mapping[int, str] = {
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.INTS: "ints",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.GRAPHS: "graphs",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """Return what an attribute holds, text as text; None when it has no type.
+
+    Raises:
+        ValueError: it stands for an attribute of a function's caller.
+    """
+    if attribute.ref_attr_name:
+        raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
+    if attribute.type in _SEVERAL:
+        return [_text(item) for item in getattr(attribute, _SEVERAL[attribute.type])]
+    return _text(getattr(attribute, _ONE[attribute.type])) if attribute.type in _ONE else None
+
+
+def _text(value: Any) -> Any:
+    """Return text as text: protobuf holds bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def captured_names(node: NodeProto) -> frozenset[str]:
+    """Return the outer values that a node's subgraphs read, at any depth."""
+    return frozenset().union(*(_free_names(graph) for _, graph in subgraphs(node)))
+
+
+def _free_names(graph: GraphProto) -> set[str]:
+    """Return the names a graph reads but does not define.
+
+    A graph's outputs count as read: a branch may return an outer value unchanged.
+    """
+    defined = defined_names(graph)
+    free: set[str] = {value.name for value in graph.output} - defined
+    for node in graph.node:
+        free |= ({*node.input} | captured_names(node)) - defined - {""}
+        defined.update(node.output)
+    return free - defined
+
+
+def defined_names(body: Body) -> set[str]:
+    """Return the names known before a body's first node: its inputs and initializers."""
+    if isinstance(body, FunctionProto):
+        return {*body.input}
+    return {
+        *(value.name for value in body.input),
+        *(tensor.name for tensor in body.initializer),
+        *(tensor.values.name for tensor in body.sparse_initializer),
+    }

@@ -1,0 +1,139 @@
+"""The recurrent nodes of a model, as `rnncli inspect` shows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rnncli.models.model import GRAPH, attribute_value, operator_name, rooted, walk
+from rnncli.operators import operator_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.models.model import Model, Site
+    from rnncli.operators import Operator
+
+    Shape = tuple[int | str, ...]
+
+_RECURRENT = re.compile("LSTM|GRU|RNN")
+"""In the name of every recurrent operator that any domain is known to have."""
+
+
+@dataclass(frozen=True)
+class RecurrentNode:
+    """A recurrent node of a model.
+
+    Attributes:
+        name: its own, or operator and position.
+        operator: the row that evaluates it.
+        path: the bodies it is inside, outermost first, then its name.
+        attributes: every attribute of the operator, defaults filled in; None where there is none,
+            ``"@x"`` where a function takes it from its caller's attribute x.
+        inputs: shape by the operator's input name, of those the node has; None where not known, ""
+            for a dimension not known.
+        outputs: the operator's output names that the node makes.
+    """
+
+    name: str
+    operator: Operator
+    path: tuple[str, ...]
+    attributes: Mapping[str, Any]
+    inputs: Mapping[str, Shape | None]
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " / ".join(self.path)
+
+
+def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
+    """Yield the recurrent nodes at any depth, in the order written, functions after the graph."""
+    from rnncli.models.shapes import inferred, shapes_in  # all of onnx
+
+    shapes = shapes_in(inferred(model, {}).proto)
+    for site, row in recurrent_sites(model):
+        path = rooted(model, (*site.path, site.name))
+        yield _described(site, row, path, shapes if path[0] == GRAPH else {})
+
+
+@dataclass(frozen=True)
+class UnevaluatedNode:
+    """A node that is recurrent by its operator's name, and that no row evaluates.
+
+    Attributes:
+        name: its own, or operator and position.
+        operator: with its domain: ``com.microsoft::DynamicQuantizeLSTM``.
+        path: the bodies it is inside, outermost first, then its name.
+    """
+
+    name: str
+    operator: str
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"'{' / '.join(self.path)}' ({self.operator})"
+
+
+def unevaluated_nodes(model: Model) -> Iterator[UnevaluatedNode]:
+    """Yield the recurrent nodes that are not evaluated here, in the order of `recurrent_nodes`."""
+    functions = {(each.domain, each.name) for each in model.proto.functions}
+    for site in walk(model):
+        node, ours = site.node, operator_for(site.node.domain, site.node.op_type, site.version)
+        called = (node.domain, node.op_type) in functions  # whose own nodes are walked
+        if _RECURRENT.search(node.op_type) and not (ours or called):
+            path = rooted(model, (*site.path, site.name))
+            yield UnevaluatedNode(site.name, operator_name(node), path)
+
+
+def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:
+    """Yield where they are and the rows that evaluate them, in that order."""
+    for site in walk(model):
+        if row := operator_for(site.node.domain, site.node.op_type, site.version):
+            yield site, row
+
+
+def _described(
+    site: Site, row: Operator, path: tuple[str, ...], shapes: Mapping[str, Shape]
+) -> RecurrentNode:
+    node = site.node
+    return RecurrentNode(
+        name=site.name,
+        operator=row,
+        path=path,
+        attributes=_attributes(site, row),
+        inputs={
+            given.name: shapes.get(name)
+            for given, name in zip(row.inputs, node.input, strict=False)
+            if name
+        },
+        outputs=tuple(
+            made.name for made, name in zip(row.outputs, node.output, strict=False) if name
+        ),
+    )
+
+
+MOST_SHOWN = 64  # values of a list; no attribute of a recurrent operator has more
+
+
+def _plain(value: Any) -> Any:
+    """Return what can be written as JSON; of tensors, graphs and types only what they are."""
+    if isinstance(value, list):
+        left = [f"... ({len(value)} in all)"] * (len(value) > MOST_SHOWN)
+        return [*map(_plain, value[:MOST_SHOWN]), *left]
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else f"a {type(value).__name__.removesuffix('Proto')}"
+
+
+def _attributes(site: Site, row: Operator) -> dict[str, Any]:
+    given = {
+        attribute.name: f"@{attribute.ref_attr_name}"
+        if attribute.ref_attr_name
+        else _plain(attribute_value(attribute))
+        for attribute in site.node.attribute
+    }
+    values = {name: attribute.default for name, attribute in row.attributes.items()} | given
+    if values.get("activations") is None:
+        directions = 2 if values.get("direction") == "bidirectional" else 1
+        values["activations"] = [*row.default_activations] * directions
+    return values

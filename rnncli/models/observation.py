@@ -1,0 +1,92 @@
+"""Looking on while a model runs: each execution of a recurrent node, wherever it sits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from rnncli.models.recurrent_node import OwnRecurrentNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rnncli.models.schedule import Step
+    from rnncli.numerics import Array
+    from rnncli.operators import Node
+
+Observer: TypeAlias = "Callable[[Occurrence], None]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurrence:
+    """One execution of a recurrent node.
+
+    Attributes:
+        path: the bodies the node is inside, outermost first, then its name; in a function, from
+            there.
+        key: the same for each execution of a node, and of no other node even of the same name.
+        node: what it is.
+        inputs: those it has, by the operator's names.
+        constants: the names of those that depend on nothing but the model itself.
+        nbytes: the size of all its inputs and outputs.
+    """
+
+    path: tuple[str, ...]
+    key: int
+    node: Node
+    inputs: Mapping[str, Array]
+    constants: frozenset[str]
+    nbytes: int
+
+
+class Watch:
+    """Tells an observer of recurrent nodes as they run, and knows which values are constants.
+
+    A constant is an initializer, or what a node makes of constants alone: many exporters leave it
+    to the runtime to put weights together.
+
+    Args:
+        observer: is called once for each execution.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._constants: WeakValueDictionary[int, Array] = WeakValueDictionary()
+
+    def hold(self, values: Iterable[Any]) -> None:
+        """Take note of constants, for as long as they live."""
+        arrays = (each for each in values if isinstance(each, np.ndarray))
+        self._constants.update((id(array), array) for array in arrays)
+
+    def _is_constant(self, values: Any) -> bool:
+        return values is None or self._constants.get(id(values)) is values
+
+    def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
+        """Look at a step that has run.
+
+        Args:
+            step: the node.
+            values: what it read and what it made, by name.
+        """
+        read = [values[name] for name in (*step.inputs, *step.captured)]
+        made = [values[name] for name in step.outputs if name]
+        if all(map(self._is_constant, read)):
+            self.hold(made)
+        if isinstance(step.operator, OwnRecurrentNode):
+            self._observer(self._occurrence(step.path, step.operator, read, made))
+
+    def _occurrence(
+        self, path: tuple[str, ...], node: OwnRecurrentNode, read: list[Any], made: list[Any]
+    ) -> Occurrence:
+        inputs = node.by_name(read)
+        return Occurrence(
+            path=path,
+            key=id(node),
+            node=node.node,
+            inputs=inputs,
+            constants=frozenset(n for n, values in inputs.items() if self._is_constant(values)),
+            nbytes=sum(values.nbytes for values in (*inputs.values(), *made)),
+        )

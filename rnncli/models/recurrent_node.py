@@ -1,0 +1,118 @@
+"""A recurrent node inside a model, evaluated by our operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx import AttributeProto
+
+from rnncli.backends import backend_named
+from rnncli.errors import InvalidOperator, Problem
+from rnncli.models.model import attribute_value
+from rnncli.models.own_node import OwnNode
+from rnncli.operators import problems
+from rnncli.operators.evaluation import compute_named
+from rnncli.operators.prepared_node import PreparedNode
+from rnncli.recurrence.readings import check_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from onnx import NodeProto
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Node, Operator
+
+
+class EvaluationSettings(NamedTuple):
+    """How recurrent operators are evaluated.
+
+    Attributes:
+        backend: name of the backend.
+        compute: "float64" or "native".
+        readings: contested points, each by its name; the operators' own defaults otherwise.
+    """
+
+    backend: str = "numpy"
+    compute: str = "float64"
+    readings: Mapping[str, str] = {}
+
+    def check(self) -> None:
+        """Refuse what does not exist, before a node is asked for it.
+
+        Raises:
+            InvalidRequest: there is no such backend, mode, reading or choice.
+            Unsupported: the backend does not import.
+        """
+        backend_named(self.backend)
+        compute_named(self.compute)
+        for name, choice in self.readings.items():
+            check_reading(name, choice)
+
+
+class OwnRecurrentNode(OwnNode):
+    """A node that one of our operators evaluates.
+
+    Args:
+        onnx_node: the node.
+        row: the operator.
+        arithmetic: how it is evaluated.
+
+    Raises:
+        InvalidOperator: an attribute breaks the specification, or there are too many inputs.
+    """
+
+    def __init__(self, onnx_node: NodeProto, row: Operator, arithmetic: EvaluationSettings) -> None:
+        super().__init__(onnx_node)
+        self._row = row
+        self._readings = {k: v for k, v in arithmetic.readings.items() if k in row.readings}
+        self._attributes = {each.name: attribute_value(each) for each in onnx_node.attribute}
+        named = [*zip(row.outputs, onnx_node.output, strict=False)]
+        self._makes = [output.name if name else "" for output, name in named]
+        self._wanted = [name for name in self._makes if name]
+        self._absent = (None,) * (len(row.inputs) - len(onnx_node.input))
+        if found := [*_attribute_misfits(onnx_node, row), *self._node_problems()]:
+            raise InvalidOperator(row.name, found)
+        engine = backend_named(arithmetic.backend), compute_named(arithmetic.compute)
+        self._prepared = PreparedNode(row, self._attributes, self._wanted, self._readings, engine)
+
+    def _node_problems(self) -> Iterator[Problem]:
+        node, row = self.onnx_node, self._row
+        sides = (("inputs", row.inputs, node.input), ("outputs", row.outputs, node.output))
+        for subject, rows, names in sides:
+            if any(names[len(rows) :]):
+                yield Problem((subject,), f"has {len(rows)} {subject}, the node names {len(names)}")
+        for problem in problems(row, self._attributes, {}, self._wanted, self._readings):
+            if problem.subject[0] != "inputs":  # their shapes are known when the node runs
+                yield problem
+
+    @property
+    def node(self) -> Node:
+        """What it asks, whatever it is fed."""
+        return self._prepared.node
+
+    def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
+        """Name the inputs that are there as the operator does."""
+        return self._prepared.by_name(inputs)
+
+    def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
+        """Evaluate the node; an output it does not name is None."""
+        outputs = self._prepared.run(inputs + self._absent)
+        if len(outputs) == len(self._makes):
+            return tuple(outputs.values())
+        return tuple([outputs.get(name) for name in self._makes])
+
+
+def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:
+    """Yield attributes given twice, or as another type than ONNX's: the value 3 is no float 3.0."""
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        subject = ("attributes", attribute.name)
+        if attribute.name in seen:
+            yield Problem(subject, f"attribute '{attribute.name}' is given twice")
+        seen.add(attribute.name)
+        declared = row.attributes.get(attribute.name)
+        given = AttributeProto.AttributeType.Name(attribute.type).lower()
+        if declared and given != declared.type:
+            wanted = f"must be of type {declared.type}, got type {given}"
+            yield Problem(subject, f"attribute '{attribute.name}' {wanted}")

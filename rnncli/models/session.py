@@ -1,0 +1,198 @@
+"""A model prepared once: its nodes' implementations are found at the first call, and then only run.
+
+An evaluator serves one call at a time: nodes remember what the last call was like. Threads that
+evaluate a model at the same time get one each.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rnncli import budget, deadline
+from rnncli.errors import Unsupported
+from rnncli.models import evaluator
+from rnncli.models.declarations import check_inputs
+from rnncli.models.recurrent_node import EvaluationSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.models.evaluator import Evaluator
+    from rnncli.models.model import Model
+    from rnncli.numerics import Array
+
+MOST_KEPT = 4
+"""Idle evaluators of a session that are kept at most, each with weights as its backend has them;
+and sessions that are kept with a model."""
+
+MOST_SHAPES = 64
+"""Kinds of inputs that a session remembers to be as declared."""
+
+
+class ModelSession:
+    """A model whose nodes are ready to run; threads may run it at the same time.
+
+    Args:
+        model: from `load_model`; what is altered in its protobuf later does not count.
+        settings: how its recurrent nodes are evaluated.
+
+    Attributes:
+        inputs: the names that each call must give.
+        outputs: the names of what a call returns, in the graph's order.
+        held: the names of initializers, which no call need give.
+
+    Raises:
+        InvalidRequest: a backend, mode or reading does not exist, or a node is malformed.
+        Unsupported: a node has no implementation.
+    """
+
+    def __init__(self, model: Model, settings: EvaluationSettings) -> None:
+        self._model, self._settings = replace(model), settings  # not to keep the caller's alive
+        self._fitting: set[tuple[Any, ...] | None] = set()
+        self._idle = [self._prepared()]
+        self.inputs = tuple(value.name for value in model.inputs)
+        self.outputs = tuple(self._idle[0].output_names)
+        self.held = frozenset(model.initializers)
+
+    def _prepared(self) -> Evaluator:
+        return evaluator.prepare(self._model, **self._settings._asdict())
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Evaluate the model.
+
+        Args:
+            inputs: every required input by name, and initializers to replace, if any.
+
+        Returns:
+            Every output of the graph by name.
+
+        Raises:
+            InvalidRequest: inputs do not fit the graph, or a node is invalid.
+            Unsupported: a node cannot be evaluated here.
+            Exhausted: it takes more memory or time than it may.
+        """
+        self._check(inputs)
+        try:
+            own = self._idle.pop()  # no other thread gets it
+        except IndexError:
+            own = self._prepared()
+        made = dict(zip(self.outputs, evaluator.run(own, inputs), strict=True))
+        if len(self._idle) < MOST_KEPT:  # what failed halfway is not used again
+            self._idle.append(own)
+        return made
+
+    def _check(self, inputs: Mapping[str, Any]) -> None:
+        """Compare inputs with the graph's declarations, unless some like them were before."""
+        kinds = _kinds(inputs)
+        if kinds in self._fitting:
+            return
+        check_inputs(self._model, inputs)
+        if kinds is not None:
+            if len(self._fitting) >= MOST_SHAPES:
+                self._fitting.clear()
+            self._fitting.add(kinds)
+
+
+def _kinds(inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return all that matters of inputs to the declarations; None where some are no tensors."""
+    for values in inputs.values():
+        if not isinstance(values, np.ndarray):
+            return None
+    return tuple([(name, values.dtype, values.shape) for name, values in inputs.items()])
+
+
+_KEPT: WeakKeyDictionary[Model, list[tuple[EvaluationSettings, ModelSession]]] = WeakKeyDictionary()
+_LOCK = Lock()
+
+
+def session_of(model: Model, settings: EvaluationSettings) -> ModelSession:
+    """Return a session that is kept with a model, and dies with it; a new one for new settings.
+
+    Raises:
+        Unsupported: an output is not a tensor.
+        RnncliError: as `ModelSession` does.
+    """
+    with _LOCK:
+        kept = _KEPT.setdefault(model, [])
+        found = [session for each, session in kept if each == settings]
+    if found:
+        return found[0]
+    refuse_other_than_tensors(model)
+    own = settings._replace(readings=dict(settings.readings))
+    session = ModelSession(model, own)
+    with _LOCK:
+        kept[:] = [*kept, (own, session)][-MOST_KEPT:]
+    return session
+
+
+def evaluate_model(
+    model: Model,
+    inputs: Mapping[str, Array],
+    *,
+    backend: str = "numpy",
+    compute: str = "float64",
+    readings: Mapping[str, str] | None = None,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+) -> dict[str, Array]:
+    """Evaluate a model.
+
+    What the first call prepares is kept with the model, for each `backend`, `compute` and
+    `readings`; later calls only run the nodes. Threads may evaluate one model at the same time. A
+    model whose protobuf is altered after its first call must be made anew:
+    ``dataclasses.replace(model)``.
+
+    Args:
+        model: from `load_model`.
+        inputs: every required input by name, and initializers to replace, if any.
+        backend: which backend evaluates the recurrent nodes.
+        compute: "float64" or "native".
+        readings: for the nodes whose operator has them.
+        max_memory: bytes that the nodes' outputs may take together; None for any number, but no
+            tensor of more than 512 MiB is made from next to nothing.
+        timeout: seconds after which no further node, trip of a loop or block of a recurrence's
+            steps is begun; None for any number.
+
+    Returns:
+        Every output of the graph by name.
+
+    Raises:
+        InvalidRequest: inputs do not fit the graph, no node has a reading, a node is invalid.
+        Unsupported: a node cannot be evaluated here, or an output is no tensor.
+        Exhausted: it takes more memory or time than it may.
+    """
+    session = session_of(model, EvaluationSettings(backend, compute, readings or {}))
+    with within(max_memory, timeout):
+        return session.run(inputs)
+
+
+@contextmanager
+def within(max_memory: int | None, timeout: float | None) -> Iterator[None]:
+    """Bound the memory, in bytes, and the seconds that a run may take; None for any number."""
+    with ExitStack() as limits:
+        if max_memory is not None:
+            limits.enter_context(budget.limited(max_memory))
+        if timeout is not None:
+            limits.enter_context(deadline.timed(timeout))
+        yield
+
+
+def refuse_other_than_tensors(model: Model) -> None:
+    """Refuse a model whose outputs are no arrays by name.
+
+    Raises:
+        Unsupported: one is a sequence, an optional value or a map.
+    """
+    for value in model.proto.graph.output:
+        kind = value.type.WhichOneof("value")
+        if kind not in (None, "tensor_type"):
+            raise Unsupported(
+                f"{model.name}: output '{value.name}' is a {kind.removesuffix('_type')}; "
+                "only tensors can be returned"
+            )

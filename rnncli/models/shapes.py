@@ -1,0 +1,124 @@
+"""Shapes that ONNX's shape inference knows, whatever the model's size.
+
+Inference runs on a skeleton: the model with functions inlined and without the data of its larger
+tensors, so nothing above 2 GB is ever serialised.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    numpy_helper,
+    shape_inference,
+)
+from onnx.inliner import inline_local_functions
+
+from rnncli.errors import RnncliError
+from rnncli.models.model import Model, bodies, declared_shape
+from rnncli.models.tensors import tensor_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from onnx import ValueInfoProto
+
+    from rnncli.models.model import Body
+
+_LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
+
+
+def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
+    """Return the model's skeleton with every value's shape that inference finds.
+
+    Args:
+        model: any model.
+        shapes: of some inputs, to be used in place of the declared ones.
+    """
+    skeleton = _skeleton(model)
+    for value in skeleton.graph.input:
+        if value.name in shapes:
+            _declare(value, shapes[value.name])
+    try:
+        if skeleton.functions:
+            skeleton = inline_local_functions(skeleton)
+        skeleton = shape_inference.infer_shapes(skeleton, data_prop=True)
+    except Exception:  # noqa: BLE001, S110 -- a shape not known is no failure; evaluation will say
+        pass
+    return Model(skeleton, model.name)
+
+
+def shapes_in(proto: ModelProto) -> dict[str, tuple[int | str, ...]]:
+    """Return the declared or inferred shape of every value of the graph and its subgraphs."""
+    found: dict[str, tuple[int | str, ...]] = {}
+    for body in bodies(proto.graph):
+        found |= _shapes_of(body)
+    return found
+
+
+def _shapes_of(body: Body) -> dict[str, tuple[int | str, ...]]:
+    assert isinstance(body, GraphProto)
+    declared = {
+        value.name: shape
+        for value in (*body.output, *body.value_info, *body.input)
+        if (shape := declared_shape(value)) is not None
+    }
+    return declared | {tensor.name: tuple(tensor.dims) for tensor in body.initializer}
+
+
+def _declare(value: ValueInfoProto, shape: Sequence[int]) -> None:
+    value.type.tensor_type.shape.Clear()
+    for size in shape:
+        value.type.tensor_type.shape.dim.add(dim_value=size)
+
+
+def _skeleton(model: Model) -> ModelProto:
+    source = model.proto
+    skeleton = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
+    skeleton.functions.extend(source.functions)
+    _copy_graph(source.graph, skeleton.graph, model.folder)
+    return skeleton
+
+
+def _copy_graph(source: GraphProto, target: GraphProto, folder: Path | None) -> None:
+    target.name = source.name
+    target.input.extend(source.input)
+    target.output.extend(source.output)
+    target.value_info.extend(source.value_info)
+    target.initializer.extend(_header(tensor, folder) for tensor in source.initializer)
+    for node in source.node:
+        _copy_node(node, target.node.add(), folder)
+
+
+def _copy_node(source: NodeProto, target: NodeProto, folder: Path | None) -> None:
+    target.name, target.op_type, target.domain = source.name, source.op_type, source.domain
+    target.overload = source.overload
+    target.input.extend(source.input)
+    target.output.extend(source.output)
+    for attribute in source.attribute:
+        copy = target.attribute.add()
+        if attribute.type == AttributeProto.GRAPH:
+            copy.name, copy.type = attribute.name, attribute.type
+            _copy_graph(attribute.g, copy.g, folder)
+        elif attribute.type == AttributeProto.TENSOR:
+            copy.name, copy.type = attribute.name, attribute.type
+            copy.t.CopyFrom(_header(attribute.t, folder))
+        else:
+            copy.CopyFrom(attribute)
+
+
+def _header(tensor: TensorProto, folder: Path | None) -> TensorProto:
+    """Return name, type and shape of a tensor, with its values when there are few."""
+    if tensor.data_type != TensorProto.STRING and math.prod(tensor.dims) <= _LARGEST_KEPT:
+        try:
+            return numpy_helper.from_array(tensor_values(tensor, folder), tensor.name)
+        except RnncliError:  # evaluation will say what is wrong with it
+            pass
+    return TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)

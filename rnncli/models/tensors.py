@@ -1,0 +1,202 @@
+"""The values of tensors in a model, in the protobuf or in a file beside it.
+
+Large external data is mapped, not read: a model above 2 GB costs no memory before its nodes run. It
+is never put into a protobuf. A path must stay inside the model's folder, links followed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+from onnx import TensorProto
+
+from rnncli.budget import ask
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath
+from rnncli.files.regular import open_regular, size_of
+from rnncli.formats.messages import array_of, tensor_of
+from rnncli.models.model import all_bodies
+from rnncli.numerics import dtype_numbered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from onnx import ModelProto, SparseTensorProto
+
+    from rnncli.numerics import Array, DType
+
+# External data: bytes from which on it is mapped, and what its place in the file is a multiple of.
+LEAST_MAPPED, ALIGNED = 1 << 25, 8
+LARGEST_FROM_NOTHING = 2**26
+"""Most elements a tensor may have that the file does not contain: sparse ones, filled ones."""
+
+
+def tensor_values(tensor: TensorProto, folder: Path | None) -> Array:
+    """Return a tensor's values, read-only where they lie in a file or in the protobuf.
+
+    Args:
+        tensor: of any dtype.
+        folder: the model's folder, for external data; None when it has none.
+
+    Raises:
+        InvalidRequest: shape, type and data disagree.
+        UnreadableFile: external data is missing, too short or outside the folder.
+    """
+    try:
+        _refuse_impossible_shape(tensor)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return _external_values(tensor, folder)
+        return array_of(tensor)
+    except RnncliError as error:
+        raise type(error)(f"tensor '{tensor.name}': {error}") from error
+    except Exception as error:  # onnx raises many kinds for malformed tensors
+        raise InvalidRequest(f"tensor '{tensor.name}' is malformed: {error}") from error
+
+
+def sparse_tensor_values(tensor: SparseTensorProto, folder: Path | None) -> Array:
+    """Return a sparse tensor's values as a dense array.
+
+    Raises:
+        InvalidRequest: indices, values and shape disagree, or the shape is giant.
+    """
+    name, shape = tensor.values.name, tuple(tensor.dims)
+    if min(shape, default=0) < 0:
+        raise InvalidRequest(f"sparse tensor '{name}' declares the shape {list(shape)}")
+    values = tensor_values(tensor.values, folder)
+    ask(math.prod(shape) * values.itemsize, f"sparse tensor '{name}'")
+    places = _places(tensor_values(tensor.indices, folder), shape, name)
+    try:
+        dense = np.zeros(shape, values.dtype)
+        dense.reshape(-1)[places] = values
+    except (IndexError, ValueError) as error:
+        raise InvalidRequest(f"sparse tensor '{name}': {error}") from error
+    return dense
+
+
+def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
+    """Return where the values of a sparse tensor stand in the dense one, counted in C order.
+
+    Raises:
+        InvalidRequest: an index lies outside the shape, or is given twice.
+    """
+    limits = np.array([math.prod(shape)] if indices.ndim == 1 else shape)
+    rows = indices.reshape(-1, 1) if indices.ndim == 1 else indices
+    if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1] != len(limits):
+        raise InvalidRequest(
+            f"sparse tensor '{name}': indices are {rows.dtype} {list(indices.shape)} for the shape"
+            f" {list(shape)}"
+        )
+    if rows.size and not bool(np.all((rows >= 0) & (rows < limits))):
+        raise InvalidRequest(
+            f"sparse tensor '{name}': an index lies outside the shape {list(shape)}"
+        )
+    flat = len(limits) == 1 or not rows.size
+    places = rows[:, 0] if flat else np.ravel_multi_index(tuple(rows.T), shape)
+    if len(np.unique(places)) < len(places):
+        raise InvalidRequest(f"sparse tensor '{name}': an index is given twice")
+    return np.asarray(places)
+
+
+def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
+    """Move external data of attributes into the model, where a node looks for it.
+
+    Initializers stay in their files.
+
+    Raises:
+        InvalidRequest: shape, type and data disagree.
+        UnreadableFile: external data is missing, too short or outside the folder.
+    """
+    for body in all_bodies(proto):
+        for attribute in (attribute for node in body.node for attribute in node.attribute):
+            for tensor in (attribute.t, *attribute.tensors):
+                if tensor.data_location == TensorProto.EXTERNAL:
+                    values = tensor_values(tensor, folder)
+                    tensor.CopyFrom(tensor_of(tensor.name, values))
+
+
+def external_files(proto: ModelProto) -> list[str]:
+    """Return where the data of initializers lies that is not in the model, each file once."""
+    tensors = (tensor for body in all_bodies(proto) for tensor in getattr(body, "initializer", ()))
+    entries = (
+        entry.value
+        for tensor in tensors
+        if tensor.data_location == TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    )
+    return list(dict.fromkeys(entries))
+
+
+def _refuse_impossible_shape(tensor: TensorProto) -> None:
+    """NumPy would read -1 as "whatever is left"."""
+    if min(tensor.dims, default=0) < 0:
+        raise InvalidRequest(f"declares the shape {list(tensor.dims)}")
+
+
+def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
+    dtype, shape = dtype_numbered(tensor.data_type), tuple(tensor.dims)
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    path = _external_file(entries.get("location", ""), folder)
+    if dtype.name == "string":
+        raise InvalidRequest("strings cannot be external data")
+    size = _stored_bytes(dtype, math.prod(shape))
+    offset = _whole_number(entries.get("offset", "0"))
+    length = _whole_number(entries.get("length", str(size)))
+    with open_regular(path, may_be_sparse=True) as stream:
+        held = size_of(stream)
+        if length != size or offset + size > held:
+            raise UnreadableFile(
+                f"{dtype} {list(shape)} takes {size} bytes, but '{entries['location']}' has "
+                f"{min(length, max(0, held - offset))} for it from byte {offset}"
+            )
+        if not size:
+            return np.zeros(shape, dtype.numpy)
+        return _interpret(_bytes_of(stream, offset, size), tensor, dtype)
+
+
+def _bytes_of(stream: BinaryIO, offset: int, size: int) -> Array:
+    """Read, or map what is large; at odd addresses NumPy would copy it at every use."""
+    if size < LEAST_MAPPED or offset % ALIGNED:
+        stream.seek(offset)
+        return np.fromfile(stream, np.uint8, size)
+    return np.memmap(stream, np.uint8, "r", offset, (size,)).view(np.ndarray)
+
+
+def _external_file(location: str, folder: Path | None) -> Path:
+    if folder is None:
+        raise UnreadableFile("its data is in a file, but this model was not read from a folder")
+    try:
+        path = (folder / RelativePath(location.removeprefix("./"))).resolve()
+    except InvalidRequest as error:
+        raise UnreadableFile(f"its data lies outside the model's folder: {error}") from error
+    if not path.is_relative_to(folder.resolve()):
+        raise UnreadableFile(f"its data '{location}' lies outside the model's folder")
+    return path
+
+
+def _whole_number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidRequest(f"'{text}' is no offset or length of external data")
+    return int(text)
+
+
+def _stored_bytes(dtype: DType, count: int) -> int:
+    return -(-count * _bits(dtype) // 8)
+
+
+def _bits(dtype: DType) -> int:
+    """Bits of an element in a file: types narrower than a byte are packed there."""
+    packed = {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2}
+    packed |= {"float6e2m3": 6, "float6e3m2": 6}
+    return packed.get(dtype.name, 8 * dtype.numpy.itemsize)
+
+
+def _interpret(mapped: Array, tensor: TensorProto, dtype: DType) -> Array:
+    """View the mapped bytes as the tensor's elements; packed ones are left to onnx to unpack."""
+    if _bits(dtype) % 8:
+        packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
+        packed.raw_data = mapped.tobytes()
+        return array_of(packed)
+    return mapped.view(dtype.numpy).reshape(tuple(tensor.dims))

@@ -1,0 +1,195 @@
+"""A model file before it is parsed: giants are refused, large weights stay in the file."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx import GraphProto, ModelProto, TensorProto
+
+from rnncli.errors import UnreadableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.protobuf.descriptor import Descriptor
+
+
+VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
+
+
+class WireField(NamedTuple):
+    """A field of a message.
+
+    Attributes:
+        number: the field's.
+        kind: VARINT, FIXED_64, BYTES or FIXED_32.
+        begin: where its key is.
+        start: where its value begins.
+        end: where its value ends, which may be past the end of what is damaged.
+    """
+
+    number: int
+    kind: int
+    begin: int
+    start: int
+    end: int
+
+
+def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:
+    """Yield the fields of the message between two places, up to the first that is malformed."""
+    position = start
+    while position < end:
+        begin = position
+        key, position = _varint(data, position, end)
+        number, kind = key >> 3, key & 7
+        value = position
+        if kind == VARINT:
+            _, position = _varint(data, position, end)
+        elif kind == BYTES:
+            length, value = _varint(data, position, end)
+            position = value + length
+        elif kind in (FIXED_64, FIXED_32):
+            position += 8 if kind == FIXED_64 else 4
+        else:
+            return
+        if not number:
+            return
+        yield WireField(number, kind, begin, value, position)
+
+
+def field_of_bytes(number: int, value: bytes) -> bytes:
+    """Return a field whose value is bytes, text or a message."""
+    return _to_varint(number << 3 | BYTES) + _to_varint(len(value)) + value
+
+
+def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
+    """Return a variable-length integer and where it ends."""
+    value = shift = 0
+    while position < end and shift < 64:
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+    return 7, end  # malformed: wire type 7 is none
+
+
+def _to_varint(value: int) -> bytes:
+    """Return the bytes of a variable-length integer, seven bits in each."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+_MOST_MESSAGES = 500_000  # a model of 50,000 nodes has about half as many
+_MOST_FIELDS = 8 * _MOST_MESSAGES  # each takes a microsecond to find
+_DEEPEST_TEXT = 100  # protobuf's own limit; onnx's text parser has none and overflows the stack
+
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_BRACKETS = re.compile(rb"[(\[{<>}\])]")
+
+
+def refuse_bomb(data: bytes, format_name: str) -> None:
+    """Refuse a file with more messages, or deeper ones, than any model has.
+
+    Args:
+        data: the whole file.
+        format_name: as `onnx.serialization` names it.
+
+    Raises:
+        UnreadableFile: it is no model.
+    """
+    if format_name == "protobuf":
+        _count_messages(data)
+    else:
+        _count_brackets(data)
+
+
+def _count_messages(data: bytes) -> None:
+    """Walk the wire format; what is malformed is left to the parser."""
+    count = walked = 0
+    pending = [(0, len(data), ModelProto.DESCRIPTOR)]
+    while pending:
+        start, end, message = pending.pop()
+        inner = _inner_messages(message)
+        for number, kind, _, value, after in fields(data, start, end):
+            walked += 1
+            if kind == BYTES and number in inner:
+                count += 1
+                pending.append((value, min(end, after), inner[number]))
+            if count > _MOST_MESSAGES:
+                raise UnreadableFile(f"more than {_MOST_MESSAGES} nodes, attributes and values")
+            if walked > _MOST_FIELDS:
+                raise UnreadableFile(f"more than {_MOST_FIELDS} fields")
+
+
+@cache
+def _inner_messages(message: Descriptor) -> dict[int, Descriptor]:
+    """Return the fields of a message that are messages themselves, by number."""
+    return {field.number: field.message_type for field in message.fields if field.message_type}
+
+
+def _count_brackets(data: bytes) -> None:
+    """Every message of a text stands in brackets; those within quotes are values."""
+    depth = count = 0
+    for found in _BRACKETS.finditer(_QUOTED.sub(b"", data)):
+        opens = found[0] in b"([{<"
+        count += opens
+        depth += 1 if opens else -1
+        if depth > _DEEPEST_TEXT:
+            raise UnreadableFile(f"nested deeper than {_DEEPEST_TEXT} levels")
+        if count > _MOST_MESSAGES:
+            raise UnreadableFile(f"more than {_MOST_MESSAGES} brackets")
+
+
+# Bytes of values that are left behind: shapes and axes, which decide what a graph is, have fewer.
+LEAST = 1 << 16
+# Where they are: fields of messages in messages.
+RAW_DATA = (
+    ModelProto.GRAPH_FIELD_NUMBER,
+    GraphProto.INITIALIZER_FIELD_NUMBER,
+    TensorProto.RAW_DATA_FIELD_NUMBER,
+)
+
+
+def without_weights(data: bytes, location: str) -> bytes:
+    """Return a model whose large initializers of the graph lie in a file at a location.
+
+    What is malformed stays as it is, for the parser to find.
+
+    Args:
+        data: the model, as the file has it.
+        location: of the file, as external data names it.
+    """
+    return _lightened(data, 0, len(data), RAW_DATA, location)
+
+
+def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location: str) -> bytes:
+    """Return the message between two places, with what is at the end of a path left behind."""
+    first, *rest = path
+    pieces, done = [], start
+    for field in fields(data, start, end):
+        is_large = field.kind == BYTES and LEAST <= field.end - field.start <= end - field.start
+        if field.number != first or not is_large:
+            continue
+        pieces.append(data[done : field.begin])
+        if rest:
+            inner = _lightened(data, field.start, field.end, rest, location)
+            pieces.append(field_of_bytes(first, inner))
+        else:
+            pieces.append(_elsewhere(location, field.start, field.end - field.start))
+        done = field.end
+    return b"".join([*pieces, data[done:end]])
+
+
+def _elsewhere(location: str, offset: int, length: int) -> bytes:
+    """Return the fields of a tensor that say where its values are."""
+    told = TensorProto(data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        told.external_data.add(key=key, value=str(value))
+    return bytes(told.SerializeToString())

@@ -1,1 +1,0 @@
-"""A kernel built as real ones are: packed, blocked, tiled, chunked, with buffers that it keeps."""

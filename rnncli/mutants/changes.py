@@ -1,0 +1,230 @@
+"""Changes that mutants are made of: of arrays, steps, results, and functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rnncli.backends.reference import NumPyEngine
+from rnncli.mutants.equivalence import Unreached, first, lengths_of, untouched
+from rnncli.mutants.mutant import Change, Mutant
+from rnncli.numerics import NumPyArithmetic
+from rnncli.recurrence.cells import CELLS
+from rnncli.recurrence.recurrence import Recurrence, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rnncli.mutants.mutant import Reason, Run
+    from rnncli.numerics import Array
+    from rnncli.recurrence.arithmetic import Value
+    from rnncli.recurrence.cells import Parameters, States
+
+
+Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
+Last: TypeAlias = "tuple[Array, ...]"
+Outputs: TypeAlias = "tuple[Array, Last]"
+
+RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
+GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
+ALL = tuple(CELLS)
+
+
+def row(
+    id: str,  # noqa: A002 -- the row's own name for it
+    cells: tuple[str, ...],
+    sentence: str,
+    effect: str,
+    change: Change | Callable[[Recurrence], Recurrence],
+    *reasons: Reason,
+) -> Mutant:
+    """Return a mutant of no family yet.
+
+    One that changes nothing but the recurrence is equivalent where that stays the same.
+    """
+    seen_at_once = [each for each in reasons if not isinstance(each, Unreached)]
+    tried = [each for each in reasons if isinstance(each, Unreached)]
+    idle = first(*tried)
+    if not isinstance(change, Change):
+        idle, change = untouched(change), Change(recurrence=change)
+    return Mutant(id, cells, "", sentence, effect, change, first(*seen_at_once), idle)
+
+
+def family(name: str, rows: Iterable[Mutant]) -> tuple[Mutant, ...]:
+    """Return rows as members of a family."""
+    return tuple(replace(each, family=name) for each in rows)
+
+
+def arrays(
+    names: Sequence[str], function: Callable[[Array], Array]
+) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that applies a function to those of some arrays that are given."""
+
+    def change(recurrence: Recurrence) -> Recurrence:
+        given = {name: getattr(recurrence, name) for name in names}
+        new: dict[str, Any] = {
+            name: function(values) for name, values in given.items() if values is not None
+        }
+        return replace(recurrence, **new)
+
+    return change
+
+
+def initial_states(
+    function: Callable[[Array], Array | None], which: Sequence[int] = (0, 1)
+) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that applies a function to those of some initial states that are given."""
+
+    def change(recurrence: Recurrence) -> Recurrence:
+        states = (
+            function(state) if state is not None and k in which else state
+            for k, state in enumerate(recurrence.initial)
+        )
+        return replace(recurrence, initial=tuple(states))
+
+    return change
+
+
+def stepped(
+    function: Callable[..., States], **settings: Callable[[Recurrence], Any]
+) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that advances by function(step, p, x, states, **settings).
+
+    `step` is the right one; each setting is taken from the recurrence.
+    """
+
+    def change(recurrence: Recurrence) -> Recurrence:
+        values = {name: setting(recurrence) for name, setting in settings.items()}
+        step = partial(function, recurrence.cell.step, **values)
+        return replace(recurrence, cell=replace(recurrence.cell, step=step))
+
+    return change
+
+
+def parameters(
+    function: Callable[[Parameters], Parameters],
+) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that takes each step with other parameters."""
+
+    def step(right: Right, p: Parameters, x: Value, states: States) -> States:
+        return right(function(p), x, states)
+
+    return stepped(step)
+
+
+def results(function: Callable[[Recurrence, Array, Last], Outputs]) -> Change:
+    """Return the change (recurrence, Y, last) -> (Y, last) of what a right evaluation gives."""
+
+    def result(run: Run, recurrence: Recurrence) -> Result:
+        right = run(replace(recurrence, wants_Y=True))
+        assert right.Y is not None
+        Y, last = function(recurrence, right.Y, right.last)
+        return Result(Y if recurrence.wants_Y else None, last)
+
+    return Change(result=result)
+
+
+def each_direction(change: Callable[[Recurrence], Recurrence]) -> Change:
+    """Return the change that applies another to each direction by itself."""
+
+    def result(run: Run, recurrence: Recurrence) -> Result:
+        return joined([run(change(each)) for each in directions(recurrence)])
+
+    return Change(result=result)
+
+
+def directions(recurrence: Recurrence) -> list[Recurrence]:
+    """Return each direction as a recurrence of one direction."""
+    return [_direction(recurrence, d) for d in range(len(recurrence.directions))]
+
+
+def _direction(recurrence: Recurrence, d: int) -> Recurrence:
+    only = slice(d, d + 1)
+    single = arrays(("W", "R", "Wb", "Rb", "P"), lambda values: values[only])(recurrence)
+    return replace(
+        initial_states(lambda state: state[only])(single),
+        directions=recurrence.directions[only],
+        activations=recurrence.activations[only],
+    )
+
+
+def joined(parts: Sequence[Result]) -> Result:
+    """Put the results of single directions side by side."""
+    found = [part.Y for part in parts if part.Y is not None]
+    last = zip(*(part.last for part in parts), strict=True)
+    return Result(
+        np.concatenate(found, axis=1) if found else None,
+        tuple(np.concatenate(states) for states in last),
+    )
+
+
+def of_first_direction(values: Array) -> Array:
+    """Give both directions what the first has."""
+    return np.broadcast_to(values[:1], values.shape)
+
+
+def of_second_direction(values: Array) -> Array:
+    """Give both directions what the second has."""
+    return np.broadcast_to(values[-1:], values.shape)
+
+
+def second_zeroed(values: Array) -> Array:
+    """Give the second direction zeros."""
+    return np.concatenate([values[:1], np.zeros_like(values[1:])])
+
+
+def live(recurrence: Recurrence) -> Array:
+    """Return where steps are valid, to be broadcast with Y [T, D, N, H]."""
+    T = len(recurrence.X)
+    return (np.arange(T)[:, None] < lengths_of(recurrence))[:, None, :, None]
+
+
+def without_lengths(recurrence: Recurrence) -> Recurrence:
+    """Run every sequence to the end of X."""
+    return replace(recurrence, lengths=None)
+
+
+def rolled(values: Array, shifts: Array) -> Array:
+    """Move each sequence of [T, N, K] later by its own shift, around the end."""
+    T = len(values)
+    if not T:
+        return values
+    index = (np.arange(T)[:, None] - shifts) % T
+    return np.asarray(np.take_along_axis(values, index[:, :, None], axis=0))
+
+
+def padding_of(recurrence: Recurrence) -> Array:
+    """Return how many steps of each sequence are padding [N]."""
+    return len(recurrence.X) - lengths_of(recurrence)
+
+
+Function: TypeAlias = "Callable[[Value], Value]"
+RIGHT = NumPyArithmetic()
+
+
+class ReplacedArithmetic(NumPyArithmetic):
+    """NumPy's arithmetic with some functions replaced."""
+
+    def __init__(self, **functions: Any) -> None:
+        vars(self).update(functions)
+
+
+class ReplacedFunctions(NumPyEngine):
+    """Computes with a replaced arithmetic.
+
+    Args:
+        functions: by their names in the arithmetic.
+        dtype: of the arithmetic.
+    """
+
+    def __init__(self, functions: dict[str, Any], dtype: np.dtype[Any]) -> None:
+        super().__init__(dtype)
+        self.math = ReplacedArithmetic(**functions)
+
+
+def computing(**functions: Any) -> Change:
+    """Return the change that computes with other functions."""
+    return Change(engine=partial(ReplacedFunctions, functions))

@@ -1,0 +1,151 @@
+"""Inputs that are moved, and states that start anew every so many steps.
+
+As finer variants do, they name what is wrong; no suite is scored by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from rnncli.mutants.changes import ALL, LSTM, arrays, directions, family, joined, row
+from rnncli.mutants.equivalence import lengths_of, where
+from rnncli.mutants.mutant import Change
+from rnncli.recurrence.lanes import clear_unstarted, in_order
+from rnncli.recurrence.recurrence import Direction, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+Cells: TypeAlias = "tuple[str, ...]"
+
+# Steps that kernels take at once.
+CHUNKS = (4, 8, 16, 32, 64)
+
+
+def _restarting(
+    every: int, which: Sequence[int], start: Callable[[Array], Array], run: Run, r: Recurrence
+) -> Result:
+    """Run each direction in chunks of steps, each from some states that start anew."""
+    if len(r.X) <= every:
+        return run(r)
+    return joined([_one_restarting(every, which, start, run, each) for each in directions(r)])
+
+
+def _one_restarting(
+    every: int, which: Sequence[int], start: Callable[[Array], Array], run: Run, r: Recurrence
+) -> Result:
+    (direction,), lengths = r.directions, lengths_of(r)
+    X = in_order(r.X, lengths, direction)
+    ahead = replace(r, directions=(Direction.FORWARD,), keep_initial=True, wants_Y=True)
+    initial = tuple(_given(state, r) for state in r.initial)
+    found: list[Array] = []
+    last = initial
+    for t in range(0, len(X), every):
+        left = np.clip(lengths - t, 0, len(X[t : t + every]))
+        anew = [start(s) if t and k in which else last[k] for k, s in enumerate(initial)]
+        begun = tuple(np.where((left > 0)[:, None], *pair) for pair in zip(anew, last, strict=True))
+        part = run(replace(ahead, X=X[t : t + every], lengths=left, initial=begun))
+        assert part.Y is not None
+        last = part.last
+        found.append(part.Y)
+    last = tuple(np.array(state) for state in last)
+    clear_unstarted(r, last)
+    Y = np.concatenate(found)
+    Y = in_order(Y[:, 0], lengths, direction)[:, None]
+    return Result(Y if r.wants_Y else None, last)
+
+
+def _given(state: Array | None, r: Recurrence) -> Array:
+    """Return an initial state [1, N, H]; zero where none is given."""
+    shape = (1, r.X.shape[1], r.W.shape[2])
+    return np.zeros(shape, r.dtype.numpy) if state is None else state
+
+
+def _is_one_chunk(every: int, r: Recurrence) -> bool:
+    return int(lengths_of(r).max(initial=0)) <= every
+
+
+def _as_it_is(state: Array) -> Array:
+    return state
+
+
+def _states() -> Iterator[Mutant]:
+    """Yield states that are zero, or the initial ones, again after every chunk of steps."""
+    rows: tuple[
+        tuple[str, tuple[str, ...], tuple[int, ...], Callable[[Array], Array], str], ...
+    ] = (
+        ("h-reset", ALL, (0,), np.zeros_like, "H is zero again"),
+        ("c-reset", LSTM, (1,), np.zeros_like, "C is zero again"),
+        ("states-reset", LSTM, (0, 1), np.zeros_like, "H and C are zero again"),
+        ("states-reset-to-initial", ALL, (0, 1), _as_it_is, "States are the initial ones again"),
+    )
+    for every in CHUNKS:
+        for id_, cells, which, start, sentence in rows:
+            yield row(
+                f"{id_}-every-{every}-steps",
+                cells,
+                f"{sentence} after every {every} steps.",
+                f"The first {every} steps of a sequence are right.",
+                Change(result=partial(_restarting, every, which, start)),
+                where(partial(_is_one_chunk, every), f"no sequence has more than {every} steps"),
+            )
+
+
+def _late(X: Array) -> Array:
+    return np.concatenate([np.zeros_like(X[:1]), X[:-1]])
+
+
+def _early(X: Array) -> Array:
+    return np.concatenate([X[1:], np.zeros_like(X[:1])])
+
+
+def _inputs() -> Iterator[Mutant]:
+    """Yield X moved by one along each of its axes."""
+    rows: tuple[tuple[str, str, Callable[[Array], Array]], ...] = (
+        ("x-one-step-late", "Each step reads the X of the one before, the first zeros.", _late),
+        (
+            "x-first-step-twice",
+            "Each step reads the X of the one before, the first its own.",
+            lambda X: np.concatenate([X[:1], X[:-1]]),
+        ),
+        ("x-one-step-early", "Each step reads the X of the next one, the last zeros.", _early),
+        (
+            "x-last-step-twice",
+            "Each step reads the X of the next one, the last its own.",
+            lambda X: np.concatenate([X[1:], X[-1:]]),
+        ),
+        (
+            "x-of-sequence-before",
+            "Each sequence reads the X of the one before, the first of the last.",
+            lambda X: np.roll(X, 1, axis=1),
+        ),
+        (
+            "x-of-next-sequence",
+            "Each sequence reads the X of the next one, the last of the first.",
+            lambda X: np.roll(X, -1, axis=1),
+        ),
+        (
+            "x-one-input-late",
+            "Each input is read at the place of the next one, the last at that of the first.",
+            lambda X: np.roll(X, 1, axis=2),
+        ),
+        (
+            "x-one-input-early",
+            "Each input is read at the place of the one before, the first at that of the last.",
+            lambda X: np.roll(X, -1, axis=2),
+        ),
+    )
+    for id_, sentence, function in rows:
+        effect = "Values are right where what is read is the same."
+        yield row(id_, ALL, sentence, effect, arrays(("X",), function))
+
+
+ROWS = (*family("states", _states()), *family("inputs", _inputs()))

@@ -1,0 +1,185 @@
+"""A vector as an ONNX test case: the folder that onnx.backend.test and runtimes' runners take.
+
+    test_ID/model.onnx
+    test_ID/test_data_set_0/input_0.pb ... output_0.pb ... tolerance_0.pb ...
+    test_ID/readings/clip-scope=gates/output_0.pb ... tolerance_0.pb ...
+    test_ID/test_data_set_1/input_0.pb ...     of a case with a second call
+    test_ID/readings_1/clip-scope=gates/output_0.pb ...
+
+Position K of a tolerance is that of its output; every tensor also carries its own name.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+from onnx import ModelProto
+
+from rnncli.errors import UnreadableFile
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import read_bytes
+from rnncli.formats import pb
+from rnncli.formats.messages import array_of
+from rnncli.formats.onnx_folder import MODEL
+from rnncli.formats.pb import LARGEST as LARGEST_PROTOBUF
+from rnncli.formats.reading import reading
+from rnncli.formats.stored import normalised
+from rnncli.packs.manifest import calls_of, sha256
+from rnncli.packs.record import Record
+from rnncli.packs.vector import READINGS, Answers, Vector, stored_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from rnncli.formats.format import Tensors
+
+PREFIX = "test_"
+
+
+def folder_of(case_id: str) -> Identifier:
+    """Return the name of a case's folder.
+
+    Raises:
+        InvalidRequest: the id can be no part of a path.
+    """
+    return Identifier(f"{PREFIX}{case_id}")
+
+
+def data_set(call: int) -> str:
+    """Return the name of the folder of a call's inputs and answers."""
+    return f"test_data_set_{call}"
+
+
+def readings_of(call: int) -> str:
+    """Return the name of the folder of a call's answers under other readings."""
+    return f"{READINGS}_{call}" if call else READINGS
+
+
+def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
+    """Return what a manifest says of a vector, and its files by their path within the pack."""
+    folder = folder_of(vector.id)
+    files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
+    sums = {path: sha256(content) for path, content in files.items()}
+    return Record.of({**vector.record, "files": sums}), files
+
+
+def files_of(vector: Vector) -> dict[str, bytes]:
+    """Return the files of a vector by their path within its folder."""
+    of_calls = [_files_of_call(each) for each in vector.calls]
+    return {
+        MODEL: vector.model,
+        **{path: content for files in of_calls for path, content in files.items()},
+    }
+
+
+def _files_of_call(vector: Vector) -> dict[str, bytes]:
+    folder, readings = data_set(vector.call), readings_of(vector.call)
+    return {
+        **_numbered(folder, "input", vector.fed),
+        **_answers(folder, vector.answers),
+        **{
+            path: content
+            for name, answers in vector.alternatives.items()
+            for path, content in _answers(f"{readings}/{name}", answers).items()
+        },
+    }
+
+
+def _answers(folder: str, answers: Answers) -> dict[str, bytes]:
+    return {
+        **_numbered(folder, "output", answers.outputs),
+        **_numbered(folder, "tolerance", answers.tolerances),
+    }
+
+
+def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
+    return {
+        f"{folder}/{role}_{k}.pb": pb.serialize(name, values)
+        for k, (name, values) in enumerate(tensors.items())
+    }
+
+
+class StoredVector(Vector):
+    """A vector in its folder; each part is read when it is first asked for.
+
+    Args:
+        folder: the case's.
+        record: what the manifest says of it.
+        call: which of its data sets.
+
+    Raises:
+        UnreadableFile: from any part, when a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path, record: Mapping[str, Any], call: int = 0) -> None:
+        vars(self).update(id=record["id"], folder=folder, record=record, call=call)
+
+    @cached_property
+    def later(self) -> tuple[Vector, ...]:
+        """The later calls; of a record of one, none."""
+        later = enumerate(calls_of(self.record)[1:], 1)
+        return tuple(StoredVector(vars(self)["folder"], own, call) for call, own in later)
+
+    @cached_property
+    def model(self) -> bytes:
+        """The model's file."""
+        return read_bytes(self._path(MODEL), LARGEST_PROTOBUF)
+
+    @cached_property
+    def initializers(self) -> tuple[str, ...]:
+        """The names of the inputs that the model holds."""
+        return tuple(self._held)
+
+    @cached_property
+    def inputs(self) -> Tensors:
+        """The inputs, in the record's order."""
+        names = self.record["inputs"]
+        fed = self._read(data_set(self.call), "input", len(names) - len(self._held))
+        found = {**fed, **self._held}
+        if set(found) != set(names):
+            raise UnreadableFile(
+                f"{vars(self)['folder']}: holds inputs {', '.join(found)}, not {', '.join(names)}"
+            )
+        return {name: found[name] for name in names}
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What must come out."""
+        return self._answers(data_set(self.call))
+
+    @cached_property
+    def alternatives(self) -> Mapping[str, Answers]:
+        """What comes out under other readings."""
+        folder = readings_of(self.call)
+        return {name: self._answers(f"{folder}/{name}") for name in self.record["alternatives"]}
+
+    @cached_property
+    def _held(self) -> Tensors:
+        if self.record["weights"] == "inputs":
+            return {}
+        with reading(self._path(MODEL)):
+            return _initializers(self.model)
+
+    def _answers(self, folder: str) -> Answers:
+        count = len(self.record["outputs"]) if self.record["expect"] == "result" else 0
+        outputs = self._read(folder, "output", count)
+        return stored_answers(self.record, outputs, self._read(folder, "tolerance", count))
+
+    def _read(self, folder: str, role: str, count: int) -> Tensors:
+        paths = [self._path(f"{folder}/{role}_{k}.pb") for k in range(count)]
+        return dict(map(pb.read_named, paths))
+
+    def _path(self, path: str) -> Path:
+        return below(vars(self)["folder"], RelativePath(path))
+
+
+def _initializers(model: bytes) -> Tensors:
+    try:
+        graph = ModelProto.FromString(model).graph
+    except DecodeError as error:
+        raise UnreadableFile("is not an ONNX model") from error
+    return {each.name: normalised(array_of(each)) for each in graph.initializer}

@@ -1,0 +1,205 @@
+"""Executions of a model's recurrent nodes that become cases, and the ids of those cases."""
+
+from __future__ import annotations
+
+import re
+from bisect import insort
+from collections import Counter
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from rnncli.cases.suite.entry import LONGEST_ID
+from rnncli.errors import NothingSelected, Unsupported, did_you_mean
+from rnncli.models.model import rooted
+from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from rnncli.models.model import Model
+    from rnncli.models.observation import Occurrence
+
+    Path = tuple[str, ...]
+
+
+MOST_NAMED = 3
+"""Nodes that a sentence names, of many."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capture:
+    """An execution that was chosen.
+
+    Attributes:
+        occurrence: what ran.
+        path: of its node, from the graph or function it begins at.
+        node: which node of those that ran, by when it first did, from 0.
+        number: which execution of that node, from 1.
+    """
+
+    occurrence: Occurrence
+    path: Path
+    node: int
+    number: int
+
+    @property
+    def where(self) -> str:
+        """The path in words, as `rnncli inspect` has it."""
+        return " / ".join(self.path)
+
+
+class Captures:
+    """Chooses among the executions of recurrent nodes as they happen, and holds no others.
+
+    Every node is represented before any second execution of one is.
+
+    Args:
+        model: what will run.
+        wanted: names of nodes, or patterns of them; none for all.
+        max_cases: how many executions are kept at most.
+        max_bytes: how large the inputs and outputs of one may be.
+
+    Raises:
+        NothingSelected: the model has no recurrent node, or none of a wanted name.
+        Unsupported: it has only such that cannot be evaluated, or one of them is wanted.
+    """
+
+    def __init__(
+        self, model: Model, wanted: Sequence[str], *, max_cases: int, max_bytes: int
+    ) -> None:
+        self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
+        self.paths = [rooted(model, (*s.path, s.name)) for s, _ in recurrent_sites(model)]
+        self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
+        self._refuse_idle(wanted)
+        self._kept: list[Capture] = []
+        self._nodes: dict[int, int] = {}
+        self._executions: Counter[int] = Counter()
+        self._ran: set[Path] = set()
+        self._large: dict[Path, list[int]] = {}
+        self._mute: set[Path] = set()
+        self._surplus = 0
+
+    def _refuse_idle(self, wanted: Sequence[str]) -> None:
+        self._refuse_unevaluated(wanted)
+        if not self.paths:
+            raise NothingSelected(f"{self.model.name}: has no recurrent node")
+        for pattern in wanted:
+            if not any(_is_called(path, pattern) for path in self.paths):
+                names = dict.fromkeys(path[-1] for path in self.paths)
+                hint = did_you_mean(pattern, names) or f"; there are {', '.join(names)}"
+                raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
+
+    def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
+        """Refuse nodes that would be captured if they could run."""
+        found = [
+            node
+            for node in unevaluated_nodes(self.model)
+            if (_is_any(node.path, wanted) if wanted else not self.paths)
+        ]
+        if found:
+            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
+            nodes = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
+            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
+
+    def add(self, occurrence: Occurrence) -> None:
+        """Look at an execution; keep it if it is wanted and there is room."""
+        path = rooted(self.model, occurrence.path)
+        self._ran.add(path)
+        if path not in self.wanted:
+            return
+        node = self._nodes.setdefault(occurrence.key, len(self._nodes))
+        self._executions[node] += 1
+        if not occurrence.node.outputs:
+            self._mute.add(path)
+        elif occurrence.nbytes > self.max_bytes:
+            self._large.setdefault(path, []).append(occurrence.nbytes)
+        else:
+            self._keep(Capture(occurrence, path, node, self._executions[node]))
+
+    def _keep(self, capture: Capture) -> None:
+        insort(self._kept, capture, key=lambda kept: (kept.number, kept.node))
+        if len(self._kept) > self.max_cases:
+            self._kept.pop()
+            self._surplus += 1
+
+    def chosen(self) -> list[Capture]:
+        """Return what was kept, the executions of each node together.
+
+        Raises:
+            NothingSelected: nothing was; the sentence says why.
+        """
+        if not self._kept:
+            reasons = "; ".join(self.warnings())
+            raise NothingSelected(f"{self.model.name}: nothing was captured: {reasons}")
+        return sorted(self._kept, key=lambda kept: (kept.node, kept.number))
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what was left out, and why."""
+        for path in dict.fromkeys(self.paths):
+            where = " / ".join(path)
+            if path in self.wanted and path not in self._ran:
+                yield f"{where}: did not run on these inputs"
+            if path in self._mute:
+                yield f"{where}: left out: the node names no output"
+            if sizes := self._large.get(path):
+                yield (
+                    f"{where}: {len(sizes)} of its executions left out: up to {max(sizes)} bytes,"
+                    f" more than --max-bytes {self.max_bytes}"
+                )
+        if self._surplus:
+            yield f"{self._surplus} further executions left out by --max-cases {self.max_cases}"
+
+
+def _is_any(path: Path, patterns: Sequence[str]) -> bool:
+    return any(_is_called(path, pattern) for pattern in patterns)
+
+
+def _is_called(path: Path, pattern: str) -> bool:
+    """Whether a pattern is of the node's name, or of its whole path as it is printed."""
+    names = path[-1], " / ".join(path)
+    return any(name == pattern or fnmatchcase(name, pattern) for name in names)
+
+
+def slug(text: str) -> str:
+    """Return a text in small letters, digits and underscores; "" when it has none of them.
+
+    Of a long one the end is kept: a node's name goes from the general to the particular.
+    """
+    longest = LONGEST_ID - len("_1234567")  # room for a number
+    return re.sub(r"[^a-z0-9]+", "_", text.lower())[-longest:].strip("_")
+
+
+def ids_of(captures: Sequence[Capture]) -> list[str]:
+    """Name each by its node, `lstm_1`, and from its second execution on `lstm_1_2`.
+
+    Where two nodes have one name, the later one has its whole path. All are different.
+    """
+    bases: dict[int, str] = {}
+    for capture in captures:
+        if capture.node not in bases:
+            bases[capture.node] = _base(capture, set(bases.values()))
+    taken = set(bases.values())
+    ids = []
+    for capture in captures:
+        case_id = bases[capture.node]
+        if capture.number > 1:
+            case_id = _free(f"{case_id}_{capture.number}", taken)
+            taken.add(case_id)
+        ids.append(case_id)
+    return ids
+
+
+def _base(capture: Capture, taken: Collection[str]) -> str:
+    name = slug(capture.path[-1])
+    if not name:
+        return _free(slug(capture.occurrence.node.operator.type), taken)
+    return name if name not in taken else _free(slug(capture.where), taken)
+
+
+def _free(wanted: str, taken: Collection[str]) -> str:
+    """Return an id that nothing else has."""
+    found, k = wanted, 2
+    while found in taken:
+        found, k = f"{wanted}_{k}", k + 1
+    return found

@@ -1,0 +1,134 @@
+"""Checking a pack against its suite: every byte made again, nothing written."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.regular import LARGEST, read_bytes
+from rnncli.packs.generating.batch import Delivery, Destination, Made
+from rnncli.packs.generating.foreign_files import files_in
+from rnncli.packs.generating.generation import (
+    GenerationPlan,
+    make_all,
+    pack_manifest,
+    require_backends,
+)
+from rnncli.packs.manifest import read_manifest, sha256
+from rnncli.packs.pack import ONNX, file_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.packs.record import Record
+
+
+@dataclass(slots=True)
+class Check:
+    """What a check found.
+
+    Attributes:
+        findings: (path, what is wrong): missing, stale (as an earlier suite or rnncli made it),
+            altered (as nobody made it), extra.
+        failed: the cases that could not be made.
+        cases: how many there are.
+    """
+
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[Made] = field(default_factory=list)
+    cases: int = 0
+
+
+def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Check:
+    """Compare a pack on disk with what its suite gives.
+
+    Args:
+        plan: what should be there.
+        folder: of the pack.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        InvalidRequest: there is no such folder.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite asks for goldens that need an extra.
+    """
+    if not folder.is_dir():
+        raise InvalidRequest(f"{folder}: no such folder")
+    entries = plan.entries()
+    require_backends(entries)
+    report = Check(cases=len(entries))
+    with tempfile.TemporaryDirectory() as scratch:
+        spool = Path(scratch)
+        ids = [entry.id for entry in entries]
+        delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
+        place = Destination((folder if plan.layout == ONNX else spool).absolute())
+        records: dict[str, Record] = {}
+        differing: list[tuple[str, str]] = []
+        for made in make_all(plan, ids, place, delivery):
+            for each in made:
+                differing += each.differing
+                if each.record is None:
+                    report.failed.append(each)
+                else:
+                    records[each.id] = each.record
+            done(len(made))
+        if not report.failed:
+            ordered = [records[case_id] for case_id in ids]
+            report.findings = _findings(plan, folder, spool, ordered, differing)
+    return report
+
+
+def _findings(
+    plan: GenerationPlan,
+    folder: Path,
+    spool: Path,
+    records: list[Record],
+    differing: list[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    manifest = pack_manifest(plan, records, spool, spool)
+    beside = manifest.contents()
+    wanted = {*manifest.sums(), *beside}
+    if plan.layout != ONNX:
+        differing = _compared(folder, spool, file_of(plan.layout))
+    before = _sums_before(folder)
+    found = [(path, _word(folder, path, word, before)) for path, word in differing]
+    for name, wanted_content in beside.items():
+        content = _content(folder, name)
+        if content != wanted_content:
+            found.append((name, "missing" if content is None else "stale or altered"))
+    extra = [path for path in files_in(folder) if path not in wanted]
+    return sorted(found + [(path, "extra") for path in extra])
+
+
+def _compared(folder: Path, spool: Path, name: str) -> list[tuple[str, str]]:
+    content = _content(folder, name)
+    if content == _content(spool, name):
+        return []
+    return [(name, "missing" if content is None else "differs")]
+
+
+def _sums_before(folder: Path) -> Mapping[str, str]:
+    """Return the checksums that the pack on disk claims; none where its manifest is damaged."""
+    with suppress(RnncliError):
+        return read_manifest(folder).sums()
+    return {}
+
+
+def _word(folder: Path, path: str, word: str, before: Mapping[str, str]) -> str:
+    """Say of a file that differs whether it is as it was made."""
+    if word == "missing":
+        return word
+    content = _content(folder, path)
+    return "stale" if content is not None and before.get(path) == sha256(content) else "altered"
+
+
+def _content(folder: Path, path: str) -> bytes | None:
+    try:
+        return read_bytes(below(folder, RelativePath(path)), LARGEST)
+    except UnreadableFile:
+        return None

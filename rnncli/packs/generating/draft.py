@@ -1,0 +1,105 @@
+"""A stack's goldens, under its own readings and under others: all of it but the tolerances."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rnncli.packs.generating.goldens import Solution, differing, solve
+from rnncli.recurrence.readings import READINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.operators import Node
+    from rnncli.packs.generating.stack import Stack
+    from rnncli.recurrence.recurrence import Recurrence
+
+
+class Draft(NamedTuple):
+    """A stack without its tolerances.
+
+    Attributes:
+        stack: what it was made from.
+        solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
+            under which some result is another; none of a stack that must be refused.
+        rows: of each solution, whose results it has [n].
+        later: the same entries at their later calls.
+    """
+
+    stack: Stack
+    solutions: Mapping[str, Solution]
+    rows: Mapping[str, Array]
+    later: Sequence[Draft] = ()
+
+    @property
+    def calls(self) -> Sequence[Draft]:
+        """Those of every call, this one first."""
+        return (self, *self.later)
+
+
+def draft_of(stack: Stack) -> Draft:
+    """Solve a stack, unless it must be refused, and what it asks at later calls."""
+    if stack.entries[0].breakage:
+        return Draft(stack, {}, {})
+    later = [_draft(stack.at_call(call)) for call in range(1, stack.entries[0].calls)]
+    return _draft(stack)._replace(later=later)
+
+
+def _draft(stack: Stack) -> Draft:
+    own = _solve(stack, stack.case.node)
+    solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
+    for name, readings in other_readings(stack.case.node, own.recurrence):
+        solution = _solve(stack, stack.case.node.under(readings))
+        differs = differing(solution.golden, own.golden)
+        if differs.any():
+            solutions[name], rows[name] = solution, differs
+    return Draft(stack, solutions, rows)
+
+
+def _solve(stack: Stack, node: Node) -> Solution:
+    return solve(node.recurrence(stack.inputs), stack.entries[0].golden)
+
+
+Test: TypeAlias = "Callable[[Node, Recurrence], bool]"
+
+
+def _has_parameters(node: Node, _: Recurrence) -> bool:
+    return bool(node.values["activation_alpha"] or node.values["activation_beta"])
+
+
+def _has_empty_sequence(_: Node, recurrence: Recurrence) -> bool:
+    lengths = recurrence.lengths
+    return recurrence.X.shape[-3] == 0 or (lengths is not None and bool((lengths == 0).any()))
+
+
+def _has_threshold(_: Node, recurrence: Recurrence) -> bool:
+    names = {activation.name for row in recurrence.activations for activation in row}
+    return "ThresholdedRelu" in names
+
+
+# When a reading may matter at all; one that is not here always may.
+MAY_MATTER: Mapping[str, Test] = {
+    "alpha-order": _has_parameters,
+    "clip-scope": lambda _, recurrence: math.isfinite(recurrence.clip),
+    "zero-length": _has_empty_sequence,
+    "threshold-tie": _has_threshold,
+}
+
+
+def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
+
+    Args:
+        node: of a case, with its own readings.
+        recurrence: the case under those, or a stack of such.
+    """
+    for name, chosen in node.readings.items():
+        test = MAY_MATTER.get(name)
+        if test is None or test(node, recurrence):
+            for choice in READINGS[name].choices:
+                if choice != chosen:
+                    yield f"{name}={choice}", {**node.readings, name: choice}

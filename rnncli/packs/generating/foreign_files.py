@@ -1,0 +1,117 @@
+"""What else lies in the folder of a pack: an earlier pack's files, strangers, leftovers."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import TEMPORARY
+from rnncli.files.lock import LOCK
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import read_bytes
+from rnncli.files.strict_json import parse_json
+from rnncli.packs.case_folder import folder_of
+from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL
+from rnncli.packs.pack import file_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+# The paths that cases have, below their folder.
+_OURS = re.compile(
+    r"model\.onnx"
+    r"|(test_data_set_[0-9]|readings(_[1-9])?/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
+)
+
+
+def owned_cases(folder: Path, suite: str) -> set[str]:
+    """Return the ids of the cases of the pack that is there; none when the folder is new or empty.
+
+    Raises:
+        InvalidRequest: the folder holds something other than a pack of this suite.
+    """
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise InvalidRequest(f"cannot write {folder}: it is a file, not a folder")
+    if (folder / MANIFEST).is_file():
+        return _cases_of(folder, suite)
+    begun = (folder / JOURNAL).exists() or (folder / SPOOL).is_dir()
+    if not (begun or is_empty(folder)):
+        raise InvalidRequest(
+            f"cannot write {folder}: the folder holds other files; choose a new or empty one"
+        )
+    return set()
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder but what a killed writer leaves."""
+    return all(each.name == LOCK or TEMPORARY.fullmatch(each.name) for each in folder.iterdir())
+
+
+def _cases_of(folder: Path, suite: str) -> set[str]:
+    """Read an earlier manifest, even one whose digest is wrong: it only says what is ours."""
+    try:
+        record: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
+        ours, name = record["format"] == FORMAT, record["suite"]
+        owned: set[str] = {Identifier(case["id"]) for case in record["cases"]}
+    except (InvalidRequest, AttributeError, TypeError, KeyError):
+        ours, name, owned = False, "", set()
+    if not ours:
+        raise InvalidRequest(
+            f"cannot write {folder}: its {MANIFEST} is no manifest of a pack; choose another folder"
+        )
+    if name != suite:
+        raise InvalidRequest(
+            f"cannot write {folder}: it holds the pack of suite '{name}', not of '{suite}'"
+        )
+    return owned
+
+
+def files_in(folder: Path) -> Iterator[str]:
+    """Yield the path of every file below a folder, sorted, with forward slashes."""
+    skipped = len(str(folder)) + 1  # strings: pathlib takes as long as writing the files did
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        prefix = f"{place[skipped:]}/".lstrip("/").replace(os.sep, "/")
+        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
+        for name in sorted(names + links):
+            yield prefix + name
+
+
+def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
+    """Remove files of cases that are ours and no longer wanted; return what is not ours.
+
+    Args:
+        folder: of the pack.
+        keep: the paths of its files.
+        owned: ids of the cases that this or an earlier run wrote.
+    """
+    found = [path for path in files_in(folder) if path not in keep]
+    foreign = set(strangers(found, owned))
+    for path in found:
+        if path not in foreign and not path.startswith(f"{SPOOL}/"):
+            (folder / path).unlink()
+            _remove_empty(folder, Path(path).parent)
+    return [path for path in found if path in foreign]
+
+
+def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
+    """Yield the paths that no pack with those cases has, below its folder."""
+    folders = {folder_of(case_id) for case_id in owned}
+    singles = {file_of("npz"), file_of("h5")}
+    for path in paths:
+        top, _, rest = path.partition("/")
+        ours = path in singles or top == SPOOL or (top in folders and _OURS.fullmatch(rest))
+        if not ours:
+            yield path
+
+
+def _remove_empty(folder: Path, below: Path) -> None:
+    """Remove folders that have become empty, from the innermost."""
+    while below != Path() and not any((folder / below).iterdir()):
+        (folder / below).rmdir()
+        below = below.parent

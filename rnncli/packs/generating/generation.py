@@ -1,0 +1,283 @@
+"""Making a pack: begun, resumed, finished and checked."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest
+from rnncli.executors.table import EXECUTORS, executor_named
+from rnncli.files.atomic import put_file, remove_temporaries
+from rnncli.files.lock import LOCK, writing
+from rnncli.files.paths import RelativePath, below
+from rnncli.files.small_files import move_files, write_files
+from rnncli.mutants.table import scored_of
+from rnncli.packs.generating import goldens
+from rnncli.packs.generating.batch import Delivery, Destination, Made, work
+from rnncli.packs.generating.foreign_files import is_empty, owned_cases, remove_stale
+from rnncli.packs.generating.journal import Journal, premises
+from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
+from rnncli.packs.pack import ONNX, Pack, file_of
+from rnncli.packs.single_file import gathered
+from rnncli.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rnncli.cases.suite.entry import Entry
+    from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.record import Record
+
+LARGEST_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationPlan:
+    """What is to be made, and how.
+
+    Attributes:
+        suite: where the cases come from.
+        selection: which of them, see `Suite.select`; "" for all.
+        layout: a folder for each case ("onnx"), or one file ("npz", "h5").
+        jobs: how many workers.
+        executor: a row of `EXECUTORS`.
+        scheduler: the address of a Dask cluster; "" starts one.
+    """
+
+    suite: Suite
+    selection: str = ""
+    layout: str = ONNX
+    jobs: int = 1
+    executor: str = "processes"
+    scheduler: str = ""
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the cases.
+
+        Raises:
+            NothingSelected: there are none.
+        """
+        return self.suite.select(self.selection)
+
+
+@dataclass(slots=True)
+class Generation:
+    """What came of a plan.
+
+    Attributes:
+        manifest: of the pack; None when cases failed.
+        failed: the cases that could not be made.
+        reused: how many an earlier run had left whole.
+        warnings: what the user should know.
+    """
+
+    manifest: Manifest | None = None
+    failed: list[Made] = field(default_factory=list)
+    reused: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Generation:
+    """Write a pack, or finish one that was interrupted.
+
+    Args:
+        plan: what is to be made.
+        folder: where; new, empty, or a pack of the same suite, which is brought up to date.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        InvalidRequest: the folder holds something else, or the disk refuses.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite asks for goldens that need an extra.
+    """
+    entries = plan.entries()
+    require_backends(entries)
+    owned_cases(folder, plan.suite.name)  # refuses before anything is touched
+    _make_folder(folder)
+    with writing(folder):
+        return _written(plan, entries, folder, done)
+
+
+def _written(
+    plan: GenerationPlan, entries: Sequence[Entry], folder: Path, done: Callable[[int], None]
+) -> Generation:
+    """Write a pack as its only writer.
+
+    A finished pack stays as it is until all of the new one is there: what changes is written in a
+    folder of its own, and moved last.
+    """
+    owned = owned_cases(folder, plan.suite.name)
+    is_new = is_empty(folder)
+    remove_temporaries(folder)
+    place = _place(plan, folder)
+    _make_folder(place.root)
+    journal = Journal(*place)
+    held = premises(plan.suite)
+    wanted = {entry.id for entry in entries}
+    records = {i: r for i, r in journal.whole(held).items() if i in wanted}
+    owned |= journal.owned | Journal(folder).owned | wanted
+    with _naming(folder):
+        journal.begin(held, owned, records.values())
+    report = Generation(reused=len(records))
+    done(len(records))
+    ids = [entry.id for entry in entries if entry.id not in records]
+    for made in make_all(plan, ids, place, Delivery.WRITE):
+        for each in made:
+            if each.record is None:
+                report.failed.append(each)
+            else:
+                records[each.id] = each.record
+        with _naming(folder):
+            journal.add(each.record for each in made if each.record is not None)
+        done(len(made))
+    if not report.failed:
+        ordered = [records[entry.id] for entry in entries]
+        _finish(plan, folder, ordered, set() if is_new else owned, report)
+    return report
+
+
+def _place(plan: GenerationPlan, folder: Path) -> Destination:
+    """Return where cases are written: at once where they belong in a new pack of folders."""
+    whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
+    if plan.layout != ONNX:
+        return Destination(spool)
+    finished = below(folder, RelativePath(MANIFEST)).exists()
+    return Destination(spool, whole) if finished else Destination(whole)
+
+
+def require_backends(entries: Sequence[Entry]) -> None:
+    """Refuse at once what could only fail later: a golden whose extra is not installed.
+
+    Raises:
+        Unsupported: with the line that installs it.
+    """
+    for kind in dict.fromkeys(entry.golden for entry in entries if not entry.breakage):
+        goldens.require(kind)
+
+
+def make_all(
+    plan: GenerationPlan, ids: Sequence[str], place: Destination, delivery: Delivery
+) -> Iterator[list[Made]]:
+    """Make the vectors of some cases; yield batches of them as they are done.
+
+    Raises:
+        InvalidRequest: the disk refuses, or a worker was killed.
+    """
+    if not ids:
+        return
+    away = not EXECUTORS[plan.executor].shares_files and delivery is Delivery.WRITE
+    size = max(1, min(LARGEST_BATCH, len(ids) // (8 * plan.jobs)))
+    making = partial(work, plan.suite, Delivery.RETURN if away else delivery, place)
+    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
+    run = executor_named(plan.executor)
+    for _, made in run(making, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+        if away:
+            for each in made:
+                write_files(place.root, each.files, place.finished)
+        yield made
+
+
+def _finish(
+    plan: GenerationPlan,
+    folder: Path,
+    records: Sequence[Record],
+    owned: set[str],
+    report: Generation,
+) -> None:
+    """Write what stands beside the cases, remove what no longer belongs, the manifest last.
+
+    Args:
+        plan: what was made.
+        folder: of the pack.
+        records: of all cases, in order.
+        owned: ids of cases that may have left files there; none where the folder was new.
+        report: gets the manifest, and warnings.
+    """
+    spool = below(folder, SPOOL)
+    with _naming(folder):
+        report.manifest = pack_manifest(plan, records, spool, spool)
+        if spool.exists():
+            move_files(report.manifest.sums(), spool, folder)
+        for name, content in report.manifest.contents().items():
+            put_file(f"{folder}/{name}", content, sync=True)
+        if owned:
+            report.warnings += _tidied(folder, report.manifest, owned)
+        below(folder, JOURNAL).unlink(missing_ok=True)
+        shutil.rmtree(spool, ignore_errors=True)
+
+
+def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
+    """Remove what no longer belongs to the pack; return a warning for each file that never did."""
+    keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
+    foreign = remove_stale(folder, keep, owned)
+    return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
+
+
+def pack_manifest(
+    plan: GenerationPlan, records: Sequence[Record], folder: Path, spool: Path
+) -> Manifest:
+    """Return the manifest; of a layout of one file, write that file first.
+
+    Args:
+        plan: what was made.
+        records: of all cases, in order.
+        folder: of the pack.
+        spool: where the cases' own files are, in a layout of one file.
+    """
+    entries = plan.entries()
+    header = {
+        "format": FORMAT,
+        "suite": plan.suite.name,
+        "summary": plan.suite.summary,
+        "seed": plan.suite.seed,
+        "selection": plan.selection,
+        "layout": plan.layout,
+        "profiles": profiles_of(entry.profile for entry in entries),
+        "notes": dict(plan.suite.notes),
+        **({"mutants": _mutants_put_to(entries)} if plan.suite.score else {}),
+    }
+    return in_layout(header, records, folder, spool)
+
+
+def _mutants_put_to(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """Return the mutants of every cell that some cases have."""
+    cells = dict.fromkeys(entry.operator.cell.name for entry in entries)
+    return {cell: [mutant.id for mutant in scored_of(cell)] for cell in cells}
+
+
+def profiles_of(names: Iterable[str]) -> dict[str, Any]:
+    """Return profiles by name, as a manifest holds them."""
+    return {name: asdict(PROFILES[name]) for name in sorted({*names})}
+
+
+def in_layout(
+    header: Mapping[str, Any], records: Sequence[Record], folder: Path, spool: Path
+) -> Manifest:
+    """Return the manifest of cases that are written; see `pack_manifest`."""
+    if header["layout"] == ONNX:
+        return Manifest(header, tuple(records))
+    there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
+    return gathered(header, there, folder / file_of(header["layout"]))
+
+
+def _make_folder(root: Path) -> None:
+    with _naming(root):
+        root.mkdir(parents=True, exist_ok=True)
+
+
+class _naming:  # noqa: N801 -- used like a function: `with _naming(folder):`
+    """Turn what the operating system says into one sentence that names the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename or self.folder
+            raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error

@@ -1,0 +1,141 @@
+"""The journal of a pack in the making: which cases are whole, so that a second run goes on.
+
+One line for each case once all its files are written. A line cut off by a kill is no line; a case
+counts only if its files still have the checksums its line says, and only if suite, code and inputs
+are what they were: the first line says what those are.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rnncli
+from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import append_bytes, put_file
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.regular import MissingFile, read_bytes, sha256_of
+from rnncli.files.strict_json import parse_json
+from rnncli.packs.manifest import JOURNAL, check_case, differences, sha256
+from rnncli.packs.record import Record, as_json
+from rnncli.packs.schema_check import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.cases.suite.suite import Suite
+
+_HEADER = {
+    "type": "object",
+    "properties": {
+        "premises": {"type": "object"},
+        "owned": {"type": "array", "items": {"type": "string", "format": "rnncli-identifier"}},
+    },
+    "required": ["premises", "owned"],
+    "additionalProperties": False,
+}
+
+
+def premises(suite: Suite) -> dict[str, Any]:
+    """Return what the vectors of a suite depend on: its text, files it names, and our code."""
+    text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
+    return {
+        "suite": sha256(text),
+        "seed": suite.seed,
+        "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
+        "code": _code(),
+    }
+
+
+def _sum_of(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except MissingFile:
+        return "missing"
+
+
+@cache
+def _code() -> str:
+    """One number for the code that makes vectors, and for what it computes with."""
+    import numpy as np
+    import onnx
+
+    package = Path(rnncli.__file__).parent
+    sources = b"".join(read_bytes(path) for path in sorted(package.rglob("*.py")))
+    return sha256(sources + f"{np.__version__} {onnx.__version__}".encode())
+
+
+class Journal:
+    """The journal of one pack.
+
+    One that is damaged, or that nobody can have written, is none: its cases are made again.
+
+    Args:
+        root: the folder below which the files are written.
+        finished: that of a finished pack, some of whose files need not be written again.
+
+    Attributes:
+        path: of its file.
+        owned: ids of all cases an earlier run may have begun to write.
+
+    Raises:
+        UnreadableFile: it is a link, or cannot be read.
+    """
+
+    def __init__(self, root: Path, finished: Path | None = None) -> None:
+        self.path = below(root, JOURNAL)
+        self.owned: set[str] = set()
+        self._roots = [root, finished] if finished else [root]
+        self._premises: Mapping[str, Any] = {}
+        self._records: list[dict[str, Any]] = []
+        try:
+            lines = read_bytes(self.path).split(b"\n")[:-1]  # what follows the last \n was cut off
+        except MissingFile:
+            return
+        self._parse(lines)
+
+    def _parse(self, lines: Sequence[bytes]) -> None:
+        try:
+            header, *records = map(parse_json, lines)
+            check(header, _HEADER, "its first line")
+            for number, record in enumerate(records, 2):
+                check_case(record, f"line {number}")
+        except (InvalidRequest, ValueError):  # ValueError: no line at all
+            return
+        self.owned = {Identifier(case_id) for case_id in header["owned"]}
+        self._premises, self._records = header["premises"], records
+
+    def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
+        """Return the records of the cases that need not be made again."""
+        if self._premises != premises:
+            return {}
+        return {r["id"]: Record.of(r) for r in self._records if self._is_whole(r["files"])}
+
+    def _is_whole(self, files: Mapping[str, str]) -> bool:
+        """Whether every file is there, wherever it need be."""
+        for root in self._roots:
+            files = {path: files[path] for path, _ in differences(files, root)}
+        return not files
+
+    def begin(
+        self,
+        premises: Mapping[str, Any],
+        owned: Iterable[str],
+        records: Iterable[Record],
+    ) -> None:
+        """Start anew with the records that are whole."""
+        header = {"premises": premises, "owned": sorted(owned)}
+        put_file(str(self.path), f"{as_json(header)}\n".encode() + _lines(records))
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Note cases whose files are all written."""
+        append_bytes(self.path, _lines(records))
+
+    def remove(self) -> None:
+        """The pack is whole."""
+        self.path.unlink(missing_ok=True)
+
+
+def _lines(records: Iterable[Record]) -> bytes:
+    return b"".join([record.text + b"\n" for record in records])

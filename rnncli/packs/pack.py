@@ -1,0 +1,179 @@
+"""A pack on disk, read back: its manifest and its vectors, in any of the layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.cases.selection import Selection, is_called
+from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
+from rnncli.files.paths import RelativePath, below
+from rnncli.formats import read_tensors
+from rnncli.packs.case_folder import StoredVector, folder_of
+from rnncli.packs.manifest import MANIFEST, Manifest, calls_of, differences, read_manifest
+from rnncli.packs.vector import (
+    INPUTS,
+    OUTPUTS,
+    READINGS,
+    TOLERANCES,
+    Answers,
+    Vector,
+    group_of,
+    stored_answers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rnncli.formats.format import Tensors
+
+ONNX = "onnx"
+# What begins a word of -k that is not looked for in ids and flags.
+KILLS = "kills:"
+
+
+def is_pack(path: str | Path) -> bool:
+    """Whether a path is a folder with a manifest."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def file_of(layout: str) -> str:
+    """Return the name of the one file of tensors, in a layout that has one."""
+    return f"vectors.{layout}"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack, its vectors read when asked for.
+
+    Attributes:
+        folder: where it is.
+        manifest: what it says of itself.
+    """
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def layout(self) -> str:
+        """`onnx`, `npz` or `h5`."""
+        return str(self.manifest.header["layout"])
+
+    def vectors(self) -> Iterator[Vector]:
+        """Read the vectors one after the other.
+
+        Raises:
+            UnreadableFile: one is missing or damaged.
+        """
+        yield from map(self.read, self.manifest.cases)
+
+    def case(self, case_id: str) -> Mapping[str, Any]:
+        """Return a case's record.
+
+        Raises:
+            InvalidRequest: there is none of that id.
+        """
+        if case_id not in self._by_id:
+            hint = did_you_mean(case_id, self._by_id)
+            raise InvalidRequest(f"{self.folder}: no case '{case_id}'{hint}")
+        return self._by_id[case_id]
+
+    def select(self, expression: str) -> list[Mapping[str, Any]]:
+        """Return the records of the cases an expression selects, as `Suite.select` does.
+
+        `id:ID` selects one case and none that its id begins. Of a scored pack `kills:ID` selects
+        the cases that catch a mutant.
+
+        Raises:
+            InvalidRequest: it is not an expression.
+            NothingSelected: no case is selected.
+        """
+        return Selection(expression).chosen(self.manifest.cases, _is_called, str(self.folder))
+
+    def read(self, record: Mapping[str, Any]) -> Vector:
+        """Return one vector; of a folder, each part is read when it is asked for.
+
+        Raises:
+            UnreadableFile: it is missing or damaged.
+        """
+        if self.layout == ONNX:
+            return StoredVector(below(self.folder, folder_of(record["id"])), record)
+        return _vector(record, self._groups.get(record["id"], {}))
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield (path, what is wrong) of every file that is not what its checksum says."""
+        return differences(self.manifest.sums(), self.folder)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Mapping[str, Any]]:
+        return {record["id"]: record for record in self.manifest.cases}
+
+    @cached_property
+    def _groups(self) -> dict[str, Tensors]:
+        """The tensors of each case, in a layout of one file."""
+        groups: dict[str, Tensors] = {}
+        file = below(self.folder, RelativePath(file_of(self.layout)))
+        for name, values in read_tensors(file).items():
+            case, _, rest = name.partition("/")
+            groups.setdefault(case, {})[rest] = values
+        return groups
+
+
+def _is_called(record: Mapping[str, Any], word: str) -> bool:
+    if word.startswith(KILLS):
+        return word.removeprefix(KILLS) in record.get("kills", ())
+    return is_called(word, record["id"], record["flags"])
+
+
+def open_pack(path: str | Path) -> Pack:
+    """Open a pack.
+
+    Raises:
+        UnreadableFile: it has no manifest, or a damaged one.
+    """
+    folder = Path(path)
+    return Pack(folder, read_manifest(folder))
+
+
+def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
+    """Put a vector together from tensors named as `Vector.tensors` names them."""
+    first, *later = (
+        _at_call(own, call, _below(group_of(call), tensors))
+        for call, own in enumerate(calls_of(record))
+    )
+    return replace(first, record=record, later=tuple(later)) if later else first
+
+
+def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
+    found = Vector(
+        id=record["id"],
+        model=b"",
+        inputs=_below(f"{INPUTS}/", tensors),
+        initializers=(),
+        answers=_answers(record, "", tensors),
+        alternatives={
+            name: _answers(record, f"{READINGS}/{name}/", tensors)
+            for name in record["alternatives"]
+        },
+        record=record,
+        call=call,
+    )
+    if list(found.inputs) != record["inputs"]:
+        held = ", ".join(found.inputs) or "none"
+        raise UnreadableFile(f"{record['id']}: holds inputs {held} for call {call + 1}")
+    return found
+
+
+def _answers(record: Mapping[str, Any], prefix: str, tensors: Tensors) -> Answers:
+    outputs = _below(f"{prefix}{OUTPUTS}/", tensors)
+    return stored_answers(record, outputs, _below(f"{prefix}{TOLERANCES}/", tensors))
+
+
+def _below(prefix: str, tensors: Tensors) -> Tensors:
+    return {
+        name.removeprefix(prefix): values
+        for name, values in tensors.items()
+        if name.startswith(prefix)
+    }

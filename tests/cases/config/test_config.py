@@ -1,0 +1,290 @@
+"""Claims about configs: what they mean, and that every mistake is found and placed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rnncli.cases.config import config
+from rnncli.cases.config.config import findings, load_config, parse_config
+from rnncli.cases.config.keys import KEYS
+from rnncli.errors import ConfigError, UnreadableFile
+from rnncli.operators import OPERATORS, evaluate
+
+SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}\n"
+
+
+def parse(text, op="LSTM-14", **more):
+    """Read a config of the usual sizes."""
+    return parse_config(f"op: {op}\n{SIZES}{text}", "x.yaml", **more)
+
+
+def complaints(text, op="LSTM-14"):
+    """What is wrong with it, without the file's name."""
+    with pytest.raises(ConfigError) as caught:
+        parse(text, op)
+    return [line.removeprefix("x.yaml:") for line in str(caught.value).splitlines()]
+
+
+def least(row):
+    """The attributes an operator requires."""
+    return "attributes: {direction: forward}\n" if row.attributes["direction"].required else ""
+
+
+@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_least_config_of_every_operator_runs(row, dtype):
+    """Sizes are enough; every required input has a default fill."""
+    if dtype not in row.dtypes:
+        assert f"3:8: dtype of {row.name} must be one of" in complaints(f"dtype: {dtype}", row)[0]
+        return
+    case = parse(least(row) + f"dtype: {dtype}", row)
+
+    found = evaluate(case.operator, case.inputs, attributes=case.attributes, outputs=case.outputs)
+
+    assert list(case.inputs) == [tensor.name for tensor in row.inputs if not tensor.optional]
+    assert list(found) == [tensor.name for tensor in row.outputs]
+    assert {values.dtype for values in found.values()} == {case.dtype.numpy}
+    assert all(np.any(values != 0) for values in found.values())
+
+
+def test_defaults():
+    """What is not written."""
+    case = parse("", "LSTM-14")
+
+    assert (case.name, case.summary, case.dtype.name, case.seed) == ("x", "", "float32", 0)
+    assert case.attributes == {"hidden_size": 5}
+    assert case.outputs == ("Y", "Y_h", "Y_c")
+    assert case.readings == dict(OPERATORS["LSTM-14"].readings)
+
+
+def test_hidden_size_follows_from_sizes():
+    """RNNSequence-5 requires the attribute; the config need not repeat it, but may."""
+    for text in ("{direction: forward}", "{direction: forward, hidden_size: 5}"):
+        case = parse(f"attributes: {text}", "RNNSequence-5")
+        assert case.attributes == {"direction": "forward", "hidden_size": 5}
+
+
+def test_null_is_not_given():
+    """A key with nothing under it, an attribute or an optional input that is null."""
+    case = parse("attributes: {clip: null}\ninputs: {B: null, P: ~}\nreadings:\noutputs:\nseed:\n")
+
+    assert case.attributes == {"hidden_size": 5}
+    assert list(case.inputs) == ["X", "W", "R"]
+    assert len(case.outputs) == 3
+
+
+def test_seed_can_be_replaced():
+    """The command line's goes before the file's, and other seeds give other inputs."""
+    assert parse("seed: 3").seed == 3
+    assert parse("seed: 3", seed=4).seed == 4
+    assert not np.array_equal(parse("seed: 3").inputs["X"], parse("seed: 4").inputs["X"])
+
+
+def test_inputs_depend_on_the_contents_alone():
+    """Two files of the same text have the same inputs, and so has the text on standard input."""
+    text = f"op: GRU-14\n{SIZES}seed: 7\n"
+    a, b, piped = (parse_config(text, name) for name in ("a.yaml", "b.yaml", "<stdin>"))
+
+    assert (a.name, b.name, piped.name) == ("a", "b", "stdin")
+    assert np.array_equal(a.inputs["W"], b.inputs["W"])
+    assert np.array_equal(a.inputs["W"], piped.inputs["W"])
+
+
+def test_naming_an_optional_input_changes_no_other():
+    """Each input has bits of its own."""
+    assert np.array_equal(parse("").inputs["X"], parse("inputs: {B: uniform}").inputs["X"])
+
+
+def test_inputs_are_made_when_asked_for(monkeypatch):
+    """Loading a config fills nothing; asking twice fills once."""
+    made = []
+    monkeypatch.setattr("rnncli.cases.case.fill", lambda *a: made.append(a) or np.zeros(1))
+
+    case = parse("")
+    assert made == []
+    assert case.inputs is case.inputs
+    assert len(made) == 3
+
+
+WRONG = {
+    "hiden: 1": "3:1: unknown key 'hiden' (there are op, summary, sizes",
+    "atributes: {}": "3:1: unknown key 'atributes'; did you mean 'attributes'?",
+    "summary: 3": "3:10: 'summary' must be text, got 3",
+    "seed: -1": "3:7: 'seed' must be an integer, 0 to",
+    "seed: 1.0": "3:7: 'seed' must be an integer, 0 to 9223372036854775807, got 1.0",
+    "seed: 99999999999999999999": "3:7: 'seed' must be an integer",
+    "dtype: bfloat16": "3:8: dtype of LSTM-14 must be one of float16, float32, float64, got"
+    " 'bfloat16' (it exists from LSTM-22 on)",
+    "dtype: flaot32": "3:8: dtype of LSTM-14 must be one of float16, float32, float64, got"
+    " 'flaot32'; did you mean 'float32'?",
+    "dtype: [float32]": "3:8: dtype of LSTM-14 must be one of",
+    "attributes: [1]": "3:13: 'attributes' must be a mapping, NAME: VALUE, got a list of 1",
+    "inputs: X": "3:9: 'inputs' must be a mapping, NAME: VALUE, got 'X'",
+    "readings: no": "3:11: 'readings' must be a mapping, NAME: VALUE, got 'no'",
+    "attributes: {clipp: 1}": "3:14: LSTM-14 has no attribute 'clipp'; did you mean 'clip'?",
+    "attributes: {clip: 0}": "3:20: attribute 'clip' must be greater than 0, got 0",
+    "attributes: {clip: .nan}": "3:20: attribute 'clip' must be greater than 0",
+    "attributes: {clip: big}": "3:20: attribute 'clip' must be a number, got 'big'",
+    "attributes: {clip: true}": "3:20: attribute 'clip' must be a number, got True",
+    "attributes: {clip: {a: 1}}": "3:20: attribute 'clip' must be a number",
+    "attributes: {layout: 2}": "3:22: attribute 'layout' must be one of 0, 1, got 2",
+    "attributes: {layout: 1.0}": "3:22: attribute 'layout' must be an integer, got 1.0",
+    "attributes: {direction: sideways}": "3:25: attribute 'direction' must be one of forward,",
+    "attributes: {activations: [Tanh, Tanh]}": "3:27: activations must name 3 functions",
+    "attributes: {activations: [Tanh, Tanh, Tahn]}": "3:27: unknown activation 'Tahn'",
+    "attributes: {activation_alpha: [a]}": "3:32: attribute 'activation_alpha' must be a list of",
+    "attributes: {output_sequence: 1}": "3:14: LSTM-14 has no attribute 'output_sequence'",
+    "attributes: {hidden_size: 6}": "3:27: attribute 'hidden_size' is 6, but sizes say 5",
+    "attributes: {hidden_size: five}": "3:27: attribute 'hidden_size' must be an integer",
+    f"attributes: {{clip: {'9' * 399}}}": "3:20: 99999",
+    f"attributes: {{activation_alpha: [1, {'9' * 399}]}}": "3:36: 99999",
+    "inputs: {Q: zeros}": "3:10: LSTM-14 has no input 'Q' (its inputs are X, W, R",
+    "inputs: {X: ~}": "3:13: LSTM-14 requires 'X'; leave it out for its default fill",
+    "inputs: {sequence_lens: [4, 5]}": "3:25: sequence_lens[1] must be between 0 and seq_length"
+    " = 4, got 5",
+    "inputs: {sequence_lens: {constant: -1}}": "3:25: sequence_lens[0] must be between 0",
+    "outputs: Y": "3:10: 'outputs' must be a list of names, got 'Y'",
+    "outputs: [3]": "3:11: an output is a name, got 3",
+    "outputs: [Y, Z]": "3:14: LSTM-14 has no output 'Z'",
+    "outputs: [Y, Y]": "3:14: output 'Y' is named twice",
+    "readings: {clip-scop: gates}": "3:12: unknown reading 'clip-scop'; did you mean 'clip-scope'?",
+    "readings: {clip-scope: gate}": "3:24: reading 'clip-scope' must be activations or gates",
+    "readings: {clip-scope: [gates]}": "3:24: reading 'clip-scope' must be",
+    "readings: {clip-scope: }": "3:23: reading 'clip-scope' must be",
+    "readings: {recurrence: literal}": "3:12: reading 'recurrence' makes no difference to LSTM-14",
+}
+
+
+@pytest.mark.parametrize(("text", "start"), WRONG.items(), ids=range(len(WRONG)))
+def test_every_mistake_is_one_finding_at_its_place(text, start):
+    """At the value that is wrong, or the key that does not exist."""
+    (found,) = complaints(text)
+
+    assert found.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("", "1:1: a config must be a mapping, NAME: VALUE, got null"),
+        ("- a", "1:1: a config must be a mapping, NAME: VALUE, got a list of 1"),
+        ("a: 1", "1:1: 'op' must name an operator, such as LSTM-14"),
+        ("op: ~", "1:5: 'op' must name an operator, such as LSTM-14, got null"),
+        ("op: LSTM", "1:5: unknown operator 'LSTM'"),
+        ("op: LSTM14", "1:5: unknown operator 'LSTM14'; did you mean 'LSTM-14'?"),
+        ("op: LSTM-17", "1:5: unknown operator 'LSTM-17': there are LSTM-1, LSTM-7"),
+        ("op: GRU-7", "1:1: 'sizes' must give seq_length, batch_size, input_size, hidden_size"),
+        ("op: GRU-7\nsizes: 3", "2:8: 'sizes' must be a mapping"),
+        (
+            "op: GRU-7\nsizes: {seq_length: 4, batch_size: 2, input_size: 3, hiden_size: 5}",
+            "2:8: 'sizes' must give hidden_size",
+        ),
+    ],
+)
+def test_the_frame_of_a_config_is_checked(text, start):
+    """Operator and sizes come first."""
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "<stdin>")
+
+    assert f"<stdin>:{start}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "value", "sentence"),
+    [
+        ("hidden_size", "0", "'hidden_size' must be 1 to 2147483647, got 0"),
+        ("seq_length", "-1", "'seq_length' must be 0 to 2147483647, got -1"),
+        ("batch_size", "2.0", "'batch_size' must be an integer, got 2.0"),
+        ("input_size", "true", "'input_size' must be an integer, got true"),
+        ("input_size", "9" * 300, "'input_size' must be 0 to 2147483647, got 999"),
+    ],
+)
+def test_sizes_are_small_integers(size, value, sentence):
+    """Zero steps, sequences and inputs are fine; zero units are not."""
+    others = dict.fromkeys(("seq_length", "batch_size", "input_size", "hidden_size"), 2)
+    sizes = ", ".join(f"{name}: {value if name == size else n}" for name, n in others.items())
+
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"op: RNN-7\nsizes: {{{sizes}}}", "x")
+
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("empty", ["seq_length", "batch_size", "input_size"])
+@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
+def test_empty_sizes_are_fine(row, empty):
+    """The specification's shapes hold for 0 as well."""
+    others = {"seq_length": 2, "batch_size": 2, "input_size": 2, "hidden_size": 2, empty: 0}
+    case = parse_config(f"op: {row}\nsizes: {others}\n{least(row)}", "x")
+
+    assert evaluate(row, case.inputs, attributes=case.attributes)["Y"].size in (0, 8)
+
+
+@pytest.mark.parametrize("size", [10**9, 2**31 - 1])
+def test_giant_sizes_allocate_nothing(size):
+    """They are refused with what they need, in a process of 1 GiB."""
+    text = f"op: GRU-14\\nsizes: {{seq_length: {size}, batch_size: {size}, input_size: {size}"
+    program = (
+        "import resource\n"
+        "from rnncli.cases.config.config import parse_config\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))\n"
+        f"parse_config('{text}, hidden_size: {size}}}\\ninputs: {{sequence_lens: lengths}}', 'x')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert "x:2:8: these sizes are too large: what they make takes" in done.stderr
+
+
+def test_all_findings_of_a_file_come_at_once(tmp_path):
+    """One of each section, in the order of the file."""
+    text = (
+        "op: LSTM-14\n"
+        "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hiden_size: 5}\n"
+        "dtype: float\n"
+        "attributes: {clip: -1}\n"
+        "inputs: {B: unifrom, sequence_lens: [1, 2]}\n"
+        "outputs: [Z]\n"
+        "readings: {clip-scope: x}\n"
+        "seed: x\n"
+        "sumary: x\n"
+    )
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+
+    found = findings(path)
+
+    assert [place.line for place, _ in found] == [2, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert {place.file for place, _ in found} == {str(path)}
+
+
+def test_an_input_that_is_wrong_hides_nothing_else():
+    """X is not understood; lengths are checked against seq_length all the same."""
+    assert len(complaints("inputs: {X: what, sequence_lens: [9, 9]}")) == 2
+
+
+def test_a_good_file_has_no_findings(tmp_path):
+    """And a missing one is not a finding but an error."""
+    path = tmp_path / "good.yaml"
+    path.write_text(f"op: GRU-7\n{SIZES}")
+
+    assert findings(path) == []
+    assert load_config(path).name == "good"
+    with pytest.raises(UnreadableFile, match=r"missing\.yaml: No such file"):
+        findings(tmp_path / "missing.yaml")
+
+
+def test_names_of_any_length_make_short_messages():
+    """One clear line."""
+    (found,) = complaints(f"{'x' * 100_000}: 1")
+
+    assert len(found) < 700
+
+
+def test_public_names_are_documented():
+    """Every key says what it means."""
+    assert all(KEYS.values())
+    assert all(getattr(config, name).__doc__ for name in config.__all__)

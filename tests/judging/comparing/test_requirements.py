@@ -1,0 +1,146 @@
+"""What an implementation can do, as --require says it."""
+
+import pytest
+from judged import core
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.comparing.requirements import FIELDS, Requirements
+from rnncli.packs.manifest import CASE_FIELDS
+
+RECORD = {
+    "operator": "LSTM-14",
+    "domain": "",
+    "outputs": ["Y", "Y_h"],
+    "expect": "result",
+    "flags": ["Clip"],
+    "tags": [],
+    "sizes": {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 70},
+    "requirements": {
+        "opset": 14,
+        "dtype": "float32",
+        "direction": "reverse",
+        "layout": 1,
+        "attributes": ["clip", "hidden_size"],
+        "activations": ["Sigmoid", "Tanh"],
+        "inputs": ["B", "P"],
+        "weights": "inputs",
+        "largest_size": 70,
+    },
+}
+
+MET = [
+    "opset<=14",
+    "opset>=14",
+    "opset<15",
+    "opset>13",
+    "opset=14",
+    "opset==14",
+    "opset=7|014|22",
+    "opset!=22",
+    "dtype=float32",
+    "dtype=float16|float32",
+    "dtype!=float16|bfloat16",
+    "direction!=bidirectional",
+    "layout=1",
+    "activations=Tanh|Sigmoid|Relu",
+    "activations!=Relu",
+    "inputs=B|P|sequence_lens",
+    "inputs!=initial_h",
+    "attributes!=input_forget",
+    "operator=LSTM-14|GRU-14",
+    "outputs=Y|Y_h|Y_c",
+    "outputs!=Y_c",
+    "hidden_size<=70",
+    "largest_size<=70",
+    "weights=inputs",
+    "domain=",
+    "expect=result",
+    "tags!=non-portable",
+    "tags=",
+    " opset <= 14 , dtype = float32 ",
+]
+# expression -> why the record does not meet it
+UNMET = {
+    "opset<=13": "requires opset <= 13, has 14",
+    "opset>14": "requires opset > 14, has 14",
+    "opset!=14": "requires opset other than 14, has 14",
+    "opset=7|22": "requires opset 7 or 22, has 14",
+    "dtype=float16": "requires dtype float16, has float32",
+    "dtype!=float32": "requires dtype other than float32, has float32",
+    "activations=Tanh|Relu": "requires activations only Tanh or Relu, has Sigmoid",
+    "activations!=Tanh|Relu": "requires activations without Tanh or Relu, has Tanh",
+    "inputs!=P|B": "requires inputs without P or B, has B, P",
+    "attributes!=clip": "requires attributes without clip, has clip",
+    "domain!=": "requires domain other than '', has ''",
+    "domain=ai.onnx": "requires domain ai.onnx, has ''",
+    "opset<=13,layout=0": "requires opset <= 13, has 14; requires layout 0, has 1",
+}
+# expression -> what is wrong with it
+WRONG = {
+    "": "'' is no FIELD=VALUE, such as opset<=14",
+    "opset": "'opset' is no FIELD=VALUE",
+    "opset<=14,": "'' is no FIELD=VALUE",
+    "opst<=14": "unknown field 'opst'; did you mean 'opset'?",
+    "=14": "unknown field ''; there are operator, opset,",
+    "opset<=x": "'opset' is compared with a whole number, got 'x'",
+    "opset<=-1": "'opset' is compared with a whole number, got '-1'",
+    "opset<=1e3": "'opset' is compared with a whole number, got '1e3'",
+    f"opset<={'9' * 99}": "'opset' is compared with a whole number",
+    "opset<=7|14": "'opset' is compared with one number; write opset=7|14",
+    "dtype<=float32": "'dtype' is no number; write dtype=float32",
+    "dtype=float23": "'dtype' is never 'float23'; did you mean 'float32'?",
+    "dtype=": "'dtype' is never ''; there are",
+    "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
+    "inputs!=Q": "'inputs' is never 'Q'; there are",
+    "opset=<14": "'opset' is compared with a whole number, got '<14'",
+}
+
+
+@pytest.mark.parametrize("expression", MET)
+def test_what_is_met_gives_no_reason(expression):
+    """Every kind of field with every operator it has; spaces mean nothing."""
+    assert Requirements.parse([expression]).reason(RECORD) == ""
+
+
+@pytest.mark.parametrize("expression", UNMET)
+def test_what_is_not_met_is_said(expression):
+    """With what is required, and what the case has."""
+    assert Requirements.parse([expression]).reason(RECORD) == UNMET[expression]
+
+
+@pytest.mark.parametrize("expression", WRONG)
+def test_what_is_no_requirement_is_refused(expression):
+    """A misspelling must not skip every case, or none."""
+    with pytest.raises(InvalidRequest) as raised:
+        Requirements.parse([expression])
+
+    assert str(raised.value).startswith(f"cannot require '{expression}': {WRONG[expression]}")
+
+
+def test_expressions_add_up():
+    """The option may be given again."""
+    both = Requirements.parse(["opset<=13", "layout=0"])
+
+    assert both.reason(RECORD) == UNMET["opset<=13,layout=0"]
+    assert Requirements.parse([]).reason(RECORD) == ""
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_is_where_manifests_have_it(name):
+    """In every record of the pack, of its kind, and with no value that could not be required."""
+    row = FIELDS[name]
+    kinds = {"number": int, "word": str, "words": list}
+    for vector in core().values():
+        holder = vector.record[row.section] if row.section else vector.record
+        assert isinstance(holder[name], kinds[row.kind])
+        values = holder[name] if row.kind == "words" else [holder[name]]
+        assert not row.values or {str(value) for value in values} <= set(row.values)
+    assert (row.section or name) in CASE_FIELDS
+
+
+@pytest.mark.parametrize("damage", [{}, {"opset": "seven"}, {"opset": None}])
+def test_a_case_that_does_not_say_is_not_tried(damage):
+    """Manifests of others need not hold everything; what is not known is not assumed."""
+    found = Requirements.parse(["opset<=14"]).reason({**RECORD, "requirements": damage})
+
+    assert found == "requires opset <= 14, of which the case says nothing"

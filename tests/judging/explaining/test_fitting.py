@@ -1,0 +1,154 @@
+"""Claims about how near a hypothesis comes to wrong outputs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from judged import core, outputs_of, vectors_of
+
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.explaining.combinations import RIGHT
+from rnncli.judging.explaining.fitting import Wrong
+from rnncli.mutants.stacks import Runs
+from rnncli.mutants.table import MUTANTS, mutants_of
+
+SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
+
+
+def wrong(vector, name, spoil=lambda _: None):
+    """The outputs of a mutant, spoilt, ready to be held against hypotheses."""
+    got = outputs_of(vector, MUTANTS[name].run(vector.recurrence))
+    got = {output: values.copy() for output, values in got.items()}
+    spoil(got)
+    return Wrong(vector, got, PACK_RULE)
+
+
+def tried(held, mutant):
+    """How near one mutant comes."""
+    (fit,) = held.tried([(mutant,)])
+    return fit
+
+
+@pytest.mark.parametrize("name", ["lstm_14_both", "gru_14_batch_first_constants", "rnn_14_clip"])
+def test_its_own_outputs_are_at_no_distance(name):
+    """And another bug's are far."""
+    vector = core()[name]
+    held = wrong(vector, "recurrent-bias-dropped")
+    own, other = (
+        tried(held, MUTANTS[name]) for name in ("recurrent-bias-dropped", "biases-dropped")
+    )
+
+    assert (own.margin, own.error) == (0, 0)
+    assert other.margin > 1
+    assert other.error > 0
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda got: got.pop("Y_h"),
+        lambda got: got.update(Y=got["Y"][:-1]),
+        lambda got: got.update(Y=got["Y"].astype(np.float64)),
+    ],
+)
+def test_what_cannot_be_compared_fits_nothing(spoil):
+    """A missing output, another shape, another dtype."""
+    held = wrong(core()["lstm_14_both"], "biases-dropped", spoil)
+
+    assert not held.is_comparable
+
+
+def test_a_lost_number_is_far_but_ranked():
+    """NaN where a hypothesis has numbers counts as a large error, not as none."""
+    vector = core()["lstm_14_both"]
+
+    def lose(got):
+        got["Y"][0, 0, 0, 0] = np.nan
+
+    fit = tried(wrong(vector, "biases-dropped", lose), MUTANTS["biases-dropped"])
+
+    assert fit.margin == math.inf
+    assert 0 < fit.error < math.inf
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("layout", [0, 1])
+def test_what_follows_from_a_lost_number_does_not_count(direction, layout):
+    """Where Softplus has overflowed, the next steps of that sequence are anybody's."""
+    vector = vectors_of(
+        f"{{op: GRU-22, {SIZES}, inputs: {{X: {{normal: [0, 256]}}}}, attributes: {{direction:"
+        f" {direction}, layout: {layout}, activations: {ACTIVATIONS[direction]}}}}}"
+    )[0]
+    row = MUTANTS["softplus-overflows"]
+    outputs = outputs_of(vector, row.run(vector.recurrence))
+    Y = outputs["Y"] if not layout else outputs["Y"].transpose(1, 2, 0, 3)
+    bad = ~np.isfinite(Y).all(axis=-1)  # [T, D, N]
+    assert bad.any()
+    d, n = (int(k[0]) for k in np.nonzero(bad.any(axis=0)))
+    steps = np.nonzero(bad[:, d, n])[0]
+    backward = direction == "reverse" or d == 1
+    first = steps.max() if backward else steps.min()
+    after = first - 1 if backward else first + 1
+
+    def at(t):
+        def spoil(got):
+            got["Y"][(t, d, n) if not layout else (n, t, d)] = 12345.0
+
+        return tried(wrong(vector, "softplus-overflows", spoil), row).margin
+
+    assert at(first) > 1
+    if 0 <= after < len(Y):
+        assert at(after) == 0
+
+
+ACTIVATIONS = {
+    "forward": "[Sigmoid, Softplus]",
+    "reverse": "[Sigmoid, Softplus]",
+    "bidirectional": "[Sigmoid, Softplus, Sigmoid, Softplus]",
+}
+
+
+def test_large_numbers_of_a_hypothesis_have_their_own_tolerance():
+    """Where the right result is tiny, a wrong one of size 1 is still rounded like any other."""
+    vector = core()["rnn_14_closed"]
+
+    def last_bit(got):
+        got["Y"] = np.nextafter(got["Y"], np.float32(0))
+
+    held = wrong(vector, "activations-ignored", last_bit)
+
+    assert tried(held, MUTANTS["activations-ignored"]).margin <= 1
+
+
+def test_hypotheses_in_stacks_give_what_each_gives_alone():
+    """Bit for bit: those that are alike are lanes of one walk."""
+    for name in ("lstm_14_both", "gru_14_batch_first_constants", "rnn_14_clip"):
+        vector = core()[name]
+        held = wrong(vector, "biases-dropped")
+        mutants = mutants_of(held.recurrence.cell.name)
+
+        together = held.tried((mutant,) for mutant in mutants)
+
+        assert [fit.hypothesis[0] for fit in together] == list(mutants)
+        for fit in together[::5]:
+            assert fit == tried(wrong(vector, "biases-dropped"), fit.hypothesis[0])
+
+
+def test_an_evaluation_is_done_once():
+    """Mutants that change what comes out of the right evaluation share it."""
+    runs, r = Runs(), core()["lstm_14_both"].recurrence
+    run = runs.of(RIGHT.engine)
+
+    assert run(r) is run(replace(r)) is not run(replace(r, lengths=None))
+    assert run(r) is not runs.of(MUTANTS["table-64"].change.engine)(r)
+
+
+def test_what_is_not_remembered_fits_as_well(monkeypatch):
+    """Of large cases hundreds of changed recurrences are not kept."""
+    vector = core()["lstm_14_both"]
+    singles = [(mutant,) for mutant in mutants_of("LSTM")[::9]]
+    kept = wrong(vector, "biases-dropped").tried(singles)
+    monkeypatch.setattr("rnncli.judging.explaining.fitting.REMEMBERED", 0)
+
+    assert wrong(vector, "biases-dropped").tried(singles) == kept

@@ -1,0 +1,321 @@
+"""Claims about what one wrong case is named by: the mutants, and nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from emulation import NARROW, WIDE
+from judged import computed, core, outputs_of, ran, vectors_of
+
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.hypotheses import (
+    evidence_of_failure,
+    evidence_of_two,
+    naming,
+    single_fits,
+)
+from rnncli.judging.explaining.localisation import steps_of
+from rnncli.judging.explaining.screening import Screen
+from rnncli.judging.explaining.teacher_forcing import ENGINE
+from rnncli.judging.judgement import judge
+from rnncli.mutants.changes import computing
+from rnncli.mutants.stacks import stacked
+from rnncli.mutants.table import MUTANTS, mutants_of
+from rnncli.numerics import DTYPES
+from rnncli.profiles import PROFILES
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.recurrence import Direction, Result
+
+STANDARD = PROFILES["standard"]
+
+
+def but(**changes):
+    """Replace attributes of the recurrence."""
+    return lambda recurrence: replace(recurrence, **changes)
+
+
+def weighted_as_first(recurrence):
+    """Compute the backward direction with the forward one's weights."""
+    names = ("W", "R", "Wb", "Rb", "P")
+    given = {name: getattr(recurrence, name) for name in names}
+    return replace(recurrence, **{n: t[[0, 0]] for n, t in given.items() if t is not None})
+
+
+def activated_as_first(recurrence):
+    """Compute the backward direction with the forward one's activations."""
+    return replace(recurrence, activations=(recurrence.activations[0],) * 2)
+
+
+def gate_without(name, gate):
+    """Drop one gate's part of a tensor."""
+
+    def change(recurrence):
+        values = getattr(recurrence, name).copy()
+        values[:, gate] = 0
+        return replace(recurrence, **{name: values})
+
+    return change
+
+
+def swapped(a, b, names=("W", "R", "Wb", "Rb")):
+    """Read two gates in the wrong order."""
+
+    def change(recurrence):
+        order = {a: b, b: a}
+        rows = [order.get(k, k) for k in range(recurrence.W.shape[1])]
+        tensors = {name: getattr(recurrence, name) for name in names}
+        return replace(recurrence, **{n: t[:, rows] for n, t in tensors.items() if t is not None})
+
+    return change
+
+
+def activated(letter, name):
+    """Compute another activation."""
+
+    def change(recurrence):
+        k = recurrence.cell.activations.index(letter)
+        rows = [(*row[:k], ACTIVATIONS[name], *row[k + 1 :]) for row in recurrence.activations]
+        return replace(recurrence, activations=tuple(rows))
+
+    return change
+
+
+INPUT, OUTPUT, FORGET, CELL = range(4)
+# case, what is wrong in it -> what it is named
+NAMED = [
+    ("lstm_14_initial", but(Wb=None, Rb=None), "biases-dropped"),
+    ("lstm_14_initial", gate_without("Wb", FORGET), "input-bias-of-f-dropped"),
+    ("lstm_14_initial", gate_without("Rb", OUTPUT), "recurrent-bias-of-o-dropped"),
+    ("lstm_14_initial", gate_without("R", CELL), "recurrent-product-of-c-dropped"),
+    ("lstm_14_initial", gate_without("W", INPUT), "input-product-of-i-dropped"),
+    ("lstm_14_initial", swapped(FORGET, CELL), "gates-f-c-swapped"),
+    ("lstm_14_initial", swapped(INPUT, CELL, ["R"]), "gates-i-c-swapped-in-r"),
+    ("lstm_14_initial", activated("f", "HardSigmoid"), "hard-sigmoid"),
+    ("lstm_14_initial", activated("g", "Sigmoid"), "activation-g-is-sigmoid"),
+    ("lstm_14_initial", activated("h", "Relu"), "activation-h-is-relu"),
+    ("lstm_14_initial", activated("h", "Affine"), "activation-h-missing"),
+    ("lstm_14_initial", lambda r: replace(r, initial=(r.initial[0], None)), "initial-c-ignored"),
+    ("gru_14_initial", gate_without("Rb", 1), "recurrent-bias-of-r-dropped"),
+    ("gru_14_initial", swapped(0, 1), "gates-z-r-swapped"),
+    ("rnn_14_initial", lambda r: replace(r, W=r.W * 0), "input-product-dropped"),
+    (
+        "rnn_14_initial",
+        lambda r: replace(r, R=r.R.swapaxes(2, 3)),
+        "recurrent-weights-transposed",
+    ),
+    ("rnn_14_reverse_ragged", but(lengths=None), "lengths-ignored"),
+    ("gru_14_both", but(lengths=None), "lengths-ignored"),
+    ("rnn_14_alpha_order", activated_as_first, "second-direction-reuses-activations"),
+    ("lstm_14_initial", but(input_forget=True), "input-forget-always"),
+    ("lstm_14_initial", but(initial=(None, None)), "initial-states-ignored"),
+    ("lstm_14_peepholes", but(P=None), "peepholes-dropped"),
+    ("lstm_14_peepholes", lambda r: replace(r, P=r.P[:, [0, 2, 1]]), "peepholes-in-order-ifo"),
+    ("lstm_14_clip_scope", but(clip=np.inf), "clip-ignored"),
+    ("gru_14_initial", lambda r: replace(r, Rb=None), "recurrent-bias-dropped"),
+    ("gru_14_after", but(linear_before_reset=False), "linear-before-reset-ignored"),
+    ("gru_14_before", but(linear_before_reset=True), "linear-before-reset-always"),
+    ("gru_14_initial", but(initial=(None,)), "initial-h-ignored"),
+    ("rnn_14_clip", but(clip=np.inf), "clip-ignored"),
+    ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "reverse-runs-forward"),
+    ("lstm_14_both", weighted_as_first, "second-direction-reuses-weights-and-biases"),
+    ("gru_14_both_activations", activated_as_first, "second-direction-reuses-activations"),
+]
+
+
+def names_of(vector, got):
+    """What one case is named."""
+    return list(judge(vector, ran(got)).fits)
+
+
+@pytest.mark.parametrize(("case_id", "change", "name"), NAMED)
+def test_a_wrong_case_is_named_by_the_mutant_that_gives_it(case_id, change, name):
+    """Computed in its own precision, as a kernel does; what does the same here is named, too."""
+    vector = core()[case_id]
+
+    assert name in names_of(vector, computed(vector, change))
+
+
+@pytest.mark.parametrize("case_id", ["rnn_14_both", "gru_14_both", "lstm_14_both"])
+def test_flip_run_flip_is_named(case_id):
+    """`X[::-1]`, run forward, `Y[::-1]` over all steps: what people write for a ragged batch."""
+    vector = core()[case_id]
+    got = outputs_of(vector, MUTANTS["padding-flipped"].run(vector.recurrence))
+    others = [m for m in mutants_of(vector.node.operator.cell.name) if m.id != "padding-flipped"]
+
+    assert names_of(vector, got) == ["padding-flipped"]
+    alone = evidence_of_failure(vector, got, others, PACK_RULE)
+    both = evidence_of_two(vector, alone, others, PACK_RULE)
+    assert alone.fits == {}
+    assert "padding-read-reversed + padding-written-reversed" in both.fits
+
+
+def test_where_y_is_not_asked_for_a_case_is_named_by_its_last_states():
+    """No step is known; whole runs tell."""
+    vector = core()["lstm_14_outputs"]
+    assert vector.record["outputs"] == ["Y_h"]
+
+    assert "biases-dropped" in names_of(vector, computed(vector, but(Wb=None, Rb=None)))
+
+
+def test_nothing_is_named_where_nothing_fits():
+    """Wrong weights of all gates, and outputs that cannot be compared."""
+    vector = core()["lstm_14_initial"]
+    wrong = computed(vector, lambda r: replace(r, R=r.R[:, :, ::-1], W=r.W[:, :, ::-1]))
+
+    assert names_of(vector, wrong) == []
+    assert names_of(vector, {**wrong, "Y": wrong["Y"][:-1]}) == []
+
+
+def test_what_would_take_long_is_named_by_the_wrong_step_alone():
+    """Of a large case one run confirms what the step says; without Y nothing is run at all."""
+    vector, (change, name) = core()["lstm_14_initial"], (but(Wb=None, Rb=None), "biases-dropped")
+    got = computed(vector, change)
+    mutants, steps = mutants_of("LSTM"), steps_of(vector, got, PACK_RULE)
+
+    assert single_fits(vector, got, mutants, PACK_RULE, steps, most=1).keys() == {name}
+    assert single_fits(vector, got, mutants, PACK_RULE, None, most=1) == {}
+    assert name in single_fits(vector, got, mutants, PACK_RULE, None)
+
+
+def test_names_are_put_in_a_sentence():
+    """One with what goes wrong; of several the nearest."""
+    assert naming({"clip-ignored": 0.5}) == "fits clip-ignored: clip is not applied."
+    assert naming({"a": 0.1, "b": 0.2}) == "fits a or b"
+    assert naming(dict.fromkeys("abcde", 0.1)) == "fits a, b, c or 2 more"
+
+
+WHOLE = ["rnn_14_both", "gru_14_ragged", "gru_22_narrow_both_float16", "lstm_14_peepholes"]
+
+
+@pytest.mark.parametrize("case_id", WHOLE)
+def test_screening_loses_nothing(case_id):
+    """What one step rules out, whole runs would have ruled out; most are."""
+    vector = core()[case_id]
+    mutants = mutants_of(vector.node.operator.cell.name)
+    for mutant in mutants[::7]:
+        got = outputs_of(vector, mutant.run(vector.recurrence))
+        steps = steps_of(vector, got)
+        if steps.spot is None:
+            continue
+        screened = single_fits(vector, got, mutants, PACK_RULE, steps)
+
+        assert screened == single_fits(vector, got, mutants, PACK_RULE, None)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_screening_rules_out_most(kind):
+    """In float32, of a bug that is seen from the first step on."""
+    vector = core()[f"{kind.lower()}_14_both"]
+    got = computed(vector, but(Wb=None, Rb=None))
+    singles = [(mutant,) for mutant in mutants_of(kind)]
+
+    likely = Screen(Wrong(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
+
+    assert (MUTANTS["biases-dropped"],) in likely
+    assert len(likely) < len(singles) / 2
+
+
+def test_a_late_error_is_screened_from_the_states_before_it():
+    """An LSTM's C enters the steps that are taken as the known h have made it."""
+    (vector,) = vectors_of(
+        "{op: LSTM-14, sizes: {seq_length: 40, batch_size: 2, input_size: 3, hidden_size: 4},"
+        " inputs: {X: {normal: [0, 1]}, B: uniform, initial_c: uniform}}"
+    )
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][30, 0, 1, 2] += 0.01  # what follows is right
+    steps = steps_of(vector, got)
+
+    screen = Screen(Wrong(vector, got, PACK_RULE), steps)
+
+    assert steps.spot.step == 30
+    assert screen.likely([(MUTANTS["padding-computed"],), (MUTANTS["biases-dropped"],)]) == [
+        (MUTANTS["padding-computed"],)
+    ]
+    near = screen.predicted(stacked([vector.recurrence]), ENGINE)
+    assert np.allclose(near[0], vector.answers.outputs["Y"][30], atol=1e-6)
+
+
+def in_dtype(recurrence, dtype):
+    """Evaluate in another dtype, inputs and weights rounded to it; outputs in the right one."""
+    narrow, own = DTYPES[dtype].numpy, recurrence.dtype.numpy
+    given = {n: getattr(recurrence, n) for n in ("X", "W", "R", "Wb", "Rb", "P")}
+    rounded = {n: t.astype(narrow) for n, t in given.items() if t is not None}
+    initial = tuple(None if t is None else t.astype(narrow) for t in recurrence.initial)
+    found = WIDE["term-by-term"].run(
+        replace(recurrence, dtype=DTYPES[dtype], initial=initial, **rounded)
+    )
+    return Result(found.Y.astype(own), tuple(state.astype(own) for state in found.last))
+
+
+@pytest.mark.parametrize(
+    ("case_id", "dtype"),
+    [
+        (f"{cell}_14_{case}", dtype)
+        for cell in ("rnn", "gru", "lstm")
+        for case, dtype in (
+            ("dtype_float64", "float32"),
+            ("initial", "bfloat16"),
+            ("initial", "float16"),
+        )
+    ],
+)
+def test_coarser_arithmetic_is_named(case_id, dtype):
+    """As runtimes compute that take float32 or float64 for what their hardware is fast with."""
+    vector = core()[case_id]
+
+    got = outputs_of(vector, in_dtype(vector.recurrence, dtype))
+
+    assert names_of(vector, got) == [f"computed-in-{dtype}"]
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_tf32_is_named_by_its_operands(cell):
+    """Products of factors rounded to 11 bits; errors of the size of float16's are not enough."""
+    (vector,) = vectors_of(
+        f"{{op: {cell}-14, sizes: {{seq_length: 5, batch_size: 2, input_size: 9, hidden_size: 7}}}}"
+    )
+    got = outputs_of(vector, NARROW["tf32"].run(vector.recurrence))
+
+    assert "operands-in-tf32" in names_of(vector, got)
+    assert not any(name.startswith("computed-in") for name in names_of(vector, got))
+
+
+def test_a_small_error_in_one_place_is_no_coarser_arithmetic():
+    """Although bfloat16 would allow it: most values are right."""
+    vector = core()["gru_14_initial"]
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    got["Y"][0, 0, 0, 0] += 1e-4
+
+    assert names_of(vector, got) == []
+
+
+def test_bugs_that_cannot_be_at_work_at_once_are_left_out():
+    """Without f there is no value of a gate for the reset to be taken from."""
+    vector = core()["gru_14_after"]
+    got = computed(vector, but(Wb=None, Rb=None))
+    pair = (MUTANTS["activation-f-missing"], MUTANTS["reset-ignored"])
+    wrong, possible = Wrong(vector, got, PACK_RULE), (MUTANTS["biases-dropped"], pair[0])
+
+    assert Screen(wrong, steps_of(vector, got)).likely([pair]) == []
+    assert [fit.hypothesis for fit in wrong.tried([pair, possible])] == [possible]
+
+
+@pytest.mark.parametrize("case_id", ["rnn_14_initial", "gru_14_initial", "lstm_14_initial"])
+def test_an_approximated_tanh_is_no_coarser_arithmetic(case_id):
+    """Its errors are as small as float16's, but its outputs are no numbers of that."""
+    vector = core()[case_id]
+    change = replace(MUTANTS["pade-tanh"], change=computing(tanh=lambda x: np.tanh(x) * (1 + 1e-4)))
+    got = outputs_of(vector, change.run(vector.recurrence))
+
+    assert names_of(vector, got) == []
+
+
+def test_what_only_follows_from_lost_numbers_names_nothing():
+    """The right outputs would fit as well as those of any mutant."""
+    vector = core()["rnn_22_nan"]
+    got = {name: values.copy() for name, values in vector.answers.outputs.items()}
+    lost = np.argwhere(np.isnan(got["Y"]))[-1]
+    got["Y"][tuple(lost)] = 7
+
+    assert names_of(vector, got) == []

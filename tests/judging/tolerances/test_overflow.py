@@ -1,0 +1,151 @@
+"""Cases in which sound implementations could overflow otherwise than the expected values do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judged import core
+from small_suite import small_suite
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.tolerances.overflow import overflow_problem
+from rnncli.packs.generating.production import make_vectors
+from rnncli.profiles import PROFILES
+from rnncli.recurrence.recurrence import Result
+
+TEXT = """\
+suite: large
+summary: One case.
+seed: 5
+golden: float64
+cases:
+  case:
+    op: {op}
+    dtype: {dtype}
+    profile: {profile}
+    sizes: {{seq_length: {T}, batch_size: 1, input_size: 2, hidden_size: 2}}
+    attributes: {{activations: {activations}}}
+    inputs: {{X: {X}, W: {W}, R: {R}, B: null}}
+"""
+RELU, SIGMOID_RELU = "[Relu]", "[Sigmoid, Relu]"
+
+
+def made(op="RNN-14", **more):
+    """The vector of a case, or the sentence that refuses it."""
+    known = {"dtype": "float32", "profile": "standard", "T": 3, "activations": "null"}
+    known |= {"X": "ones", "W": "weights", "R": "weights"}
+    (found,) = make_vectors(small_suite(TEXT.format(op=op, **(known | more))).entries)
+    return str(found) if isinstance(found, InvalidRequest) else found
+
+
+def test_sums_that_could_overflow_on_their_way_are_refused():
+    """Two terms of 3e38 of opposite signs are 0 together, and infinity in float32 one by one."""
+    sentence = made(X="{constant: 3.0e+38}", W="[[[0.9, -0.9], [0.5, -0.5]]]", R="zeros")
+
+    assert "the terms of a gate add up to 5.4e+38 in modulus, and float32" in sentence
+    assert "some order could overflow on its way" in sentence
+
+
+def test_one_large_term_is_no_overflow():
+    """No partial sum is beyond it."""
+    assert made(X="{constant: 3.0e+38}", W="[[[0.9, 0], [0, 0.5]]]", R="zeros").record
+
+
+@pytest.mark.parametrize(("profile", "refused"), [("standard", False), ("dtype-accumulator", True)])
+def test_the_accumulator_is_that_of_the_profile(profile, refused):
+    """Float16 tensors may be summed in float32, or may not."""
+    found = made(
+        dtype="float16", profile=profile, X="{constant: 40000}", W="[[[1, 1], [1, 1]]]", R="zeros"
+    )
+
+    assert isinstance(found, str) is refused
+    if refused:
+        assert "add up to 8e+04 in modulus, and float16" in found
+
+
+def test_a_state_beyond_the_dtype_that_only_grows_is_sound():
+    """In any arithmetic infinity stays infinity."""
+    vector = made(
+        dtype="float16",
+        activations=RELU,
+        X="{constant: 200}",
+        W="{constant: 200}",
+        R="{constant: 2}",
+    )
+
+    assert np.isinf(vector.answers.outputs["Y"].astype(np.float64)).any()
+
+
+def test_a_state_beyond_the_dtype_that_is_subtracted_is_refused():
+    """Infinity minus infinity is NaN where the state is kept in float16, and 0 in real numbers."""
+    sentence = made(
+        dtype="float16",
+        activations=RELU,
+        X="{constant: 200}",
+        W="{constant: 200}",
+        R="[[[1, -1], [1, -1]]]",
+    )
+
+    assert (
+        "a kernel that keeps its states in float16 has nan at canonical Y[1, 0, 0, 0]" in sentence
+    )
+
+
+def test_both_forms_of_a_blend_are_tried():
+    """Half of h and half of H is infinite where h + z (H - h) is NaN."""
+    sentence = made(
+        "GRU-14",
+        dtype="float16",
+        activations=SIGMOID_RELU,
+        X="{constant: 300}",
+        W="[[[0, 0], [0, 0], [0, 0], [0, 0], [200, 200], [200, 200]]]",
+        R="zeros",
+        T=4,
+    )
+
+    assert isinstance(sentence, str)
+    assert "a kernel that keeps its states in float16 has nan at canonical Y" in sentence
+
+
+def test_a_state_near_the_largest_number_is_refused():
+    """65504 is the largest float16; rounding errors decide on which side 65500 is."""
+    sentence = made(
+        dtype="float16", activations=RELU, X="{constant: 250}", W="{constant: 131}", R="zeros"
+    )
+
+    assert "a state is within 2% of 6.55e+04, the largest float16" in sentence
+
+
+def test_a_state_beyond_the_accumulator_is_refused():
+    """Nothing is wider than float32 there."""
+    sentence = made(
+        activations="[Affine]", X="{constant: 1.0e+30}", W="{constant: 1}", R="{constant: 4.0e+8}"
+    )
+
+    assert "float32" in sentence
+
+
+@pytest.mark.parametrize("case_id", core())
+def test_no_committed_case_overflows(case_id):
+    """Every sound implementation can be judged by it."""
+    vector = core()[case_id]
+    if vector.record["expect"] != "result":
+        return
+    recurrence = vector.recurrence
+    golden = Result(None, ())
+
+    assert not overflow_problem(recurrence, golden, PROFILES[vector.record["profile"]])
+
+
+@given(st.integers(-8, 8), st.sampled_from([RELU, "null"]))
+def test_powers_of_two_below_the_limits_pass_and_beyond_are_refused(exponent, activations):
+    """The sum of two equal terms is refused from the largest number on."""
+    found = made(
+        activations=activations,
+        X=f"{{constant: {2.0 ** (126 + exponent / 8):.17g}}}",
+        W="{constant: 1}",
+        R="zeros",
+        T=1,
+    )
+
+    assert isinstance(found, str) is (2 * 2.0 ** (126 + exponent / 8) >= (1 - 2.0**-6) * 2.0**128)

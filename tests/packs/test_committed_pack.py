@@ -1,0 +1,93 @@
+"""Claims about vectors/core: current, small, and read by people who have no rnncli."""
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnncli.cases.suite.suite import load_suite
+from rnncli.packs.generating.checking import check
+from rnncli.packs.generating.generation import GenerationPlan
+from rnncli.packs.pack import open_pack
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "vectors" / "core"
+LARGEST = 1_500_000  # bytes
+PATHS = sorted(CORE.glob("test_*/test_data_set_0/*.pb"))
+
+
+def test_it_is_what_its_suite_gives():
+    """Every byte is made again and compared; nothing is missing, and nothing extra."""
+    report = check(
+        GenerationPlan(suite=load_suite(ROOT / "specs/suites/core.yaml")), CORE, lambda _: None
+    )
+
+    assert report.failed == []
+    assert report.findings == []
+
+
+def test_it_stays_small():
+    """A repository can hold it."""
+    assert sum(path.stat().st_size for path in CORE.rglob("*") if path.is_file()) < LARGEST
+
+
+def test_every_case_is_certified():
+    """No golden is anybody's output; NaN, which no ball encloses, is where the formula has it."""
+    for case in open_pack(CORE).manifest.cases:
+        kind = "float64" if "NaN" in case["flags"] else "certified"
+        assert case["golden"]["kind"] == kind, case["id"]
+
+
+def varint(data, at):
+    """Read a varint as the guide for vendors describes it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data):
+    """Read a .pb with nothing but the table in vectors/README.md."""
+    at, found = 0, {"dims": []}
+    while at < len(data):
+        tag, at = data[at], at + 1
+        if tag == 0x08:
+            dim, at = varint(data, at)
+            found["dims"].append(dim)
+            continue
+        if tag == 0x10:
+            found["data_type"], at = varint(data, at)
+            continue
+        length, at = varint(data, at)
+        content, at = data[at : at + length], at + length
+        found[{0x42: "name", 0x4A: "raw_data"}[tag]] = content
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS[:: max(1, len(PATHS) // 40)], ids=lambda p: p.parts[-3])
+def test_a_pb_is_as_the_guide_for_vendors_says(path):
+    """Four fields, in the order and with the tags of the table, little-endian."""
+    found = fields(path.read_bytes())
+    size = {1: 4, 10: 2, 11: 8, 16: 2, 6: 4, 7: 8}[found["data_type"]]
+    count = int(np.prod(found["dims"]))
+
+    assert list(found) == ["dims", "data_type", "name", "raw_data"]
+    assert len(found["raw_data"]) == size * count
+    if found["data_type"] == 1:
+        record = next(
+            c for c in open_pack(CORE).manifest.cases if f"test_{c['id']}" == path.parts[-3]
+        )
+        vector = open_pack(CORE).read(record)
+        tensors = dict(vector.tensors())
+        name = found["name"].decode()
+        role = re.match("[a-z]+", path.stem)[0]
+        folder = {"input": "inputs", "output": "outputs", "tolerance": "tolerances"}[role]
+        values = struct.unpack(f"<{count}f", found["raw_data"])
+        assert np.array_equal(
+            tensors[f"{folder}/{name}"].ravel(), np.float32(values), equal_nan=True
+        )

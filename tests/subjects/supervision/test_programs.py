@@ -1,0 +1,152 @@
+"""Claims about programs under supervision: how they end is known, and nothing of them is left."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rnncli.errors import Unsupported
+from rnncli.subjects.supervision import programs as supervision
+from rnncli.subjects.supervision import supervisor
+from rnncli.subjects.supervision.programs import (
+    Ending,
+    Supervised,
+    first_line,
+    last_line,
+    printable,
+)
+
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        ("pass", Ending(exit=0)),
+        ("print('hi')", Ending(exit=0, output="hi\n")),
+        ("import sys; sys.exit('no')", Ending(exit=1, errors="no\n")),
+        ("import os; os.abort()", Ending(signal=6)),
+        ("import sys; print(sys.stdin.read(), end='')", Ending(exit=0)),
+    ],
+)
+def test_an_end_is_told(family, text, ending):
+    """Exit code or signal, and what was written."""
+    assert Supervised([*PYTHON, text]).wait(20) == ending
+    assert family.is_gone()
+
+
+def test_an_end_is_told_twice():
+    """Asking again, or ending what has ended, changes nothing."""
+    program = Supervised([*PYTHON, "raise SystemExit(4)"])
+
+    assert [program.wait(20), program.wait(0), program.end()] == [Ending(exit=4)] * 3
+
+
+def test_a_program_goes_on_until_it_is_ended(family):
+    """Waiting does not end it."""
+    program = Supervised(["sleep", "3600"])
+
+    assert program.wait(0.1) is None
+    assert family.members()
+    assert program.end().signal == 9
+    assert family.is_gone()
+
+
+def test_a_program_that_is_forgotten_is_ended(family):
+    """Nobody needs to remember to end it."""
+    program = Supervised(["sleep", "3600"])
+    program.wait(0.1)
+    program._process.returncode = 0  # spares Python's warning of a process that still runs
+    del program
+
+    assert family.is_gone()
+
+
+def test_a_program_that_is_none_is_told():
+    """It is no crash of a program."""
+    ending = Supervised(["/no/such/program"]).wait(20)
+
+    assert ending.sentence == "could not be started: No such file or directory"
+
+
+def test_a_supervisor_that_is_killed_takes_its_program_along(family):
+    """It is known that it was."""
+    program = Supervised(["sleep", "3600"])
+    assert family.has(2)
+    program._process.kill()
+
+    assert program.wait(20).sentence == "died of SIGKILL: its supervisor was killed"
+    assert family.is_gone()
+
+
+def test_only_the_beginning_and_the_end_of_much_talk_are_kept():
+    """Memory does not grow with it."""
+    text = "print('first'); print('la\\n' * 10**6); print('last')"
+    output = Supervised([*PYTHON, text]).wait(60).output
+
+    assert (first_line(output), last_line(output)) == ("first", "last")
+    assert len(output) == 2 * supervisor.KEPT
+
+
+@pytest.mark.parametrize("argument", ["", "ö\n'\"{}$", "\udcff", "x" * 60_000])
+def test_arguments_arrive_as_they_are(argument):
+    """Whatever their characters."""
+    text = "import sys, os; os.write(1, os.fsencode(sys.argv[1])[:9])"
+    ending = Supervised([*PYTHON, text, argument]).wait(20)
+
+    assert ending.output == os.fsencode(argument)[:9].decode("utf-8", "replace")
+
+
+def test_a_limit_that_cannot_be_watched_is_an_error(monkeypatch):
+    """It is not dropped in silence."""
+    monkeypatch.setattr(supervision.Path, "exists", lambda self: False)
+
+    with pytest.raises(Unsupported, match="--max-memory needs a system with /proc"):
+        Supervised(["true"], max_memory=1 << 20)
+
+
+def test_a_system_without_sessions_is_an_error(monkeypatch):
+    """There is no way to keep the promises of this module there."""
+    monkeypatch.setattr(supervision.os, "name", "nt")
+
+    with pytest.raises(Unsupported, match="POSIX"):
+        Supervised(["true"])
+
+
+def test_children_are_found_by_both_ways_of_looking():
+    """Not every kernel lists them."""
+    with subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60 & wait"]) as shell:
+        while len(supervisor._children_listed(shell.pid)) < 2:
+            time.sleep(0.01)
+        listed = sorted(supervisor._children_listed(shell.pid))
+        scanned = sorted(supervisor._scan()(shell.pid))
+        family = supervisor.family(os.getpid())
+        for pid in listed:
+            os.kill(pid, 9)
+
+    assert scanned == listed
+    assert {shell.pid, *listed} <= {*family}
+
+
+def test_memory_is_what_is_resident():
+    """Of a process that is there; nothing of one that is gone."""
+    assert supervisor.resident(os.getpid()) > 1 << 20
+    assert supervisor.resident(1 << 30) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", ""),
+        ("\n \n a\tb \nc", "a b"),
+        ("\x1b[31mred\x07", "[31mred"),
+        ("\u202eevil", "evil"),
+        ("x" * 301, "x" * 300 + "..."),
+    ],
+)
+def test_a_line_is_fit_for_a_terminal(text, line):
+    """Short, and of letters that only show themselves."""
+    assert first_line(text) == line
+    assert printable(line) == line[:300] + "..." * (len(line) > 300)
