@@ -10,7 +10,7 @@ from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.judging.judgement import judge as judge_attempt
 from rnncli.judging.report import JudgedCase
 from rnncli.judging.tolerances.tolerance import Tolerance
-from rnncli.reports.failures import fitting, reasons
+from rnncli.reports.failures import fitting, reasons, times
 from rnncli.subjects.function import attempt_of
 from rnncli.terminal import visible
 
@@ -45,6 +45,12 @@ class Judgement:
     def passed(self) -> bool:
         """Whether it passes, or is acceptable as another reading of the specification has it."""
         return self.verdict not in FAILURES and self.verdict is not Verdict.SKIPPED
+
+    def _repr_html_(self) -> str:
+        from rnncli.reports.notebook import titled
+
+        title = f"{self.id}: {self.verdict}, worst margin {times(self.margin)}"
+        return titled(self.passed, title, self.sentences)
 
     def __str__(self) -> str:
         return "\n".join((f"{self.id}: {self.verdict}", *(f"  {each}" for each in self.sentences)))

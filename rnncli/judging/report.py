@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.display import Displayed
 from rnncli.errors import NothingSelected
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.words import counted
@@ -120,7 +121,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationReport:
+class VerificationReport(Displayed):
     """What is said of an implementation.
 
     Attributes:

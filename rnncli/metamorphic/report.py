@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.display import Displayed
 from rnncli.errors import NothingSelected
 from rnncli.metamorphic.verdict import MEANINGS, SILENT
 from rnncli.words import counted
@@ -64,7 +65,7 @@ def tally(name: str, verdicts: Sequence[RelationVerdict]) -> RelationTally:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationReport:
+class RelationReport(Displayed):
     """What was found.
 
     Attributes:

@@ -95,7 +95,7 @@ def finds(verdict: RelationVerdict) -> str:
 
 def _print_table(tallies: Sequence[RelationTally]) -> None:
     """Print a row for each relation; on a terminal without columns that are zero everywhere."""
-    rows = [dict(zip(COLUMNS, _row(each), strict=True)) for each in tallies]
+    rows = [dict(zip(COLUMNS, relation_row(each), strict=True)) for each in tallies]
     if not is_drawn():
         print_table(COLUMNS, [[*row.values()] for row in rows])
         return
@@ -105,7 +105,8 @@ def _print_table(tallies: Sequence[RelationTally]) -> None:
     draw_table([HEADINGS.get(name, name) for name in columns], cells, whole={"relation"})
 
 
-def _row(found: RelationTally) -> tuple[Any, ...]:
+def relation_row(found: RelationTally) -> tuple[Any, ...]:
+    """Return a relation's line in the table."""
     return (
         found.name,
         found.cases,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rnncli.display import Displayed
+
 if TYPE_CHECKING:
     from rnncli.judging.scoring.kill_matrix import KillMatrix
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreReport:
+class ScoreReport(Displayed):
     """The score of a suite.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rnncli.display import Displayed
 from rnncli.errors import NothingSelected
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
@@ -44,7 +45,7 @@ class LaterFailures:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagnosisReport:
+class DiagnosisReport(Displayed):
     """What is behind an implementation's wrong outputs.
 
     Attributes:

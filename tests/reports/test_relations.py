@@ -46,7 +46,7 @@ def test_documentation_has_the_table():
 
 def test_help_names_every_relation():
     """`--relation` lists them in the order of the table."""
-    (option,) = (each for each in verify.params if each.name == "relations")
+    (option,) = (each for each in verify.params if each.name == "relation")
 
     assert ", ".join(RELATIONS) in option.help
 

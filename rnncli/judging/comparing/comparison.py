@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rnncli.display import Displayed
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.formats.stored import texts_of
 from rnncli.judging.tolerances.tolerance import EXACT, Limits, Tolerance
@@ -113,9 +114,20 @@ def _json(value: Any) -> Any:
     return str(value) if unsayable else value
 
 
+class Comparison(Displayed, tuple[OutputComparison, ...]):
+    """How outputs compare, one after the other."""
+
+    __slots__ = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are any, and all of them agree."""
+        return bool(self) and all(output.agrees for output in self)
+
+
 def compare(
     got: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: Tolerance = EXACT
-) -> tuple[OutputComparison, ...]:
+) -> Comparison:
     """Compare outputs by name, in the order wanted, then those that nobody wanted.
 
     Args:
@@ -130,7 +142,7 @@ def compare(
     for name in sorted(tolerance.outputs - set(names)):
         hint = did_you_mean(name, names) or f": there are {', '.join(names) or 'none'}"
         raise InvalidRequest(f"a tolerance is given for an unknown output '{name}'{hint}")
-    return tuple(_compare_output(name, got, wanted, tolerance.of(name)) for name in names)
+    return Comparison(_compare_output(name, got, wanted, tolerance.of(name)) for name in names)
 
 
 def _compare_output(

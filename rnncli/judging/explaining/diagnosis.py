@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rnncli.display import Displayed
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.approximations import APPROXIMATIONS
 from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS
@@ -103,7 +104,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Displayed):
     """What is behind the failures of a pack.
 
     Attributes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from rnncli.display import Displayed
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.scoring.structure import best_of, structural_outcomes
 from rnncli.mutants.structural.bug import Reach, sizes_of
@@ -152,7 +153,7 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KillMatrix:
+class KillMatrix(Displayed):
     """What a suite sees.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rnncli.display import Displayed
 from rnncli.errors import worst_code
 from rnncli.packs.generating.checking import check
 from rnncli.packs.generating.generation import generate
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationReport:
+class GenerationReport(Displayed):
     """A pack that was written, or checked.
 
     Attributes:

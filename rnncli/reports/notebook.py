@@ -1,0 +1,211 @@
+"""Reports as HTML in a notebook: compact, without style sheet or script, legible in any theme."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rnncli.judging.comparing.verdict import MEANINGS
+from rnncli.reports.comparisons import COLUMNS as COMPARED
+from rnncli.reports.comparisons import row as comparison_row
+from rnncli.reports.diagnosis import diagnosis_sentences, later_sentences
+from rnncli.reports.failures import reasons, times
+from rnncli.reports.relations import COLUMNS as RELATED
+from rnncli.reports.relations import closing as relation_closing
+from rnncli.reports.relations import relation_row, sentence
+from rnncli.reports.scores import COUNTS, closing_of_structure
+from rnncli.reports.scores import closing as score_closing
+from rnncli.reports.tables import drawn
+from rnncli.reports.verification import closing
+from rnncli.terminal import visible
+from rnncli.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rnncli.judging.comparing.comparison import Comparison
+    from rnncli.judging.explaining.diagnosis import Diagnosis
+    from rnncli.judging.report import VerificationReport
+    from rnncli.judging.scoring.kill_matrix import KillMatrix
+    from rnncli.metamorphic.report import RelationReport
+    from rnncli.packs.generating.report import GenerationReport
+    from rnncli.scoring.report import ScoreReport
+    from rnncli.verifying.diagnosis_report import DiagnosisReport
+
+# A notebook keeps what it shows: rows of a table, and characters of a cell or line.
+MOST_ROWS, MOST_CHARACTERS = 50, 300
+# What a mark looks like; colours that are legible on white and on black.
+MARKS = {True: ("&#10003;", "#2a9d4a"), False: ("&#10007;", "#e0483e")}
+
+LEFT = 'style="text-align:left;vertical-align:top"'
+
+
+def verification(report: VerificationReport) -> str:
+    """Return counts by operator, what fails, and what is behind it."""
+    *skipped, last = closing(report)
+    tallies = [*report.by_operator, report.total]
+    verdicts = [name for name in MEANINGS if report.total.counts[name]]
+    failing = [case for case in report.cases if case.verdict.fails]
+    return _block(
+        _title(report.passed, last),
+        _lines(skipped),
+        _table(
+            ("operator", "cases", *verdicts, "fails", "worst margin"),
+            (
+                (
+                    *(tally.name, tally.cases),
+                    *(tally.counts[name] or "" for name in verdicts),
+                    *(tally.fails or "", times(tally.margin)),
+                )
+                for tally in tallies
+            ),
+        ),
+        _lines(diagnosis_sentences(report.diagnosis) if report.diagnosis else ()),
+        _folded(
+            counted(len(failing), "case fails", "cases fail"),
+            _table(
+                ("case", "verdict", "margin", "what is wrong"),
+                (
+                    (
+                        *(case.verdict.id, case.verdict.verdict),
+                        times(case.verdict.margin) if case.verdict.outputs else "",
+                        next(reasons(case), ""),
+                    )
+                    for case in failing
+                ),
+            ),
+        ),
+    )
+
+
+def titled(passed: bool, title: str, sentences: Iterable[str]) -> str:
+    """Return a line with a mark, and sentences below it."""
+    return _block(_title(passed, title), _lines(sentences))
+
+
+def comparison(outputs: Comparison) -> str:
+    """Return a row for each output."""
+    differing = [output for output in outputs if not output.agrees]
+    words = f"{len(differing)} of {counted(len(outputs), 'output')} differ"
+    rows = (comparison_row(output) for output in outputs)
+    return _block(
+        _title(outputs.passed, words if differing else f"{counted(len(outputs), 'output')} agree"),
+        _table(COMPARED, (tuple(map(drawn, row)) for row in rows)),
+    )
+
+
+def diagnosis(found: Diagnosis) -> str:
+    """Return a row for each cause, and what no known bug explains."""
+    return _block(_lines(diagnosis_sentences(found)))
+
+
+def diagnosis_report(report: DiagnosisReport) -> str:
+    """Return the causes, and what is wrong by what came before."""
+    later = (line for failures in report.later for line in later_sentences(failures))
+    total = report.verification.total
+    title = f"{total.answered} of {counted(total.cases, 'case')} answered: {total.summary}"
+    return _block(
+        _title(report.passed, title), _lines([*diagnosis_sentences(report.diagnosis), *later])
+    )
+
+
+def generation(report: GenerationReport) -> str:
+    """Return the pack that was written, or what a check found."""
+    manifest = report.manifest
+    words = f"{report.folder}: {counted(report.cases, 'case')}"
+    written = f", {manifest.file_count} files, digest {manifest.digest}" if manifest else ""
+    return _block(
+        _title(report.passed, f"{words}{written}"),
+        _lines(report.warnings),
+        _table(("file", "finding"), report.findings),
+        _table(("failed case", "why"), ((made.id, made.error) for made in report.failed)),
+    )
+
+
+def score(report: ScoreReport) -> str:
+    """Return the score, with a mark of whether as many mutants are killed as are to be."""
+    return _block(_title(report.passed, score_closing(report.matrix)), _scores(report.matrix))
+
+
+def kill_matrix(matrix: KillMatrix) -> str:
+    """Return the score of a suite, and what survives."""
+    return _block(_lines([score_closing(matrix)]), _scores(matrix))
+
+
+def _scores(matrix: KillMatrix) -> str:
+    survivors = (
+        (*each.bug, each.fate, times(each.margin), each.reason) for each in matrix.survivors
+    )
+    scores = [*matrix.by_cell, *matrix.by_dtype, matrix.total]
+    return _block(
+        _lines([closing_of_structure(matrix)]),
+        _table(
+            ("of", *COUNTS),
+            ((each.name, *(drawn(getattr(each, count)) for count in COUNTS)) for each in scores),
+        ),
+        _folded(
+            counted(len(matrix.survivors), "mutant is not killed", "mutants are not killed"),
+            _table(("cell", "mutant", "fate", "margin", "why"), survivors),
+        ),
+    )
+
+
+def relations(report: RelationReport) -> str:
+    """Return a row for each relation, and what fails."""
+    rows = (relation_row(each) for each in [*report.by_relation, report.total])
+    return _block(
+        _title(report.passed, " ".join(relation_closing(report))),
+        _table(RELATED, (tuple(map(drawn, row)) for row in rows)),
+        _lines(sentence(each) for each in report.failures),
+    )
+
+
+def _block(*parts: str) -> str:
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _folded(summary: str, table: str) -> str:
+    """Return a table that opens on a click; "" if it has no rows."""
+    return f"<details><summary>{_cell(summary)}</summary>{table}</details>" if table else ""
+
+
+def _title(passed: bool, text: str) -> str:
+    mark, colour = MARKS[passed]
+    return f'<p><b style="color:{colour}">{mark}</b> {_cell(text)}</p>'
+
+
+def _lines(texts: Iterable[str]) -> str:
+    """Return lines, as many as there is room for."""
+    shown, left = _first(texts)
+    items = "".join(f"<li>{_cell(text)}</li>" for text in shown)
+    return f'<ul style="margin:0 0 .5em">{items}{left and f"<li>{left}</li>"}</ul>' if shown else ""
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table, "" if it has no rows; as many rows as there is room for."""
+    shown, left = _first(rows)
+    if not shown:
+        return ""
+    head = "".join(f"<th {LEFT}>{_cell(name)}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td {LEFT}>{_cell(each)}</td>' for each in row)}</tr>" for row in shown
+    )
+    more = f'<tr><td colspan="{len(columns)}" {LEFT}>{left}</td></tr>'
+    return (
+        f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}{more if left else ''}</tbody></table></div>"
+    )
+
+
+def _first(things: Iterable[Any]) -> tuple[list[Any], str]:
+    """Return as many as are shown, and how many are left in words."""
+    every = list(things)
+    left = len(every) - MOST_ROWS
+    return every[:MOST_ROWS], f"... and {left} more" if left > 0 else ""
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text that is nothing but text, and not endless."""
+    text = "" if value is None else visible(str(value)).strip()
+    kept = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+    return escape(kept).replace("\n", "<br>")

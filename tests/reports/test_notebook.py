@@ -1,0 +1,125 @@
+"""Claims about reports in a notebook."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from relation_reports import REPORTS as RELATIONS
+from verifications import HOSTILE, REPORTS
+
+import rnncli
+from rnncli import display
+from rnncli.conformance import judgement
+from rnncli.packs.generating.batch import Made
+from rnncli.packs.generating.report import GenerationReport
+from rnncli.reports.notebook import MOST_ROWS
+from rnncli.scoring.report import ScoreReport
+from rnncli.verifying.diagnosis_report import DiagnosisReport
+
+TAGS = {
+    *("div", "p", "b", "br", "ul", "li", "details", "summary"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+PACKAGE = Path(rnncli.__file__).parent
+MATRIX = rnncli.score("vectors/core", select="rnn_7 or gru_7").matrix
+WRONG = rnncli.compare({"Y": np.ones(3), HOSTILE: np.ones(1)}, {"Y": np.zeros(3)})
+
+SHOWN = {
+    **{f"verification, {name}": report for name, report in REPORTS.items()},
+    **{f"relations, {name}": report for name, report in RELATIONS.items()},
+    **{
+        f"judgement, {case.verdict.verdict}": judgement(case.record, case.verdict)
+        for case in REPORTS["hostile"].cases
+    },
+    "diagnosis": REPORTS["diagnosed"].diagnosis,
+    "diagnosis report": DiagnosisReport(REPORTS["diagnosed"]),
+    "generation": GenerationReport(Path(HOSTILE.replace("\0", "")), 3, warnings=(HOSTILE,)),
+    "check": GenerationReport(Path("core"), 3, findings=((HOSTILE, "extra"),) * 1000),
+    "failed": GenerationReport(
+        Path("core"), 1, failed=(Made(HOSTILE, error=HOSTILE, exit_code=2),)
+    ),
+    "kill matrix": MATRIX,
+    "score": ScoreReport(MATRIX, min_score=100),
+    "comparison": WRONG,
+    "comparison of nothing": rnncli.compare({}, {}),
+}
+
+
+class Tags(HTMLParser):
+    """The tags of a page, each closed where it must be; and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.names, self.text = [], set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        """Note it."""
+        assert {name for name, _ in attrs} <= {"style", "colspan"}
+        self.names.add(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        """It closes the last one."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        """Keep it."""
+        self.text += data
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_report_is_html_that_holds_nothing_foreign(name):
+    """Well-formed, with no tag but ours, no control character, and not large."""
+    shown = SHOWN[name]._repr_html_()
+    page = Tags(shown)
+
+    assert page.open == []
+    assert page.names <= TAGS
+    assert not set("\x00\x1b\u202e\ud800") & set(shown)
+    assert len(shown) < 60_000
+
+
+def test_a_verification_shows_counts_and_what_fails():
+    """With its verdict first."""
+    page = Tags(SHOWN["verification, every verdict"]._repr_html_())
+
+    assert page.text.startswith("✗")
+    assert "onnxruntime 1.31.1 against vectors/core" in page.text
+    assert "lstm_14_reverse_float16_ragged" in page.text
+    assert "Y: 6 of 40 differ" in page.text
+    many = Tags(SHOWN["verification, many"]._repr_html_()).text
+    assert many.count("gru_14_absent") <= MOST_ROWS
+    assert "more" in many
+
+
+def test_the_mark_is_that_of_passed():
+    """A run in which nothing was judged has no tick."""
+    passed = replace(REPORTS["one"])
+
+    assert passed.passed
+    assert Tags(passed._repr_html_()).text.startswith("✓")
+    assert Tags(REPORTS["empty"]._repr_html_()).text.startswith("✗")
+    assert Tags(SHOWN["score"]._repr_html_()).text.startswith("✗")
+    assert Tags(WRONG._repr_html_()).text.startswith("✗ 2 of 2 outputs differ")
+    assert Tags(SHOWN["comparison of nothing"]._repr_html_()).text.startswith("✗")
+
+
+def test_every_displayed_class_is_drawn():
+    """The table has a row for each, and no other."""
+    displayed = {
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == "Displayed" for base in node.bases)
+    }
+
+    assert displayed == set(display.HTML)
+    assert {type(shown).__name__ for shown in SHOWN.values()} == displayed | {"Judgement"}
