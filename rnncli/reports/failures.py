@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import re
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.explaining.hypotheses import NAMED, naming, sentence_of
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.reports.tables import MOST_TIMES
 from rnncli.terminal import visible
+from rnncli.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
+# Failures that tell no more than why nothing was computed.
+UNTRIED = frozenset({Verdict.REFUSED, Verdict.MISSING})
+# So many that are alike are said one by one.
+MOST_ALIKE = 2
+# Reasons are alike whose first so many words are.
+WORDS_ALIKE = 16
+# Of cases that are said together so many ids are given.
+MOST_NAMED = 4
+# What differs between reasons that are alike: operators, versions, places in a source.
+_VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
 # An implementation may print megabytes before it dies; the first of it tells why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
@@ -28,6 +42,71 @@ def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
     yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict)}"))
+
+
+class FailureGroup(NamedTuple):
+    """Failing cases that are said together: one, or many that gave nothing, for a like reason.
+
+    Attributes:
+        cases: in the pack's order.
+    """
+
+    cases: Sequence[JudgedCase]
+
+    @property
+    def title(self) -> str:
+        """Which cases these are: an id, or how many there are and the first ids."""
+        ids = [case.verdict.id for case in self.cases]
+        named = ", ".join(ids[:MOST_NAMED])
+        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+        return named if len(ids) == 1 else f"{len(ids)} cases: {named}{more}"
+
+    def sentences(self, report: VerificationReport) -> Iterator[str]:
+        """Yield what there is to say of them; of many, of the first that has each reason."""
+        first = self.cases[0]
+        if len(self.cases) == 1:
+            yield from sentences(report, first)
+            return
+        alike = len({case.verdict.message for case in self.cases}) > 1
+        for line in reasons(first):
+            yield visible(f"{line} (and alike)" if alike else line)
+        yield visible(f"repeat the first: {report.repeat(first.verdict)}")
+
+
+def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
+    """Yield the failing cases; many that were refused or missing for a like reason, as one."""
+    groups: dict[Any, list[JudgedCase]] = {}
+    for case in report.cases:
+        if case.verdict.fails:
+            groups.setdefault(_likeness(case), []).append(case)
+    for cases in groups.values():
+        whole = len(cases) > MOST_ALIKE
+        yield from [FailureGroup(cases)] if whole else (FailureGroup([case]) for case in cases)
+
+
+def _likeness(case: JudgedCase) -> object:
+    """Return what cases that are said together have in common."""
+    verdict = case.verdict
+    if verdict.verdict not in UNTRIED or verdict.data_set:
+        return verdict.id
+    return verdict.verdict, tuple(_VARYING.sub("", verdict.message).split()[:WORDS_ALIKE])
+
+
+def untried(report: VerificationReport) -> str:
+    """Return which requirements would skip the cases that were refused, or ""."""
+    refused = [
+        case.record
+        for case in report.cases
+        if case.verdict.fails and case.verdict.verdict is Verdict.REFUSED
+    ]
+    kept = [case.record for case in report.cases if case.is_answered]
+    needs = leaving_out(refused, kept) if kept else Requirements()
+    count = sum(bool(needs.reason(record)) for record in refused)
+    if not count:
+        return ""
+    of = "the" if count == len(refused) else f"{count} of the"
+    cases = counted(len(refused), "refused case")
+    return visible(f"to skip {of} {cases}: --require {shlex.quote(needs.expression)}")
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.files.atomic import write_text
 from rnncli.judging.comparing.verdict import MEANINGS
 from rnncli.reports.diagnosis import diagnosis_sentences
-from rnncli.reports.failures import sentences, times
+from rnncli.reports.failures import failure_groups, times
 from rnncli.reports.verification import title
 from rnncli.terminal import visible
 from rnncli.words import counted
@@ -89,9 +89,9 @@ def _diagnosis(report: VerificationReport) -> Iterator[str]:
 
 
 def _failures(report: VerificationReport) -> Iterator[str]:
-    failing = [case for case in report.cases if case.verdict.fails]
     return folded(
-        (case.verdict.id, case.verdict.verdict, sentences(report, case)) for case in failing
+        (group.title, group.cases[0].verdict.verdict, group.sentences(report))
+        for group in failure_groups(report)
     )
 
 

@@ -13,7 +13,7 @@ import click
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
-from rnncli.reports.failures import excerpt, sentences
+from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
 from rnncli.terminal import say, visible
 from rnncli.words import counted
@@ -101,11 +101,10 @@ def _print_lines(report: VerificationReport) -> None:
 
 
 def _print_failures(report: VerificationReport) -> None:
-    for case in report.cases:
-        if case.verdict.fails:
-            say(f"FAIL {case.verdict.id}")
-            for sentence in sentences(report, case):
-                click.echo("  " + sentence.replace("\n", "\n    "), err=True)
+    for group in failure_groups(report):
+        say(f"FAIL {group.title}")
+        for sentence in group.sentences(report):
+            click.echo("  " + sentence.replace("\n", "\n    "), err=True)
 
 
 def _print_tables(report: VerificationReport) -> None:
@@ -122,9 +121,10 @@ def _print_tables(report: VerificationReport) -> None:
 def closing(report: VerificationReport) -> list[str]:
     """Return the reasons why cases were skipped, a line each, then one line with all counts.
 
-    Where too few cases were answered, a last line says so.
+    Before it a line says what would skip refused cases; where too few cases were answered, a last
+    line says so.
     """
-    lines = list(_skipped(report))
+    lines = [*_skipped(report), *filter(None, [untried(report)])]
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""

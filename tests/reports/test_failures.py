@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 
 import pytest
-from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output
+from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.mutants.table import MUTANTS
-from rnncli.reports.failures import LONGEST_MESSAGE, excerpt, sentences, times
+from rnncli.reports.failures import (
+    LONGEST_MESSAGE,
+    excerpt,
+    failure_groups,
+    sentences,
+    times,
+    untried,
+)
 from rnncli.terminal import visible
 
 LINES = {case.verdict.id: list(sentences(every_verdict(), case)) for case in every_verdict().cases}
@@ -47,6 +54,72 @@ def test_what_a_flag_finds_is_not_said_where_all_that_fits_is_named(fitting, sai
     lines = list(sentences(every_verdict(), case))
 
     assert any(line.startswith("tests for ") for line in lines) == said
+
+
+BATCHWISE = (
+    "[Runtime] : 1 : Exception during initialization: /src/{} Base(const onnx::Info&){} layout_ =="
+    " 0 was false. Batchwise recurrent operations (layout == 1) are not supported. If y{}"
+)
+
+
+def untried_report(messages, **more):
+    """A report of cases that were refused with these messages, and one of another layout."""
+    cases = [
+        judged(f"rnn_{k}", Verdict.REFUSED, {"message": message}, requirements={"layout": 1})
+        for k, message in enumerate(messages)
+    ]
+    kept = judged("gru_0", Verdict.PASS, {"outputs": (output(),)}, requirements={"layout": 0})
+    return report([*cases, kept], **more)
+
+
+@pytest.mark.parametrize(
+    ("messages", "titles"),
+    [
+        (["no float64"] * 2, ["rnn_0", "rnn_1"]),
+        (["no float64"] * 3, ["3 cases: rnn_0, rnn_1, rnn_2"]),
+        (["no float64"] * 34, ["34 cases: rnn_0, rnn_1, rnn_2, rnn_3 and 30 more"]),
+        (["no LSTM(22)", "no LSTM(1)", "no GRU(3)"], ["3 cases: rnn_0, rnn_1, rnn_2"]),
+        (
+            [
+                BATCHWISE.format("rnn.h:48", " [with T = float]", "ou nee..."),
+                BATCHWISE.format("lstm_base.h:53", "", "ou need su..."),
+                BATCHWISE.format("deep_cpu_gru.h:56", "", "..."),
+            ],
+            ["3 cases: rnn_0, rnn_1, rnn_2"],
+        ),
+        (["a", "b", "a", "b", "a"], ["3 cases: rnn_0, rnn_2, rnn_4", "rnn_1", "rnn_3"]),
+    ],
+)
+def test_many_that_are_refused_for_a_like_reason_are_said_at_once(messages, titles):
+    """Operators, versions and places in a source make no other reason."""
+    found = untried_report(messages)
+    groups = list(failure_groups(found))
+
+    assert [group.title for group in groups] == titles
+    assert sum(len(group.cases) for group in groups) == len(messages)
+    (first, *_) = groups
+    like = len(set(messages)) > 1 and len(first.cases) == len(messages)
+    lines = list(first.sentences(found))
+    assert lines[0] == f"refused: {messages[0]}{' (and alike)' * like}"
+    assert lines[-1].startswith("repeat")
+    assert lines[-1].endswith("-k id:rnn_0")
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DIFFERS, Verdict.CRASHED, Verdict.ACCEPTED])
+def test_what_ran_is_said_one_by_one(verdict):
+    """Two crashes with one message may have two causes."""
+    cases = [judged(f"rnn_{k}", verdict, {"message": "killed"}) for k in range(9)]
+
+    assert len(list(failure_groups(report(cases)))) == 9
+
+
+def test_a_report_says_which_requirement_skips_what_is_refused():
+    """What no answered case needs, so that it loses none of them."""
+    assert untried(untried_report(["no"] * 3)) == (
+        "to skip the 3 refused cases: --require 'layout!=1'"
+    )
+    assert untried(untried_report([])) == ""
+    assert untried(report([judged("rnn_0", Verdict.REFUSED, {})])) == ""
 
 
 def test_a_diagnosis_has_the_last_word():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ from rnncli.operators.node import DIRECTIONS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<=": operator.le,
@@ -94,6 +95,12 @@ FIELDS: Mapping[str, RequirementField] = {
     "tags": RequirementField("reading:NAME, non-portable", "words", section=""),
 }
 
+# What an implementation may lack as a whole, what says most of it first.
+CAPABILITIES = (
+    *("layout", "dtype", "opset", "operator", "direction", "weights"),
+    *("attributes", "activations", "inputs", "outputs"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -111,14 +118,18 @@ class Term:
 
     def reason(self, record: Mapping[str, Any]) -> str:
         """Return why a case does not meet it, or ""."""
-        row = FIELDS[self.field]
-        has: Any = (record.get(row.section, {}) if row.section else record).get(self.field)
+        row, has = FIELDS[self.field], _entry(record, self.field)
         if not isinstance(has, KINDS[row.kind]):
             return f"requires {self}, of which the case says nothing"
         if row.kind == "words":
             failing = [each for each in has if (each in self.values) != (self.sign == "=")]
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
         return "" if self._holds(has) else f"requires {self}, has {_said(has)}"
+
+    @property
+    def expression(self) -> str:
+        """Write it as the command line takes it."""
+        return f"{self.field}{self.sign}{'|'.join(self.values)}"
 
     def _holds(self, has: Any) -> bool:
         if self.sign in COMPARISONS:
@@ -133,6 +144,12 @@ class Term:
         if row.kind == "words":
             return f"{self.field} {'only' if self.sign == '=' else 'without'} {listed}"
         return f"{self.field} {'' if self.sign == '=' else 'other than '}{listed}"
+
+
+def _entry(record: Mapping[str, Any], field: str) -> Any:
+    """Return what a case's record says of a field; None for nothing."""
+    section = FIELDS[field].section
+    return (record.get(section, {}) if section else record).get(field)
 
 
 def _said(value: Any) -> str:
@@ -160,9 +177,48 @@ class Requirements:
             )
         )
 
+    @property
+    def expression(self) -> str:
+        """Write it as the command line takes it; "" for nothing required."""
+        return ",".join(term.expression for term in self.terms)
+
     def reason(self, record: Mapping[str, Any]) -> str:
         """Return what a case needs beyond this, or "" when all is met."""
         return "; ".join(filter(None, (term.reason(record) for term in self.terms)))
+
+
+def leaving_out(
+    refused: Sequence[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]]
+) -> Requirements:
+    """Return requirements that leave out many refused cases, and none that is to be kept.
+
+    Args:
+        refused: the records of cases that an implementation does not support.
+        kept: the records of those that it answers.
+
+    Returns:
+        One term a field; each value leaves out the most of what those before it have left, and
+        not just one case.
+    """
+    needed = {need for record in kept for need in _needs(record)}
+    left = [set(_needs(record)) - needed for record in refused]
+    found: dict[str, list[str]] = {}
+    order = {field: k for k, field in enumerate(CAPABILITIES)}
+    while counts := Counter(need for needs in left for need in needs):
+        commonest = min(counts, key=lambda need: (-counts[need], order[need[0]], need[1]))
+        if counts[commonest] == 1:
+            break
+        found.setdefault(commonest[0], []).append(commonest[1])
+        left = [needs for needs in left if commonest not in needs]
+    return Requirements(tuple(Term(field, "!=", tuple(values)) for field, values in found.items()))
+
+
+def _needs(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield field and value of all that a case asks an implementation to support."""
+    for field in CAPABILITIES:
+        has = _entry(record, field)
+        if has is not None:
+            yield from ((field, str(value)) for value in (has if isinstance(has, list) else [has]))
 
 
 def _term(text: str, expression: str) -> Term:

@@ -1,11 +1,12 @@
 """What an implementation can do, as --require says it."""
 
 import pytest
-from judged import core
+from judged import CORE, core
 
 from rnncli.errors import InvalidRequest
-from rnncli.judging.comparing.requirements import FIELDS, Requirements
+from rnncli.judging.comparing.requirements import FIELDS, Requirements, leaving_out
 from rnncli.packs.manifest import CASE_FIELDS
+from rnncli.packs.pack import open_pack
 
 RECORD = {
     "operator": "LSTM-14",
@@ -123,6 +124,35 @@ def test_expressions_add_up():
 
     assert both.reason(RECORD) == UNMET["opset<=13,layout=0"]
     assert Requirements.parse([]).reason(RECORD) == ""
+
+
+@pytest.mark.parametrize(
+    "is_refused",
+    [
+        lambda needs: needs["layout"] == 1,
+        lambda needs: needs["dtype"] == "float64" or needs["layout"] == 1,
+        lambda needs: needs["opset"] in {1, 22},
+        lambda needs: "clip" in needs["attributes"],
+        lambda needs: needs["direction"] != "forward",
+    ],
+)
+def test_what_is_refused_can_be_left_out(is_refused):
+    """Of a real pack: all that lack one thing are left out, and nothing that is kept."""
+    records = open_pack(CORE).manifest.cases
+    refused = [record for record in records if is_refused(record["requirements"])]
+    kept = [record for record in records if record not in refused]
+    found = Requirements.parse([leaving_out(refused, kept).expression])
+
+    assert [record["id"] for record in refused if not found.reason(record)] == []
+    assert [record["id"] for record in kept if found.reason(record)] == []
+
+
+def test_what_others_need_as_well_is_not_left_out():
+    """Of cases that differ in nothing, or in one case only, there is no requirement."""
+    records = open_pack(CORE).manifest.cases[:1]
+
+    assert leaving_out(records, records).expression == ""
+    assert leaving_out(records, []).expression == ""
 
 
 @pytest.mark.parametrize("name", FIELDS)
