@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends.backend import working_dtype
 from rnncli.backends.in_place.cells import has_kernel
 from rnncli.backends.in_place.plan import NotFiniteError
+from rnncli.backends.in_place.small import bound
 from rnncli.backends.in_place.walk import evaluate_in_place
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from rnncli.backends.backend import Compute
+    from rnncli.backends.backend import BoundCall, Compute
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 
@@ -42,6 +43,11 @@ class NumPyBackend:
             return evaluate_in_place(recurrence, dtype)
         except NotFiniteError:
             return _by_equations(recurrence, dtype)
+
+    def bind(self, recurrence: Recurrence, compute: Compute) -> BoundCall | None:
+        """Return a short way to evaluate recurrences like one, which has been, or None."""
+        dtype = working_dtype(recurrence, compute)
+        return bound(recurrence, dtype) if has_kernel(recurrence.cell) else None
 
 
 def _by_equations(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:

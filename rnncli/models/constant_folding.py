@@ -7,14 +7,14 @@ fed is none, even where it replaces an initializer: values are known by identity
 from __future__ import annotations
 
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rnncli.recurrence.recurrence import is_constant, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.models.schedule import Step
     from rnncli.numerics import Array
@@ -59,6 +59,22 @@ class Folding:
             self._made[key] = None
         return step.run(values)
 
+    def schedule(self, steps: Sequence[Step]) -> FoldedSchedule | None:
+        """Return what is left to run of steps, which have run; None if some never did."""
+        roots: dict[str, Any] = {}
+        made: dict[str | None, Any] = {}
+        left = []
+        for step in steps:
+            if step.may_fold and id(step.operator) not in self._made:
+                return None
+            if found := step.may_fold and self._made[id(step.operator)]:
+                read = zip(step.inputs, found[0], strict=True)
+                roots |= {name: value for name, value in read if name not in made}
+                made.update(zip(step.outputs, found[1], strict=False))
+            else:
+                left.append(step._replace(may_fold=False))
+        return FoldedSchedule([*roots], [*roots.values()], made, left)
+
     def _fits(self, made: Values) -> bool:
         """Return whether all of it is tensors, for which there is room."""
         if not all(isinstance(values, np.ndarray) for values in made):
@@ -71,3 +87,23 @@ class Folding:
         kept = tuple([values if is_constant(values) else values.copy("K") for values in made])
         self.hold(kept)
         return kept
+
+
+class FoldedSchedule(NamedTuple):
+    """The steps of a body without those that fold.
+
+    Attributes:
+        names: of the constants that those read.
+        constants: these constants.
+        made: what those made of them, by name.
+        steps: the others.
+    """
+
+    names: Sequence[str]
+    constants: Sequence[Any]
+    made: Mapping[str | None, Any]
+    steps: Sequence[Step]
+
+    def holds(self, values: Mapping[str | None, Any]) -> bool:
+        """Return whether the values of a run hold these very constants."""
+        return all(map(is_, map(values.get, self.names), self.constants))

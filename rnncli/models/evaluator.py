@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from onnx.reference.op_run import OpRun
 
     from rnncli.models.calls import Call
+    from rnncli.models.constant_folding import FoldedSchedule
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer, Watch
     from rnncli.numerics import Array
@@ -138,9 +139,11 @@ class Evaluator:
             fold_late(steps, fed - self._initial.keys()),
             {*self.output_names, *self._initial, *self._constants},
         )
+        self._may_fold = any(step.may_fold for step in self._steps)
+        self._folded: FoldedSchedule | None = None
         # An omitted input is named "".
         self._known: dict[str | None, Any] = {"": None}
-        self._known.update(self._initial | self._constants)
+        self._known.update(self._initial)
         self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
         held = [*self._initial.values(), *self._constants.values()]
         self._library.folding.hold(held)
@@ -166,6 +169,7 @@ class Evaluator:
         with self._placed(path, node):
             operator = self._operator(node, partial(self._subgraph, branches))
         if hasattr(operator, "begin_run"):
+            self._library.draws = True
             self._library.drawing.add(operator)
         return Step(
             operator,
@@ -202,8 +206,9 @@ class Evaluator:
 
     def begin_run(self) -> None:
         """Let what draws numbers draw the same ones as in the last run of the model."""
-        for operator in self._library.drawing:
-            operator.begin_run()
+        if self._library.draws:
+            for operator in self._library.drawing:
+                operator.begin_run()
 
     def run(
         self,
@@ -226,10 +231,13 @@ class Evaluator:
         wanted = self.output_names if output_names is None else output_names
         values = self._known.copy()
         values.update(feed_inputs)
+        if self._constants:  # whose names others may have outside
+            values.update(self._constants)
         watch, folded = self._library.watch, self._library.folding.run
         activity, memory = deadline.current(), budget.current()
+        steps = self._unfolded(values) if self._may_fold and not watch else self._steps
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
-        for step in self._steps:
+        for step in steps:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
@@ -248,6 +256,21 @@ class Evaluator:
         if tally:
             tally.close()
         return [values[name] for name in wanted]
+
+    def _unfolded(self, values: dict[str | None, Any]) -> Sequence[Step]:
+        """Return the steps to run, all of them where folded ones would read other constants.
+
+        Args:
+            values: by name; what folded steps made is added.
+        """
+        folded = self._folded = self._folded or self._library.folding.schedule(self._steps)
+        if folded is None:
+            return self._steps
+        if not folded.holds(values):
+            self._folded = None
+            return self._steps
+        values.update(folded.made)
+        return folded.steps
 
     def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
         """Raise what a node raised, as a sentence that names it."""

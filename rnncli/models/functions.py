@@ -106,6 +106,7 @@ class Library:
         self.watch, self.folding = watch, Folding()
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self.drawing: WeakSet[Any] = WeakSet()  # operators that a new run sets back
+        self.draws = False  # whether there ever was one: to look takes a microsecond
         self._built: dict[tuple[Any, ...], Runnable] = {}
         self._building: list[str] = []
 

@@ -97,10 +97,11 @@ class OwnRecurrentNode(OwnNode):
 
     def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
         """Evaluate the node; an output it does not name is None."""
-        outputs = self._prepared.run(inputs + self._absent)
-        if len(outputs) == len(self._makes):
-            return tuple(outputs.values())
-        return tuple([outputs.get(name) for name in self._makes])
+        made = self._prepared.run(inputs + self._absent)
+        if len(made) == len(self._makes):
+            return made
+        named = dict(zip(self._wanted, made, strict=True))
+        return tuple([named.get(name) for name in self._makes])
 
 
 def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:

@@ -12,8 +12,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from rnncli import budget, deadline
 from rnncli.errors import Unsupported
 from rnncli.models import evaluator
@@ -54,7 +52,7 @@ class ModelSession:
 
     def __init__(self, model: Model, settings: EvaluationSettings) -> None:
         self._model, self._settings = replace(model), settings  # not to keep the caller's alive
-        self._fitting: set[tuple[Any, ...] | None] = set()
+        self._fitting: set[tuple[Any, ...]] = set()
         self._idle = [self._prepared()]
         self.inputs = tuple(value.name for value in model.inputs)
         self.outputs = tuple(self._idle[0].output_names)
@@ -89,22 +87,17 @@ class ModelSession:
 
     def _check(self, inputs: Mapping[str, Any]) -> None:
         """Compare inputs with the graph's declarations, unless some like them were before."""
-        kinds = _kinds(inputs)
-        if kinds in self._fitting:
-            return
+        try:
+            kinds = tuple([(name, type(v), v.dtype, v.shape) for name, v in inputs.items()])
+            if kinds in self._fitting:
+                return
+        except (AttributeError, TypeError):  # what is no array
+            kinds = ()
         check_inputs(self._model, inputs)
-        if kinds is not None:
-            if len(self._fitting) >= MOST_SHAPES:
-                self._fitting.clear()
+        if len(self._fitting) >= MOST_SHAPES:
+            self._fitting.clear()
+        if len(kinds) == len(inputs):
             self._fitting.add(kinds)
-
-
-def _kinds(inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Return all that matters of inputs to the declarations; None where some are no tensors."""
-    for values in inputs.values():
-        if not isinstance(values, np.ndarray):
-            return None
-    return tuple([(name, values.dtype, values.shape) for name, values in inputs.items()])
 
 
 _KEPT: WeakKeyDictionary[Model, list[tuple[EvaluationSettings, ModelSession]]] = WeakKeyDictionary()

@@ -115,13 +115,17 @@ class Node:
         }
 
     @cached_property
-    def _made(self) -> list[tuple[str, int, tuple[int, ...] | None]]:
-        """Each output's name, which of a result's arrays it is, and how to transpose that."""
+    def _made(self) -> list[tuple[int, tuple[int, ...] | None]]:
+        """Which of a result's arrays each output is, and how to transpose that."""
         return [
-            (name, RESULTS.index(role), _inverse(order))
-            for name in self.outputs
-            for role, order in [self._orders[name]]
+            (RESULTS.index(role), _inverse(order))
+            for role, order in [self._orders[name] for name in self.outputs]
         ]
+
+    @cached_property
+    def _is_direct(self) -> bool:
+        """Whether the outputs are a result's arrays, all of them, as they are."""
+        return self._made == [(which, None) for which in range(1 + self.operator.cell.states)]
 
     def accepts(self, inputs: Mapping[str, Array]) -> bool:
         """Return whether inputs are known to be sound: like some that were, lengths within T."""
@@ -160,14 +164,18 @@ class Node:
 
     def outputs_of(self, result: Result) -> dict[str, Array]:
         """Return the outputs asked for, by name, in the operator's layout."""
-        return self.named((result.Y, *result.last))
+        return dict(zip(self.outputs, self.arranged((result.Y, *result.last)), strict=True))
 
-    def named(self, tensors: tuple[Any, ...]) -> dict[str, Array]:
-        """Return the outputs asked for, by name, of Y and the last states; see `outputs_of`."""
-        return {
-            name: tensors[which] if order is None else _transposed(tensors[which], order)
-            for name, which, order in self._made
-        }
+    def arranged(self, tensors: tuple[Any, ...]) -> tuple[Array, ...]:
+        """Return the outputs asked for, in the operator's layout, of Y and the last states."""
+        if self._is_direct:
+            return tensors
+        return tuple(
+            [
+                tensors[which] if order is None else _transposed(tensors[which], order)
+                for which, order in self._made
+            ]
+        )
 
     def order(self, name: str) -> tuple[int, ...] | None:
         """Return how an input or output is transposed canonically; None where it is not."""

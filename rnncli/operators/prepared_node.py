@@ -60,14 +60,14 @@ class PreparedNode:
         """The node, whatever its inputs."""
         return self._node or Node(self._operator, self._attributes, self._outputs, self._readings)
 
-    def run(self, given: Given) -> dict[str, Array]:
+    def run(self, given: Given) -> tuple[Array, ...]:
         """Evaluate the node.
 
         Args:
             given: every input of the operator, in its order; None where one is absent.
 
         Returns:
-            The outputs asked for, by name.
+            The outputs asked for, in the order of the request.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.
@@ -88,7 +88,7 @@ class PreparedNode:
         result = evaluate_recurrence(self._operator, recurrence, *self._engine)
         if recurrence.constants and not (bound and bound.is_for(steady)):
             remember(self._bound, kinds, self._bind(node, recurrence, steady))
-        return node.outputs_of(result)
+        return node.arranged((result.Y, *result.last))
 
     def by_name(self, given: Given) -> dict[str, Array]:
         """Name the inputs that are there as the operator does."""
@@ -124,7 +124,7 @@ class BoundNode(NamedTuple):
         """Return whether these are its weights, which are constants still."""
         return all(map(is_, weights, self.weights)) and not any_unlocked(weights)
 
-    def run(self, varying: tuple[Any, ...]) -> dict[str, Array] | None:
+    def run(self, varying: tuple[Any, ...]) -> tuple[Array, ...] | None:
         """Evaluate X, the initial states and the lengths; None where the call declines."""
         X, *initial, lengths = varying
         if lengths is not None and not (lengths == self.T).all():
@@ -132,4 +132,4 @@ class BoundNode(NamedTuple):
         if self.orders:
             X, *initial = map(in_order, (X, *initial), self.orders)
         tensors = self.call(X, initial)
-        return None if tensors is None else self.node.named(tensors)
+        return None if tensors is None else self.node.arranged(tensors)

@@ -92,7 +92,8 @@ class OperatorSession:
                 break
         if not self._names.issuperset(inputs):
             checked(operator, attributes, {**self._held, **inputs}, outputs, readings)
-        return self._node.run([inputs.get(name, held) for name, held in self._slots])
+        made = self._node.run([inputs.get(name, held) for name, held in self._slots])
+        return dict(zip(self.outputs, made, strict=True))
 
 
 def _kept(values: Array) -> Array:

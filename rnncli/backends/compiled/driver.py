@@ -78,27 +78,24 @@ class BoundScan:
     """
 
     def __init__(self, routine: Routine, packed: Packed, T: int, *, wants_Y: bool) -> None:
-        self._routine, self._packed = routine, packed
-        self._T = T
+        self._routine, self._packed, self._T = routine, packed.addresses, T
+        self._states, self._dtype = routine.states, routine.dtype
         self._shape = (T, *routine.states) if wants_Y else None
 
     def __call__(self, X: Array, initial: Sequence[Array | None]) -> tuple[Array | None, ...]:
         """Return Y and the last states."""
-        routine, T = self._routine, self._T
-        states, dtype = routine.states, routine.dtype
-        X = routine.tensor(X)
-        h0, Y_h = routine.tensor(initial[0]), np.empty(states, dtype)
+        routine, states, dtype = self._routine, self._states, self._dtype
+        X, h0, Y_h = routine.tensor(X), routine.tensor(initial[0]), np.empty(states, dtype)
         c0 = Y_c = routine.absent
         if len(initial) == 2:
             c0, Y_c = routine.tensor(initial[1]), np.empty(states, dtype)
-        Y = None if self._shape is None else np.empty(self._shape, dtype)
-        out = routine.no_Y if Y is None else Y
+        Y = routine.no_Y if self._shape is None else np.empty(self._shape, dtype)
         workspace = routine.take()
         plans = workspace.addresses
-        for scan, plan, packed in zip(routine.scans, plans, self._packed.addresses, strict=True):
-            scan(plan, packed, 0, T, 1, 0, X, h0, c0, out, Y_h, Y_c)
+        for scan, plan, packed in zip(routine.scans, plans, self._packed, strict=False):
+            scan(plan, packed, 0, self._T, 1, 0, X, h0, c0, Y, Y_h, Y_c)
         routine.give(workspace)
-        return (Y, Y_h, Y_c)[: 1 + len(initial)]
+        return (Y, Y_h, Y_c) if len(initial) == 2 else (Y, Y_h)
 
 
 def team_size(T: int, routine: Routine) -> int:

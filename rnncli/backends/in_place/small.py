@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from rnncli.recurrence.recurrence import Constants, Direction, Result
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from rnncli.backends.backend import BoundCall
     from rnncli.backends.in_place.activations import Function
     from rnncli.backends.in_place.cells import Walk
     from rnncli.numerics import Array
@@ -259,7 +261,8 @@ class PreparedCall:
         r = recurrence
         self.features, self.lock = features_of(r, dtype), Lock()
         self._context = in_silence()
-        self._is_native = dtype == r.dtype.numpy
+        self._dtype, self._is_native = r.dtype, dtype == r.dtype.numpy
+        self._sizes = r.W.shape[0], r.W.shape[2]
         self._directions = []
         for d, activations in enumerate(r.activations):
             stage = SmallStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
@@ -268,27 +271,40 @@ class PreparedCall:
         self.steps = self._directions[0][0].steps
 
     def run(self, recurrence: Recurrence) -> Result:
-        """Evaluate one.
+        """Evaluate one, the call being reserved.
 
         Raises:
             NotFiniteError: a number is too large, or a state not finite at the end.
         """
+        r = recurrence
         try:
-            return self._context.run(self._run, recurrence)
+            Y, *last = self._context.run(self._run, r.X, r.initial, wants_Y=r.wants_Y)
         except FloatingPointError as failure:
             raise NotFiniteError from failure
         finally:
             self.lock.release()
+        return Result(Y, tuple(last))
 
-    def _run(self, recurrence: Recurrence) -> Result:
-        r, dtype = recurrence, recurrence.dtype
-        T, N, _ = r.X.shape
-        D, _, H, _ = r.W.shape
-        Y = np.empty((T, D, N, H), dtype.numpy) if r.wants_Y else None
-        last = tuple([np.empty((D, N, H), dtype.numpy) for _ in r.initial])
+    def attempt(
+        self, X: Array, initial: Sequence[Array | None], *, wants_Y: bool
+    ) -> tuple[Array | None, ...] | None:
+        """Return Y and the last states; None where the call is reserved, or they are not finite."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            return self._context.run(self._run, X, initial, wants_Y=wants_Y)
+        except (FloatingPointError, NotFiniteError):
+            return None
+        finally:
+            self.lock.release()
+
+    def _run(self, X: Array, initial: Sequence[Array | None], *, wants_Y: bool) -> tuple[Any, ...]:
+        (T, N, _), (D, H), dtype = X.shape, self._sizes, self._dtype
+        Y = np.empty((T, D, N, H), dtype.numpy) if wants_Y else None
+        last = [np.empty((D, N, H), dtype.numpy) for _ in initial]
         for d, (stage, is_reverse) in enumerate(self._directions):
-            states = [None if state is None else state[d] for state in r.initial]
-            history, ends = stage.run(r.X[::-1] if is_reverse else r.X, states)
+            states = [None if state is None else state[d] for state in initial]
+            history, ends = stage.run(X[::-1] if is_reverse else X, states)
             if not stage.is_finite(T, len(last)):
                 raise NotFiniteError
             if Y is not None:
@@ -296,7 +312,21 @@ class PreparedCall:
                 Y[:, d] = values if self._is_native else ready_to_round(values, dtype)
             for state, end in zip(last, ends, strict=True):
                 state[d] = end if self._is_native else ready_to_round(end, dtype)
-        return Result(Y, last)
+        return (Y, *last)
+
+
+def bound(recurrence: Recurrence, dtype: np.dtype[Any]) -> BoundCall | None:
+    """Return a short way to evaluate recurrences like one, which has been; None if there is none.
+
+    See `rnncli.backends.backend.bound_call`.
+    """
+    if recurrence.constants is None or pays(recurrence):
+        return None
+    call = prepared_call(recurrence, dtype)
+    if call is None:
+        return None
+    call.lock.release()
+    return partial(call.attempt, wants_Y=recurrence.wants_Y)
 
 
 FUSED = "fused"
