@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # How wide a table is drawn where no terminal shows it.
 ANY_WIDTH = 10_000
+# Characters between two columns, and those before the first and after the last.
+BETWEEN, BORDERS = 3, 2
 # Beyond so many times its tolerance, how far off a value is tells nothing more.
 MOST_TIMES = 1000
 
@@ -93,22 +95,79 @@ def draw_table(
     *,
     whole: Collection[str] = (),
 ) -> None:
-    """Draw a table, with a title above it; columns that are `whole` are not folded."""
+    """Draw a table, with a title above it.
+
+    Cells are folded between words, those of columns that are `whole` nowhere. On a terminal that
+    is too narrow for all words of a row, each row is a paragraph.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    cells = [[_plain(cell) for cell in row] for row in (columns, *rows)]
+    widths = column_widths(cells, [name in whole for name in columns], terminal_width())
+    if not widths:
+        _draw_paragraphs(title, cells)
+        return
     heading = Text(one_line(title), style="bold") if title else None
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left")
-    for k, name in enumerate(columns):
+    for k, (name, width) in enumerate(zip(cells[0], widths, strict=True)):
         numeric = any(isinstance(row[k], int | float) for row in rows)
         side: JustifyMethod = "right" if numeric else "left"
-        table.add_column(Text(_plain(name)), justify=side, overflow="fold", no_wrap=name in whole)
-    for row in rows:
-        table.add_row(*(Text(_plain(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else ANY_WIDTH
-    Console(file=drawing(sys.stdout), width=width).print(table)
+        table.add_column(Text(name), justify=side, width=width)
+    for row in cells[1:]:
+        table.add_row(*map(Text, row))
+    Console(file=drawing(sys.stdout), width=terminal_width()).print(table)
+
+
+def column_widths(cells: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> list[int]:
+    """Return how wide columns are drawn so that no word is broken; [] where there is no room.
+
+    Each column has room for its longest word; what is left goes, bit by bit, where the smallest
+    part of the longest cell has room.
+
+    Args:
+        cells: of the heading and of all rows.
+        whole: of each column, whether its cells are one word.
+        width: of the terminal.
+    """
+    from rich.cells import cell_len
+
+    columns = list(zip(*cells, strict=True))
+    words = [
+        column if kept else [word for cell in column for word in cell.split() or [""]]
+        for column, kept in zip(columns, whole, strict=True)
+    ]
+    widest = [max(map(cell_len, column)) for column in columns]
+    widths = [max(map(cell_len, column)) for column in words]
+    room = width - BETWEEN * (len(columns) - 1) - BORDERS
+    if sum(widest) <= room:
+        return widest
+    if sum(widths) > room:
+        return []
+    for _ in range(room - sum(widths)):
+        narrowest = min(range(len(widths)), key=lambda k: widths[k] / max(widest[k], 1))
+        widths[narrowest] += 1
+    return widths
+
+
+def _draw_paragraphs(title: str, cells: Sequence[Sequence[str]]) -> None:
+    """Print rows as paragraphs: the first cell, then the names and cells of the others."""
+    from textwrap import TextWrapper
+
+    wrapper = TextWrapper(
+        *(terminal_width(), "  ", "  "), break_long_words=False, break_on_hyphens=False
+    )
+    if title:
+        click.echo(one_line(title))
+    (_, *names), *rows = cells
+    for first, *others in rows:
+        click.echo(first)
+        said = "; ".join(
+            f"{name}: {cell}" for name, cell in zip(names, others, strict=True) if cell
+        )
+        click.echo("\n".join(wrapper.wrap(said)))
 
 
 def print_json_line(record: Mapping[str, Any]) -> None:

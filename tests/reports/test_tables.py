@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 
-from rnncli.reports.tables import print_json_line, print_table
+import pytest
+
+from rnncli.reports import tables
+from rnncli.reports.tables import BETWEEN, BORDERS, column_widths, print_json_line, print_table
 
 COLUMNS, ROWS = ("name", "value"), [("Y", 1.23456789), ("a\tb\nc", None)]
 
@@ -45,3 +48,33 @@ def test_json_has_no_numbers_of_its_own_invention(capsys):
     line = capsys.readouterr().out
     assert json.loads(line) == {"a": "nan", "b": ["inf", 1.5], "c": {"d": "-inf"}}
     assert line.count("\n") == 1
+
+
+NAMES = ("id", "what it is", "cases")
+MUTANTS = [
+    ("recurrent-weights-transposed", "Ht-1 is multiplied by R instead of R^T, as W is by Xt.", 12),
+    ("input-bias-dropped", "The input bias Wb is not added.", 7),
+]
+
+
+@pytest.mark.parametrize("width", [40, 44, 60, 80, 200])
+def test_a_terminal_of_any_width_breaks_no_word(capsys, monkeypatch, width):
+    """Cells are folded between words; where that does not do, rows are paragraphs."""
+    monkeypatch.setattr(tables, "is_drawn", lambda: True)
+    monkeypatch.setattr(tables, "terminal_width", lambda: width)
+    print_table(NAMES, MUTANTS)
+    out = capsys.readouterr().out
+
+    words = {word for row in MUTANTS for cell in row for word in str(cell).split()}
+    assert words - set(out.replace(";", "").split()) == set()
+    assert max(map(len, out.splitlines())) <= width
+
+
+def test_the_narrowest_column_is_not_starved():
+    """What is left over goes to the cells that are folded most."""
+    cells = [["id", "what"], ["a" * 20, "word " * 20]]
+    widths = column_widths(cells, [False, False], 60)
+
+    assert widths == [20, 60 - 20 - BETWEEN - BORDERS]
+    assert column_widths(cells, [False, False], 28) == []
+    assert column_widths(cells, [True, True], 60) == []
