@@ -1,1 +1,1 @@
-"""Implementations under test: runtimes, backends, vendors' commands, folders of results."""
+"""Implementations under test: runtimes, backends, vendors' commands and recorded results."""

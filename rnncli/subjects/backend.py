@@ -1,4 +1,4 @@
-"""A backend of this package, judged as any runtime is."""
+"""A backend of this package as a subject, judged like any runtime."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ WHERE = "rnncli.subjects.backend:BackendRuntime"
 
 
 class BackendRuntime:
-    """Evaluates the node of a vector's record with the package's own operators.
+    """Evaluates a vector's node with the package's own operators.
 
-    Settings are ``backend`` and ``compute``. BLAS threads are the environment's.
+    Settings are ``backend`` and ``compute``. The environment sets the number of BLAS threads.
     """
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
@@ -43,7 +43,7 @@ class BackendRuntime:
         return {"version": f"rnncli {__version__}", **settings, "summary": self._summary}
 
     def run(self, vector: Vector) -> Tensors:
-        """Evaluate the node under the readings of the vector."""
+        """Evaluate the node under the vector's readings."""
         record = vector.record
         with allowed(self._threads):
             return evaluate(
@@ -65,14 +65,14 @@ def backend_subject(
     timeout: float = 60.0,
     max_memory: int | None = None,
 ) -> IsolatedSubject:
-    """Return a backend as a subject, in a process of its own.
+    """Return a backend as a subject in its own process.
 
     Args:
-        name: of the backend.
+        name: the backend's name.
         compute: "float64" or "native".
-        threads: how many may share one evaluation.
-        timeout: seconds for one vector.
-        max_memory: bytes that it may have in memory; None for any number.
+        threads: the number of threads one evaluation may use.
+        timeout: seconds per vector.
+        max_memory: limit on resident memory, bytes; None for no limit.
     """
     return IsolatedSubject(
         name,

@@ -1,40 +1,42 @@
-"""A vendor's program, started once for each data set of each case.
+"""A vendor's program as a subject, started once for each data set of each case.
 
     --command 'python3 {here}/run.py {model} {inputs} {outputs}'
 
-The text is split as a shell splits words, but no shell runs it. In each word these are replaced:
+The text is split into words as a shell would, but no shell runs it. These placeholders are
+replaced in each word:
 
     {model}        model.onnx, a model of the one node
     {inputs}       a folder with input_0.pb ..., in the order of the model's inputs
     {inputs.npz}   a file with those inputs by name; also {inputs.h5}
     {outputs}      an empty folder, to be filled with output_0.pb ...
     {outputs.npz}  a file to be written, with the outputs by name; also {outputs.h5}
-    {case}         case.json: operator, attributes, sizes and so on, for who reads no ONNX
+    {case}         case.json: operator, attributes, sizes and so on, for programs without ONNX
     {id}           the case's id
-    {here}         the folder that rnncli was started in
+    {here}         the folder rnncli was started in
 
-``{{`` and ``}}`` are braces. A program with a slash in its name is looked for in {here}, any other
-where the shell would look.
+``{{`` and ``}}`` are literal braces. A program whose name has a slash is looked up in {here}, any
+other as the shell would.
 
-What a case asks again of the same session is asked of another process here: a program that is
-started anew keeps nothing, and is never stale.
+A case's further calls run in new processes, since every call starts the program anew. A program
+therefore keeps no state between calls and is never stale.
 
-The program's working folder is a new one for every vector, deleted with all that is in it
-afterwards; all paths it gets are absolute. Its environment is that of rnncli with RNNCLI_CASE, the
-case's id, and its standard input is empty. What it starts is ended when it ends.
+Each vector gets a new working folder, which is deleted afterwards. All paths are absolute. The
+environment is rnncli's own plus RNNCLI_CASE, the case's id; standard input is empty. Processes that
+the program starts are ended with it.
 
-    exit code 0    it ran; an output that it has not written is missing
+    exit code 0    it ran; an output it did not write counts as missing
     exit code 3    it refuses the vector; the first line on its standard error says why
-    126, 127       what shells, loaders and `env` make of a program that they cannot start: the run
-                   ends with an error, for no vector has been put to anything
-    any other      it crashed, and the last line on its standard error says how, for that is where
-                   programs end that find an error (a traceback ends with it too)
+    126, 127       shells, loaders and `env` report a program they cannot start: the run ends with
+    an
+                   error, since no vector has reached the program
+    any other      it crashed; the message is the last line on its standard error, where programs
+                   and tracebacks put the error
     a signal       it crashed
-    no end in time it hangs, and is ended
-    outputs that cannot be read, or only half written: it crashed
+    timeout        it hangs and is ended
+    outputs that are unreadable or only partly written: it crashed
 
-Only a program that exits with 0 has said that it ran a vector that must be refused, and only one
-that exits with 3 has refused it.
+For a vector that must be refused, exit code 0 alone means that it ran, and 3 alone that it was
+refused.
 """
 
 from __future__ import annotations
@@ -70,10 +72,10 @@ if TYPE_CHECKING:
 CASE = "case.json"
 CASE_VARIABLE = "RNNCLI_CASE"
 REFUSES = 3
-# What a shell says of a program that it may not execute, and of one that it does not find.
+# A shell's exit codes for a program it may not execute and for one it does not find.
 UNSTARTABLE = (126, 127)
 
-# placeholder -> name within the working folder; None where it is no path there.
+# placeholder -> name within the working folder; None if it is not a path there.
 PLACEHOLDERS: Mapping[str, str | None] = {
     "model": MODEL,
     "inputs": "inputs",
@@ -90,17 +92,17 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
 class CommandSubject:
-    """A program of the user's; see this module for what it gets and what it is to do.
+    """A program of the user's; the module documents what it receives and must do.
 
     Args:
-        command: as the user wrote it.
-        timeout: seconds for one vector.
-        max_memory: bytes that the program and all it starts may have in memory; None for any
-            number.
+        command: the command line as the user wrote it.
+        timeout: seconds per vector.
+        max_memory: limit on the resident memory of the program and its children, bytes; None for no
+            limit.
 
     Raises:
-        InvalidRequest: there is no such program, a placeholder is unknown, or there is no place
-            for the outputs.
+        InvalidRequest: the program does not exist, a placeholder is unknown, or none names the
+            outputs.
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class CommandSubject:
 
     def attempt(self, vector: Vector) -> Attempt:
         """Run the program."""
-        # What may not be deleted of what the program left there must not end the run.
+        # A file the program left there that cannot be deleted must not end the run.
         with tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True) as name:
             folder = Path(name).resolve()
             self._prepare(folder, with_model(vector))
@@ -136,7 +138,7 @@ class CommandSubject:
             return replace(self._judged(ending, folder, vector), seconds=seconds)
 
     def close(self) -> None:
-        """End the program where it runs; nothing of it is left between two vectors."""
+        """End the program if it runs; nothing else outlives a vector."""
         if program := self._running:
             program.let_go()
 
@@ -178,8 +180,8 @@ class CommandSubject:
                 f" {_not_started(ending, Path(self._program))}"
             )
         if ending.exit == REFUSES:
-            said = first_line(ending.errors)
-            return Attempt(Status.REFUSED, message=said or f"exit code {REFUSES}, no message")
+            reason = first_line(ending.errors)
+            return Attempt(Status.REFUSED, message=reason or f"exit code {REFUSES}, no message")
         if ending.exit != 0:
             return Attempt(Status.CRASHED, message=ending.sentence)
         try:
@@ -195,12 +197,12 @@ class CommandSubject:
 
 
 def _placeholders(command: str, words: list[str]) -> set[str]:
-    used = {found for word in words for found in _BRACES.findall(word) if found}
+    used = {name for word in words for name in _BRACES.findall(word) if name}
     for name in sorted(used - {*PLACEHOLDERS}):
-        listed = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+        listed = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
         raise InvalidRequest(
             f"--command {command}: unknown placeholder {{{name}}}"
-            f"{did_you_mean(name, PLACEHOLDERS)} (there are: {listed})"
+            f"{did_you_mean(name, PLACEHOLDERS)} (known: {listed})"
         )
     if sum(name.startswith("outputs") for name in used) != 1:
         raise InvalidRequest(
@@ -211,15 +213,15 @@ def _placeholders(command: str, words: list[str]) -> set[str]:
 
 
 def _program(command: str, word: str, here: Path) -> str:
-    """Find the program as it is called from the folder that rnncli was started in."""
+    """Find the program as it would be called from the folder rnncli was started in."""
     path = _filled(word, {"here": str(here)})
-    found = shutil.which(str(here / path) if os.sep in path else path)
-    if found is None:
+    program = shutil.which(str(here / path) if os.sep in path else path)
+    if program is None:
         is_there = os.sep in path and (here / path).is_file()
         not_executable = f"the program could not be started: {path} is not executable"
         why = not_executable if is_there else f"there is no program '{path}'"
         raise InvalidRequest(f"--command {command}: {why}")
-    return found
+    return program
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
@@ -231,10 +233,10 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
 
 
 def _not_started(ending: Ending, program: Path) -> str:
-    """Name a program that was not started, and say why, in its or the system's words."""
+    """Name a program that did not start, with the reason in its or the system's words."""
     if ending.unstartable is None:
         return f"{program} {ending.sentence}"
     with open_regular(program) as stream:
         is_script = stream.read(2) == b"#!"
-    hint = "; the interpreter that its first line names may be missing" if is_script else ""
+    hint = "; the interpreter named in its first line may be missing" if is_script else ""
     return f"{program}: {ending.unstartable}{hint}"

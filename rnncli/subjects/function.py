@@ -1,4 +1,4 @@
-"""A Python function as an implementation under test, called in this very process."""
+"""A Python function as an implementation under test, called in this process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from rnncli.packs.vector import Vector
 
-# By what else than an error of rnncli a function refuses a case.
+# Exceptions, besides rnncli's own, by which a function refuses a case.
 REFUSALS = (NotImplementedError, ValueError)
 
 
 class FunctionSubject:
-    """A function from a vector to its outputs.
+    """An implementation given as a function from a vector to its outputs.
 
-    It refuses a case by NotImplementedError, ValueError or an error of rnncli.
+    It refuses a case by raising NotImplementedError, ValueError or an RnncliError.
 
     Args:
         function: takes a vector; returns arrays by name, or in the order of
             `vector.record["outputs"]`.
-        name: for reports.
-        raises: whether any other exception is raised again, instead of being a crash of that case.
+        name: its name in reports.
+        raises: whether any other exception propagates instead of counting as a crash of that case.
     """
 
     def __init__(
@@ -41,24 +41,24 @@ class FunctionSubject:
         self._raises = raises
 
     def describe(self) -> Mapping[str, str]:
-        """Return nothing: a function has no version."""
+        """Return an empty mapping: a function has no version."""
         return {}
 
     def attempt(self, vector: Vector) -> Attempt:
         """Call the function on one vector.
 
         Raises:
-            Exception: whatever the function raises that is no refusal, if `raises`; TypeError or
-                InvalidRequest where it returns no outputs.
+            Exception: if `raises`, any exception that is not a refusal; also TypeError or
+                InvalidRequest if the function returns no outputs.
         """
         start = time.perf_counter()
         try:
-            made = self._attempt(vector)
+            attempt_made = self._attempt(vector)
         except Exception as error:
             if self._raises:
                 raise
-            made = Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
-        return replace(made, seconds=time.perf_counter() - start)
+            attempt_made = Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
+        return replace(attempt_made, seconds=time.perf_counter() - start)
 
     def _attempt(self, vector: Vector) -> Attempt:
         try:
@@ -70,23 +70,23 @@ class FunctionSubject:
         return attempt_of(vector, outputs)
 
     def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
-        """Call the function on the data sets of one model, in turn."""
+        """Call the function on each data set of one model, in turn."""
         return [self.attempt(vector) for vector in vectors]
 
     def close(self) -> None:
-        """Leave the function as it is."""
+        """Do nothing: a function holds no process."""
 
 
 def attempt_of(vector: Vector, outputs: Any) -> Attempt:
-    """Return outputs, or the exception raised in their place, as an attempt.
+    """Return outputs, or the exception raised instead of them, as an attempt.
 
     Args:
         vector: the case.
-        outputs: arrays by name, or in the order of `vector.record["outputs"]`, a single one for a
-            single output; or an exception, which is a refusal.
+        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
+            single output; or an exception, which counts as a refusal.
 
     Raises:
-        InvalidRequest: they are neither arrays nor as many as are asked for.
+        InvalidRequest: an output is not an array, or their number is wrong.
     """
     if isinstance(outputs, Exception):
         return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
@@ -103,9 +103,9 @@ def _in_order(vector: Vector, outputs: Any) -> dict[str, Any]:
     if isinstance(outputs, np.ndarray) and len(names) == 1:
         return {names[0]: outputs}
     if not isinstance(outputs, list | tuple) or len(outputs) != len(names):
-        given = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
+        received = f"{len(outputs)}" if isinstance(outputs, list | tuple) else f"{outputs!r:.80}"
         raise InvalidRequest(
             f"{vector.id}: outputs must be arrays by name, or a list of {', '.join(names)}; "
-            f"got {given}"
+            f"got {received}"
         )
     return dict(zip(names, outputs, strict=True))

@@ -1,9 +1,9 @@
-"""A runtime in a process of its own: what it does there is an attempt's status, never our end.
+"""Runtimes in processes of their own, so that a crash is a verdict and not our end.
 
-The process is started when it is first needed and used for one vector after the other. One that
-dies, hangs or writes garbage is ended with all it has started, and the next vector has a new one.
-What a vector does must not depend on those before it, or on how many jobs they are spread over:
-where a process that had answered before dies, the vector is put to a new one, and that counts.
+A process starts when it is first needed and runs one vector after another. A process that dies,
+hangs or writes garbage is ended with its children, and the next vector gets a new one. A verdict
+must not depend on earlier vectors or on the number of jobs: if a process dies after it has answered
+other vectors, the vector is tried again in a new process, and that attempt counts.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 
     from rnncli.packs.vector import Vector
 
-# Loading a runtime from a cold disk is not its answer to the first vector.
+# The first vector's timeout does not include loading a runtime from a cold disk.
 SECONDS_TO_START = 60.0
 
 _ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Status.CRASHED)}
 
 
 class IsolatedSubject:
-    """A `Runtime` in a process of its own; see `Subject`.
+    """A `Runtime` in its own process; see `Subject`.
 
     Args:
-        name: as the user called it.
-        runtime: "module:attribute" of what makes it, imported in that process only.
-        settings: for the runtime, NAME -> VALUE.
-        threads: how many it may use.
-        timeout: seconds for one vector.
-        max_memory: bytes that the process and all it starts may have in memory, the runtime itself
-            included; None for any number.
-        extra: which extra of this package it needs, or "".
+        name: the name the user gave.
+        runtime: "module:attribute" of its factory, imported in that process only.
+        settings: the runtime's settings, NAME -> VALUE.
+        threads: the number of threads it may use.
+        timeout: seconds per vector.
+        max_memory: limit on the resident memory of the process and its children, bytes, including
+            the runtime itself; None for no limit.
+        extra: the extra of this package that installs it, or "".
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class IsolatedSubject:
         self._worker: _Worker | None = None
 
     def describe(self) -> Mapping[str, str]:
-        """Return version and settings; starts the process if it has not been.
+        """Return version and settings; start the process if necessary.
 
         Raises:
             InvalidRequest: a setting is unknown or wrong.
@@ -87,7 +87,7 @@ class IsolatedSubject:
         return self._description
 
     def attempt(self, vector: Vector) -> Attempt:
-        """Put a vector to it.
+        """Run one vector.
 
         Raises:
             InvalidRequest, Unsupported: as `describe`.
@@ -95,7 +95,7 @@ class IsolatedSubject:
         return self.session([vector])[0]
 
     def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
-        """Put data sets of one model to one session; see `KeepingSubject`.
+        """Run data sets of one model in one session; see `KeepingSubject`.
 
         Raises:
             InvalidRequest, Unsupported: as `describe`.
@@ -114,7 +114,7 @@ class IsolatedSubject:
         return attempts if is_new or not has_crashed else self.session(vectors)
 
     def alone(self, vector: Vector) -> Attempt:
-        """Put a vector to a new process.
+        """Run a vector in a new process.
 
         Raises:
             InvalidRequest, Unsupported: as `describe`.
@@ -123,11 +123,11 @@ class IsolatedSubject:
         return self.attempt(vector)
 
     def renew(self) -> None:
-        """End the process; the next vector is put to a new one."""
+        """End the process; the next vector starts a new one."""
         self.close()
 
     def close(self) -> None:
-        """End the process and all it has started."""
+        """End the process and its children."""
         worker, self._worker = self._worker, None
         if worker:
             worker.end()
@@ -146,7 +146,7 @@ class IsolatedSubject:
         began = time.monotonic()
         try:
             attempt = worker.ask(request, began + self._timeout)
-        except BaseException:  # the user's interrupt, between a question and its answer
+        except BaseException:  # the user's interrupt, between a request and its answer
             self.close()
             raise
         if attempt.status in {Status.CRASHED, Status.TIMEOUT}:
@@ -169,23 +169,23 @@ class IsolatedSubject:
                 worker.end()
 
     def _described(self, answer: Message) -> Mapping[str, str]:
-        """Return what the runtime says of itself.
+        """Return the runtime's own description.
 
         Raises:
             InvalidRequest, Unsupported: it cannot be made.
         """
         if answer.kind == READY:
-            told = {name: str(value) for name, value in answer.fields.items()}
-            return {**told, "threads": str(self._threads)}
-        said = str(answer.fields.get("message"))
+            description = {name: str(value) for name, value in answer.fields.items()}
+            return {**description, "threads": str(self._threads)}
+        reason = str(answer.fields.get("message"))
         if answer.kind == ABSENT:
             hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""
-            raise Unsupported(f"'{self.name}' does not import: {said}{hint}")
-        raise Unsupported(said) if answer.kind == UNSUPPORTED else InvalidRequest(said)
+            raise Unsupported(f"'{self.name}' does not import: {reason}{hint}")
+        raise Unsupported(reason) if answer.kind == UNSUPPORTED else InvalidRequest(reason)
 
 
 class _Worker(IsolatedProcess):
-    """The process of a runtime."""
+    """A runtime's process."""
 
     def __init__(self, threads: int, max_memory: int | None) -> None:
         self.answered = 0
@@ -193,7 +193,7 @@ class _Worker(IsolatedProcess):
         super().__init__(SERVE, environment=environment, max_memory=max_memory)
 
     def ask(self, request: Message, deadline: float) -> Attempt:
-        """Put a vector to the runtime; after a crash or a timeout only `end` is left."""
+        """Run a vector; after a crash or a timeout, only `end` may be called."""
         self.answered = request.number
         try:
             answer = self.exchange(request, deadline)

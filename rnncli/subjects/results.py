@@ -1,21 +1,20 @@
-"""Results that were computed elsewhere: a device, a simulator or a colleague needs no Python.
+"""Results computed elsewhere, such as on a device or a simulator without Python.
 
-Either a folder, laid out as a pack with nothing but outputs:
+They are either a folder laid out like a pack that holds only outputs:
 
     results/test_ID/test_data_set_0/output_0.pb ...
 
-where K of output_K.pb is the position among the outputs that the case asks for, by which a tensor
-without a name of its own is named; or one .npz or .h5 file with ID/outputs/Y, or just ID/Y. What
-came out of a second call stands in test_data_set_1, or at ID/calls/1/outputs/Y.
+or one .npz or .h5 file with ID/outputs/Y or simply ID/Y. In output_K.pb, K is the position among
+the case's outputs and names a tensor that has no name itself. The outputs of a second call are in
+test_data_set_1, or at ID/calls/1/outputs/Y.
 
-A device that refuses a case says so: by a file `refused.txt` beside the case's `test_data_set_0`,
-whose first line, if it has one, says why; in one file by a tensor `ID/refused`, whatever it holds.
-There are no outputs beside it.
+A device reports a refusal by a file `refused.txt` beside the case's `test_data_set_0`, whose first
+line may give the reason, or in a single file by a tensor `ID/refused` of any value. A refused case
+has no outputs.
 
-A case of which there is nothing is missing, which is no answer: that it was refused and that nobody
-ran it look the same. A case of which a part is missing ran, and that part differs. Results that
-cannot be read are a crash of that case, not of the run; a place with no results at all is an error,
-for it is a wrong place.
+A case without results is missing, which is not an answer: it may have been refused or never run. A
+case with some outputs missing ran, and those outputs differ. Unreadable results are a crash of that
+case, not of the run. A path without any results is an error, since it must be the wrong path.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ MISSING = Attempt(Status.MISSING, message="no results for it")
 
 
 def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
-    """Open a place with results.
+    """Open a path with results.
 
     Raises:
         UnreadableFile: it is missing, or damaged as a whole.
@@ -63,13 +62,13 @@ def results_subject(path: str | Path) -> ResultsFolder | ResultsFile:
 
 
 class ResultsFolder:
-    """A folder for each case.
+    """Results in a folder with one subfolder per case.
 
     Args:
-        folder: of all.
+        folder: the folder of all cases.
 
     Raises:
-        InvalidRequest: no folder in it is a case's.
+        InvalidRequest: no subfolder belongs to a case.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -81,7 +80,7 @@ class ResultsFolder:
             )
 
     def describe(self) -> Mapping[str, str]:
-        """Return where they are."""
+        """Return the path of the results."""
         return {"results": self.name}
 
     def attempt(self, vector: Vector) -> Attempt:
@@ -96,14 +95,14 @@ class ResultsFolder:
         return _attempt(outputs, reason)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: results hold no process."""
 
 
 class ResultsFile:
-    """All cases in one file, read at once.
+    """The results of all cases in one file, read at once.
 
     Args:
-        path: of the file; its extension says the format.
+        path: the file; its extension selects the format.
 
     Raises:
         UnreadableFile: it is missing or damaged.
@@ -117,22 +116,22 @@ class ResultsFile:
             raise InvalidRequest(f"{path}: holds no results, which are named ID/outputs/Y or ID/Y")
 
     def describe(self) -> Mapping[str, str]:
-        """Return where they are."""
+        """Return the path of the results."""
         return {"results": self.name}
 
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
-        found = self._cases.get((vector.id, vector.call), {})
-        outputs = {name: values for name, values in found.items() if name != REFUSED}
-        is_refused = REFUSED in found or REFUSED in self._cases.get((vector.id, 0), {})
+        recorded = self._cases.get((vector.id, vector.call), {})
+        outputs = {name: values for name, values in recorded.items() if name != REFUSED}
+        is_refused = REFUSED in recorded or REFUSED in self._cases.get((vector.id, 0), {})
         return _attempt(outputs, "" if is_refused else None)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: results hold no process."""
 
 
 def _attempt(outputs: Tensors, reason: str | None) -> Attempt:
-    """Return what some outputs, and what is said of a refusal if anything is, are together."""
+    """Return the attempt that some outputs, or a recorded refusal, amount to."""
     if reason is None:
         return Attempt(Status.RAN, outputs) if outputs else MISSING
     if outputs:
@@ -141,7 +140,7 @@ def _attempt(outputs: Tensors, reason: str | None) -> Attempt:
 
 
 def _reason(path: Path) -> str | None:
-    """Return the first line of a file that says why a case was refused; None without one."""
+    """Return the first line of a refusal's file; None if there is no such file."""
     try:
         with open_regular(path) as stream:
             return first_line(stream.read(LARGEST_REASON).decode("utf-8", "replace"))
@@ -150,23 +149,23 @@ def _reason(path: Path) -> str | None:
 
 
 def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
-    """Read the outputs in a folder; none where there is no such folder.
+    """Read the outputs in a folder; return none if it does not exist.
 
     Args:
-        folder: with output_K.pb.
-        names: of the outputs asked for; name K is that of a tensor K without a name.
+        folder: holds output_K.pb.
+        names: the requested outputs; name K is given to a tensor K without a name.
 
     Raises:
         UnreadableFile: one is damaged, or two have the same name.
-        Unsupported: one is no tensor.
+        Unsupported: one is not a tensor.
     """
     try:
         entries = os.listdir(folder)  # noqa: PTH208 -- ten thousand times, and names suffice
     except (FileNotFoundError, NotADirectoryError):
         return {}
     tensors: Tensors = {}
-    found = filter(None, map(_OUTPUT.fullmatch, entries))
-    for position in sorted(int(match[1]) for match in found):
+    matches = filter(None, map(_OUTPUT.fullmatch, entries))
+    for position in sorted(int(match[1]) for match in matches):
         own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")))
         name = own or (names[position] if position < len(names) else f"output_{position}")
         if name in tensors:
@@ -176,22 +175,22 @@ def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
 
 
 def read_file(path: Path) -> Tensors:
-    """Read the outputs of one case, named ``Y`` or ``outputs/Y``; none where there is no file.
+    """Read the outputs of one case, named ``Y`` or ``outputs/Y``; none if the file is missing.
 
     Raises:
         RnncliError: it cannot be read.
     """
-    found = read_tensors(path) if path.exists() else {}
-    return {name.removeprefix(f"{OUTPUTS}/"): values for name, values in found.items()}
+    tensors = read_tensors(path) if path.exists() else {}
+    return {name.removeprefix(f"{OUTPUTS}/"): values for name, values in tensors.items()}
 
 
 def garbage(error: RnncliError) -> Attempt:
-    """Return the attempt that left results which cannot be read."""
+    """Return the attempt whose results cannot be read."""
     return Attempt(Status.CRASHED, message=f"gave garbage: {printable(str(error))}")
 
 
 def _by_case(tensors: Tensors) -> dict[tuple[str, int], Tensors]:
-    """Return the outputs of each call of each case; what else a pack holds is left aside."""
+    """Return the outputs of each call of each case; ignore a pack's other tensors."""
     cases: dict[tuple[str, int], Tensors] = {}
     for full_name, values in tensors.items():
         case, _, rest = full_name.partition("/")
@@ -202,7 +201,7 @@ def _by_case(tensors: Tensors) -> dict[tuple[str, int], Tensors]:
 
 
 def _call_of(name: str) -> tuple[int, str]:
-    """Return which call a tensor is of, and its name there."""
-    if found := _CALL.match(name):
-        return int(found[1]), name[found.end() :]
+    """Return the call that a tensor belongs to, and its name in that call."""
+    if match := _CALL.match(name):
+        return int(match[1]), name[match.end() :]
     return 0, name

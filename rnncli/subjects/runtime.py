@@ -1,4 +1,4 @@
-"""What evaluates vectors in a process of its own: the small part that each runtime needs."""
+"""The interface of a runtime: load a vector's model and evaluate it, in its own process."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class Runtime(Protocol):
-    """An implementation in this process; made by `runtime(settings, threads)`.
+    """An implementation in this process, made by `runtime(settings, threads)`.
 
-    Args of the maker:
-        settings: NAME -> VALUE as the user gave them. A name that it does not know is an
-            InvalidRequest, never ignored.
-        threads: how many to use.
+    Args of the factory:
+        settings: NAME -> VALUE as the user gave them. An unknown name is an InvalidRequest, never
+            ignored.
+        threads: the number of threads to use.
     """
 
     def describe(self) -> Mapping[str, str]:
         """Return version and settings, by name."""
 
     def run(self, vector: Vector) -> Tensors:
-        """Load a vector's model, run it and return every output by the name it has there.
+        """Load a vector's model, run it and return every output by its name in the record.
 
-        The vector has no answers. Any exception is a refusal, and its first line the message.
+        The vector has no answers. Any exception is a refusal; its first line is the message.
 
         Raises:
             Refusal: with a sentence of its own.
@@ -42,20 +42,20 @@ class Runtime(Protocol):
 
 
 class Opening(Protocol):
-    """A runtime that keeps a session from call to call; any other is asked each call by `run`."""
+    """A runtime with sessions; the others load the model for every call, by `run`."""
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Load a vector's model; what is returned runs it on any vector of the same model.
+        """Load a vector's model; return a function that runs it on any vector of that model.
 
-        Any exception of either is a refusal, as in `Runtime.run`.
+        An exception raised by either is a refusal, as in `Runtime.run`.
         """
 
 
 class OpenSession:
-    """The session that is opened with the first vector it is asked; it is asked as a runtime is.
+    """A session opened by its first vector, with the interface of a runtime.
 
     Args:
-        runtime: whose it is.
+        runtime: the runtime that opens it.
     """
 
     def __init__(self, runtime: Any) -> None:
@@ -70,23 +70,23 @@ class OpenSession:
 
 
 class Prepared(NamedTuple):
-    """A vector's model, loaded and ready to be run often on the vector's inputs.
+    """A vector's model, loaded and ready to run repeatedly on the vector's inputs.
 
     Attributes:
-        call: runs it once, and returns what the runtime itself returns.
-        named: makes outputs by name of that, copies where the next call would overwrite them.
+        call: runs the model once and returns the runtime's own result.
+        named: turns that result into outputs by name, copied if the next call would overwrite them.
     """
 
     call: Callable[[], Any]
     named: Callable[[Any], Tensors]
 
     def outputs(self) -> Tensors:
-        """Run it and return every output by name."""
+        """Run the model and return every output by name."""
         return self.named(self.call())
 
 
 class Preparing(Protocol):
-    """A runtime whose models can be run more than once; only such can be timed."""
+    """A runtime whose models can run repeatedly; only these can be timed."""
 
     def describe(self) -> Mapping[str, str]:
         """Return version and settings, by name."""
@@ -96,17 +96,19 @@ class Preparing(Protocol):
 
 
 class Refusal(Exception):  # noqa: N818 -- reads as what it says
-    """A runtime refuses a vector; `str()` is what it says."""
+    """A runtime's refusal of a vector; `str()` is the reason."""
 
 
 def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
-    """Put a vector to a runtime of this process."""
+    """Run a vector on a runtime in this process."""
     try:
         outputs = runtime.run(vector)
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
-        return Attempt(Status.REFUSED, message=_said(error))
+        return Attempt(Status.REFUSED, message=_message(error))
     try:
-        return Attempt(Status.RAN, {name: _tensor(name, each) for name, each in outputs.items()})
+        return Attempt(
+            Status.RAN, {name: _tensor(name, values) for name, values in outputs.items()}
+        )
     except (InvalidRequest, AttributeError, ValueError) as error:
         return Attempt(Status.CRASHED, message=f"gave garbage: {error}")
 
@@ -114,27 +116,27 @@ def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
 def _tensor(name: str, values: Any) -> Array:
     array = np.asarray(values)
     if array.dtype.kind in "OUS":
-        raise InvalidRequest(f"output '{name}' is {type(values).__name__}, which is no tensor")
+        raise InvalidRequest(f"output '{name}' is {type(values).__name__}, not a tensor")
     dtype_of(array)
     return array
 
 
-def _said(error: Exception) -> str:
-    """What an exception says; Python's own, such as KeyError, say little without their kind."""
-    said, kind = first_line(str(error)), type(error)
-    return f"{kind.__name__}: {said}" if kind.__module__ == "builtins" else said or kind.__name__
+def _message(error: Exception) -> str:
+    """Return an exception's message, with its class where Python's own message says little."""
+    line, kind = first_line(str(error)), type(error)
+    return f"{kind.__name__}: {line}" if kind.__module__ == "builtins" else line or kind.__name__
 
 
 def known_settings(settings: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse a setting whose name is not known.
+    """Refuse unknown settings.
 
     Raises:
-        InvalidRequest: there is one.
+        InvalidRequest: a name is unknown.
     """
     names = list(known)
     for name in settings:
         if name not in names:
             listed = ", ".join(names) or "none"
             raise InvalidRequest(
-                f"unknown runtime option '{name}'{did_you_mean(name, names)} (there are: {listed})"
+                f"unknown runtime option '{name}'{did_you_mean(name, names)} (known: {listed})"
             )

@@ -1,4 +1,4 @@
-"""What an implementation under test is."""
+"""The interface of an implementation under test."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ if TYPE_CHECKING:
 
 
 class Subject(Protocol):
-    """An implementation; it may live in another process, on a device, or in a folder of results."""
+    """An implementation in another process, on a device, or recorded as results."""
 
     name: str
 
     def describe(self) -> Mapping[str, str]:
-        """Return what a report must say of it: version, settings, machine precision hints."""
+        """Return version, settings and precision hints of the machine for reports."""
 
     def attempt(self, vector: Vector) -> Attempt:
-        """Put a vector to it; whatever it does, crash or hang included, is the attempt's status.
+        """Run a vector; any outcome, including a crash or a hang, is the attempt's status.
 
         Raises:
-            RnncliError: it cannot be asked at all: not installed, no such program, wrong results
-                folder.
+            RnncliError: it cannot run at all: not installed, no such program, wrong results folder.
         """
 
     def close(self) -> None:
-        """End its processes; nothing of it outlives this."""
+        """End its processes; none outlives this call."""
 
 
 @runtime_checkable
 class SessionSubject(Subject, Protocol):
-    """One that can be asked again in the same session; any other has none."""
+    """An implementation that can run several vectors in one session."""
 
     def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
-        """Put data sets of one model to one session, in turn.
+        """Run data sets of one model in one session, in turn.
 
         Returns:
-            The attempts, up to the first that gives nothing.
+            The attempts, up to the first without outputs.
 
         Raises:
             RnncliError: as `attempt`.
@@ -48,13 +47,13 @@ class SessionSubject(Subject, Protocol):
 
 @runtime_checkable
 class KeepingSubject(SessionSubject, Protocol):
-    """One in a process of its own, which can be started again."""
+    """An implementation in its own process, which can be restarted."""
 
     def renew(self) -> None:
-        """End its process: what is asked next is asked of one that was asked nothing before."""
+        """End its process; the next call starts a new one."""
 
     def alone(self, vector: Vector) -> Attempt:
-        """Put a vector to a process that was asked nothing before.
+        """Run a vector in a process that has run no other.
 
         Raises:
             RnncliError: as `attempt`.

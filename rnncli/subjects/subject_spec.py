@@ -1,4 +1,4 @@
-"""Which implementation is judged, as plain data that travels to worker processes."""
+"""The implementation to judge, as plain data that travels to worker processes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectSpec:
-    """An implementation, and the limits it runs under.
+    """An implementation and the limits under which it runs.
 
     Attributes:
         kind: a key of `KINDS`.
-        name: of the runtime or backend; the path of results; the command line.
-        compute: of a backend.
-        settings: of a runtime.
-        threads: how many a runtime or backend may use.
-        timeout: seconds for one vector.
-        max_memory: bytes; None for any number.
-        function: from a vector to its outputs, called in this process; it cannot travel.
+        name: the runtime's or backend's name, the path of the results, or the command line.
+        compute: a backend's arithmetic.
+        settings: a runtime's settings.
+        threads: the number of threads a runtime or backend may use.
+        timeout: seconds per vector.
+        max_memory: limit on resident memory, bytes; None for no limit.
+        function: maps a vector to its outputs in this process; it cannot travel.
     """
 
     kind: str
@@ -48,24 +48,24 @@ class SubjectSpec:
         function: Callable[[Vector], Any] | None = None,
         **limits: Any,
     ) -> SubjectSpec:
-        """Return the one implementation that is named.
+        """Return the one implementation that the options name.
 
         Args:
-            subjects: kind -> name; empty or None of those that are not judged.
+            subjects: kind -> name; "" or None for kinds not named.
             function: a Python function instead.
             limits: the other fields.
 
         Raises:
-            InvalidRequest: none is named, or several, or a function with limits that nothing
-                would hold it to.
+            InvalidRequest: none or several are named, or a function is given limits, which nothing
+                could enforce.
         """
-        given = {kind: name for kind, name in subjects.items() if name}
+        named = {kind: name for kind, name in subjects.items() if name}
         if function is not None:
-            given[FUNCTION] = getattr(function, "__name__", type(function).__name__)
-        if len(given) != 1:
+            named[FUNCTION] = getattr(function, "__name__", type(function).__name__)
+        if len(named) != 1:
             listed = ", ".join(f"--{kind}" for kind in subjects)
             raise InvalidRequest(f"say what to judge: one of {listed}")
-        (kind, name), *_ = given.items()
+        (kind, name), *_ = named.items()
         spec = cls(kind=kind, name=name, function=function, **limits)
         if function is not None and (options := spec.limits):
             raise InvalidRequest(
@@ -75,43 +75,44 @@ class SubjectSpec:
 
     @property
     def limits(self) -> list[str]:
-        """What is not as it is without an option, as options of a command line."""
+        """The limits that differ from their defaults, as command-line options."""
         plain = SubjectSpec(kind=self.kind, name=self.name)
-        given = [
+        fields = [
             (f"--{name.replace('_', '-')}", f"{getattr(self, name)}")
             for name in ("compute", "threads", "timeout", "max_memory")
             if getattr(self, name) != getattr(plain, name)
         ]
         settings = [("--runtime-option", f"{name}={v}") for name, v in self.settings.items()]
-        return [word for pair in (*given, *settings) for word in pair]
+        return [word for pair in (*fields, *settings) for word in pair]
 
     @property
     def options(self) -> list[str]:
-        """The implementation as options of a command line."""
+        """The implementation as command-line options."""
         return [f"--{self.kind}", self.name, *self.limits]
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether a case that the user does not have can be put to it, too."""
+        """Whether it can also run cases that are not in the pack."""
         return self.kind != RESULTS
 
     @property
     def has_threads(self) -> bool:
-        """Whether `threads` makes a difference to it."""
+        """Whether `threads` has an effect on it."""
         return self.kind == "backend" or (self.kind == "runtime" and takes_threads(self.name))
 
     @property
     def is_in_a_pack(self) -> bool:
-        """Whether these are results that a pack itself holds."""
+        """Whether it is the recorded outputs of a pack itself."""
         path = Path(self.name)
         is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
 
     def open(self) -> Subject:
-        """Return it, ready to be asked.
+        """Return the subject, ready to run vectors.
 
         Raises:
-            InvalidRequest: there is none of that name, or it is no results folder or command.
+            InvalidRequest: no implementation has that name, or the folder of results or the command
+                is wrong.
             Unsupported: its package is not installed.
         """
         return KINDS[self.kind](self)

@@ -1,7 +1,7 @@
-"""The runtimes, each a row: where it is, what it needs; and those that installed packages add.
+"""The table of runtimes, including those that installed packages add.
 
-A package adds one by an entry point of the group ``rnncli.subjects`` that names a `Runtime`: a
-class made with (settings, threads). It is imported in the process of its own that it runs in.
+A package adds a runtime by an entry point in the group ``rnncli.subjects`` that names a `Runtime`:
+a class constructed with (settings, threads). It is imported only in the process it runs in.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class RuntimeRow(NamedTuple):
-    """One runtime.
+    """A row of the table of runtimes.
 
     Attributes:
-        where: "module:attribute" of its `Runtime`, imported in its own process.
+        where: "module:attribute" of its `Runtime` class, imported in its own process.
         summary: one line for help.
-        package: the module that must be there, or "".
-        extra: which extra of this package brings it, or "".
-        threads: whether the number of threads that it is made with makes a difference.
+        package: the module that must be installed, or "".
+        extra: the extra of this package that installs it, or "".
+        threads: whether the number of threads has an effect.
     """
 
     where: str
@@ -66,12 +66,12 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
 
 @cache
 def known_subjects() -> Mapping[str, RuntimeRow]:
-    """Return ours and those of installed packages, which cannot replace ours."""
-    others = {
-        name: RuntimeRow(plugin.where, f"of the package {plugin.package}")
+    """Return our runtimes and those of installed packages, which cannot replace ours."""
+    plugged = {
+        name: RuntimeRow(plugin.where, f"from the package {plugin.package}")
         for name, plugin in plugins("runtime").items()
     }
-    return {**others, **SUBJECTS}
+    return {**plugged, **SUBJECTS}
 
 
 def subject_named(
@@ -82,17 +82,17 @@ def subject_named(
     timeout: float = 60.0,
     max_memory: int | None = None,
 ) -> IsolatedSubject:
-    """Return a runtime, in a process of its own that starts when it is first asked.
+    """Return a runtime in its own process, which starts with the first call.
 
     Args:
-        name: of its row or entry point.
-        settings: for the runtime, NAME -> VALUE; each runtime's class documents its own.
-        threads: how many it may use.
-        timeout: seconds for one vector.
-        max_memory: bytes that it may have in memory; None for any number.
+        name: the name of its row or entry point.
+        settings: the runtime's settings, NAME -> VALUE; each runtime's class documents them.
+        threads: the number of threads it may use.
+        timeout: seconds per vector.
+        max_memory: limit on resident memory, bytes; None for no limit.
 
     Raises:
-        InvalidRequest: there is none of that name.
+        InvalidRequest: the name is unknown.
         Unsupported: its package is not installed.
     """
     from rnncli.subjects.isolation import IsolatedSubject
@@ -103,7 +103,7 @@ def subject_named(
         raise InvalidRequest(f"unknown runtime '{name}'{did_you_mean(name, rows)} ({listed})")
     row = rows[name]
     if reason := _missing(row):
-        raise Unsupported(f"runtime '{name}' is not there: {reason}")
+        raise Unsupported(f"runtime '{name}' is not installed: {reason}")
     return IsolatedSubject(
         name,
         row.where,
@@ -116,13 +116,13 @@ def subject_named(
 
 
 def takes_threads(name: str) -> bool:
-    """Whether the number of threads makes a difference to a runtime; True of unknown ones."""
+    """Whether the number of threads has an effect on a runtime; True for unknown ones."""
     rows = known_subjects()
     return rows[name].threads if name in rows else True
 
 
 def describe_subjects() -> list[dict[str, str]]:
-    """Return name, summary and origin of every runtime, also of one that is not installed."""
+    """Return name, summary and origin of every runtime, installed or not."""
     return [
         {
             "runtime": name,
@@ -134,7 +134,7 @@ def describe_subjects() -> list[dict[str, str]]:
 
 
 def _missing(row: RuntimeRow) -> str:
-    """Say what is not installed of what a row needs, without importing it; or ""."""
+    """Return what a row needs and is not installed, without importing it; or ""."""
     if not row.package or find_spec(row.package):
         return ""
     return f"no package {row.package}; install it with: pip install 'rnncli[{row.extra}]'"

@@ -1,4 +1,4 @@
-"""The process of a runtime: it answers one request after the other until the judge is gone."""
+"""The process of a runtime: it answers requests until the judge closes the connection."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from rnncli.subjects.runtime import Runtime
 
-# What such a process runs.
+# The function that such a process runs.
 SERVE = "rnncli.subjects.worker:serve"
 
-# What a subject gets to know of a vector's record: the node, and nothing of what must come out.
+# The part of a vector's record that a subject may see: the node, without the expected outputs.
 NODE_FIELDS = (
     "id",
     "operator",
@@ -37,9 +37,9 @@ NODE_FIELDS = (
     "readings",
 )
 
-# Kinds of messages; the answer to RUN has the attempt's status for its kind.
+# Kinds of messages; the kind of the answer to RUN is the attempt's status.
 START, READY, RUN = "start", "ready", "run"
-# Answers to START when the runtime cannot be made, and what was raised then.
+# Answers to START if the runtime cannot be made, and the exceptions behind them.
 ABSENT, UNSUPPORTED, INVALID = "absent", "unsupported", "invalid"
 FAILURES: Mapping[str, type[Exception]] = {
     ABSENT: ImportError,
@@ -48,7 +48,7 @@ FAILURES: Mapping[str, type[Exception]] = {
 }
 
 MODEL = "model"
-# Where a request stands in a session of several; one without such a word has a session of its own.
+# A request's place in a session of several; a request without one has its own session.
 OPEN, AGAIN = "open", "again"
 
 
@@ -57,55 +57,55 @@ def serve(descriptor: int) -> None:
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(EOFError):
         runtime = started(channel)
-        kept: OpenSession | None = None
+        current: OpenSession | None = None
         while runtime is not None:
             request = channel.receive()
-            kept = _session(runtime, kept, request.fields.get("session"))
-            attempt = put(kept or runtime, vector_of(request))
-            said = {"message": attempt.message}
-            channel.send(Message(request.number, attempt.status, said, attempt.outputs))
+            current = _session(runtime, current, request.fields.get("session"))
+            attempt = put(current or runtime, vector_of(request))
+            fields = {"message": attempt.message}
+            channel.send(Message(request.number, attempt.status, fields, attempt.outputs))
 
 
-def _session(runtime: Any, kept: OpenSession | None, place: object) -> OpenSession | None:
-    """Return the session that a request is put to; None where it has one of its own."""
+def _session(runtime: Any, current: OpenSession | None, place: object) -> OpenSession | None:
+    """Return the session for a request; None if the request has its own."""
     if place == OPEN:
         return OpenSession(runtime)
-    return kept if place == AGAIN else None
+    return current if place == AGAIN else None
 
 
 def started(channel: Channel) -> Any:
-    """Make the runtime that the first message asks for, and answer it.
+    """Make the runtime that the first message names, and answer it.
 
     Returns:
-        None when it cannot be made; the answer says why.
+        The runtime; None if it cannot be made, with the reason in the answer.
 
     Raises:
-        EOFError: the other end is gone.
+        EOFError: the other end is closed.
     """
     start = channel.receive()
     try:
-        runtime = _made(**start.fields)
+        runtime = _runtime_of(**start.fields)
     except (ImportError, RnncliError) as error:
-        kind = next(kind for kind, each in FAILURES.items() if isinstance(error, each))
+        kind = next(kind for kind, failure in FAILURES.items() if isinstance(error, failure))
         channel.send(Message(start.number, kind, {"message": str(error)}))
         return None
     channel.send(Message(start.number, READY, dict(runtime.describe())))
     return runtime
 
 
-def _made(runtime: str, settings: dict[str, str], threads: int) -> Runtime:
-    maker: Any = pkgutil.resolve_name(runtime)
-    made: Runtime = maker(settings, threads)
-    return made
+def _runtime_of(runtime: str, settings: dict[str, str], threads: int) -> Runtime:
+    factory: Any = pkgutil.resolve_name(runtime)
+    runtime_made: Runtime = factory(settings, threads)
+    return runtime_made
 
 
 def question(number: int, vector: Vector, place: str = "") -> Message:
-    """Return the request to run a vector; its answers stay here.
+    """Return the request to run a vector, without its answers.
 
     Args:
-        number: of the request.
-        vector: the question.
-        place: in a session of several, or "".
+        number: the request's number.
+        vector: the vector to run.
+        place: its place in a session of several, or "".
     """
     tensors = {f"{INPUTS}/{name}": values for name, values in vector.inputs.items()}
     return Message(
@@ -121,12 +121,12 @@ def question(number: int, vector: Vector, place: str = "") -> Message:
 
 
 def node_record(vector: Vector) -> dict[str, Any]:
-    """Return what a vector's record says of the node."""
+    """Return the part of a vector's record that describes the node."""
     return {name: vector.record[name] for name in NODE_FIELDS if name in vector.record}
 
 
 def vector_of(request: Message) -> Vector:
-    """Return the vector that a request holds, without answers."""
+    """Return the vector in a request, without answers."""
     tensors = dict(request.tensors)
     model = tensors.pop(MODEL).tobytes()
     return Vector(

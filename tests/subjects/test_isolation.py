@@ -63,7 +63,7 @@ def test_a_crash_is_a_verdict_and_the_next_vector_runs(hostile, called, way):
         ("answer_another", "gave garbage: the answer to 12345, not 1"),
         ("rejoice", "gave garbage: answered 'rejoiced'"),
         ("returns_a_list", "gave garbage: 'list' object has no attribute 'items'"),
-        ("output_is_none", "gave garbage: output 'Y' is NoneType, which is no tensor"),
+        ("output_is_none", "gave garbage: output 'Y' is NoneType, not a tensor"),
     ],
 )
 def test_a_crash_is_told_by_its_name(hostile, called, way, message):

@@ -1,1 +1,1 @@
-"""Runtimes, one module each: how a vector's model is loaded, run, and its outputs named."""
+"""Runtimes, one module each: loading a vector's model, running it and naming its outputs."""

@@ -1,4 +1,4 @@
-"""The reference evaluator of the package onnx, https://onnx.ai/onnx/api/reference.html."""
+"""The reference evaluator of the onnx package, https://onnx.ai/onnx/api/reference.html."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OnnxReference:
-    """It has no settings, and uses as many threads as NumPy is given by the environment."""
+    """Runs the reference evaluator; without settings, on NumPy's own number of threads."""
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
         known_settings(settings, ())
@@ -27,11 +27,11 @@ class OnnxReference:
         return {"version": onnx.__version__}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Make an evaluator of the model."""
+        """Create an evaluator for the model."""
         return _bound(_evaluator(vector), vector)
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Make an evaluator of the model, for many vectors."""
+        """Create an evaluator for any number of vectors."""
         evaluator = _evaluator(vector)
         return lambda asked: _bound(evaluator, asked).outputs()
 

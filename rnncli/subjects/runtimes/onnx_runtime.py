@@ -26,9 +26,9 @@ FATAL = 4
 
 
 class OnnxRuntime:
-    """A session for each vector.
+    """Runs ONNX Runtime, with a new session for each vector.
 
-    Settings are ``provider``, ``optimization`` (none, basic, extended, all), and every name with a
+    Settings are ``provider``, ``optimization`` (none, basic, extended, all), and any name with a
     dot, which is a session configuration entry: ``session.set_denormal_as_zero=1``.
     """
 
@@ -52,22 +52,22 @@ class OnnxRuntime:
         return {"version": onnxruntime.__version__, **self._settings}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Make a session."""
+        """Create a session."""
         return _bound(self.session(vector), vector)
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Make a session for many vectors."""
+        """Create a session for any number of vectors."""
         session = self.session(vector)
         return lambda asked: _bound(session, asked).outputs()
 
     def session(self, vector: Vector) -> Any:
-        """Load a vector's model."""
+        """Return a session with a vector's model."""
         return onnxruntime.InferenceSession(
             vector.model, self._options, providers=[self._settings[PROVIDER]]
         )
 
     def run(self, vector: Vector) -> Tensors:
-        """Make a session and run it once."""
+        """Create a session and run it once."""
         return self.prepare(vector).outputs()
 
 

@@ -1,4 +1,4 @@
-"""OpenVINO, https://docs.openvino.ai: ONNX models, and its own recurrent operators."""
+"""OpenVINO, https://docs.openvino.ai: ONNX models and OpenVINO's own recurrent operators."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 DEVICE = "device"
 DOMAIN = "org.openvinotoolkit"
-# Without it, processors with bfloat16 arithmetic compute float32 models in that.
+# Without this hint, processors with bfloat16 arithmetic compute float32 models in bfloat16.
 PRECISION = "INFERENCE_PRECISION_HINT"
 THREADS = "INFERENCE_NUM_THREADS"
 
-# Where NumPy has no type OpenVINO uses one of the same width: the bits are right, the name is not.
+# For types NumPy lacks, OpenVINO returns another of the same width: the bits are right.
 BITS = {"bf16": "bfloat16"}
 
-# Lines of its exceptions that say where in its sources, or what is said better below.
+# Lines of its exceptions that name places in its sources or repeat later, clearer lines.
 NOISE = (
     "-- Conversion is failed",
     "-- GRU",
@@ -46,12 +46,12 @@ NOISE = (
 )
 
 
-# What comes before it on a line tells of OpenVINO's own passes.
+# The text before this on a line is about OpenVINO's own passes.
 THROWN = "CALLBACK HAS THROWN: "
 
 
 class OpenVino:
-    """A compiled model for each vector.
+    """Runs OpenVINO, with a newly compiled model for each vector.
 
     Settings are ``device`` (CPU) and the device's own properties. Models are compiled for float32
     unless INFERENCE_PRECISION_HINT says otherwise.
@@ -67,7 +67,7 @@ class OpenVino:
             self._versions = self._core.get_versions(self._device)
         except RuntimeError as error:
             raise InvalidRequest(
-                f"OpenVINO does not take these runtime options: {_said(error)}"
+                f"OpenVINO rejects these runtime options: {_message(error)}"
             ) from error
 
     def describe(self) -> Mapping[str, str]:
@@ -76,18 +76,18 @@ class OpenVino:
         return {"version": version, DEVICE: self._device, **self._properties}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Compile a model."""
+        """Compile the model."""
         with _refusing():
             return self._compiled(vector)(vector)
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Compile a model, for many vectors."""
+        """Compile the model for any number of vectors."""
         with _refusing():
             bound = self._compiled(vector)
         return lambda asked: _outputs(bound, asked)
 
     def run(self, vector: Vector) -> Tensors:
-        """Compile and run a model."""
+        """Compile and run the model."""
         return self.open(vector)(vector)
 
     def _compiled(self, vector: Vector) -> Callable[[Vector], Prepared]:
@@ -95,14 +95,14 @@ class OpenVino:
         model = _native(vector) if is_native else self._core.read_model(vector.model)
         compiled = self._core.compile_model(model, self._device)
         request = compiled.create_infer_request()
-        # An input that it ignores, such as P, is no input of its model any more.
+        # An input that OpenVINO ignores, such as P, is no longer an input of its model.
         names = [port.any_name for port in compiled.inputs]
         outputs = {port.any_name: k for k, port in enumerate(compiled.outputs)}
 
         def bound(asked: Vector) -> Prepared:
             fed = {name: _tensor(asked.fed[name]) for name in names}
             return Prepared(
-                # Its own buffers are not copied: that is the fastest it can be called from Python.
+                # Its buffers are not copied: this is the fastest way to call it from Python.
                 lambda: request.infer(fed, share_inputs=True, share_outputs=True),
                 lambda _: {n: _array(request.get_output_tensor(k)) for n, k in outputs.items()},
             )
@@ -117,11 +117,11 @@ def _outputs(bound: Callable[[Vector], Prepared], vector: Vector) -> Tensors:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn what it raises into a refusal with its most telling line."""
+    """Turn its exceptions into refusals with their most telling line."""
     try:
         yield
     except RuntimeError as error:
-        raise Refusal(_said(error)) from error
+        raise Refusal(_message(error)) from error
 
 
 def _tensor(values: Array) -> Any:
@@ -132,7 +132,7 @@ def _tensor(values: Array) -> Any:
         if row.name == name:
             bits = np.ascontiguousarray(values).view(np.uint16)
             return openvino.Tensor(bits, values.shape, getattr(openvino.Type, short))
-    raise Refusal(f"has no elements of type {row}")
+    raise Refusal(f"has no element type {row}")
 
 
 def _array(tensor: Any) -> Array:
@@ -142,7 +142,7 @@ def _array(tensor: Any) -> Array:
 
 
 def _native(vector: Vector) -> Any:
-    """Build a model of one RNNSequence-5, which its ONNX frontend does not read."""
+    """Build a model of one RNNSequence-5, which OpenVINO's ONNX frontend cannot read."""
     record = vector.record
     if record["operator"] != "RNNSequence-5":
         raise Refusal(f"cannot be given {record['operator']} by this version of rnncli")
@@ -177,8 +177,8 @@ def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
             yield name, node
 
 
-def _said(error: Exception) -> str:
-    """Return the most telling line of its many: the last one that tells of the model."""
+def _message(error: Exception) -> str:
+    """Return the most telling line of an exception: the last one about the model."""
     lines = (line.rpartition(THROWN)[2].strip() for line in str(error).splitlines())
     telling = [line for line in lines if line and not line.startswith(NOISE)]
     return printable(telling[-1]) if telling else first_line(str(error))

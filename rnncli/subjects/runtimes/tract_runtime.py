@@ -1,4 +1,4 @@
-"""Tract, https://github.com/sonos/tract; it reads models from files only."""
+"""Tract, https://github.com/sonos/tract, which reads models from files only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACKTRACE = "Stack backtrace:"
 
 
 class Tract:
-    """It has no settings and one thread."""
+    """Runs tract, without settings, on one thread."""
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
         known_settings(settings, ())
@@ -31,20 +31,20 @@ class Tract:
         return {"version": tract.version()}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Load and optimise a model."""
+        """Load and optimise the model."""
         return self._loaded(vector)(vector)
 
     def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
-        """Load and optimise a model, for many vectors."""
+        """Load and optimise the model for any number of vectors."""
         bound = self._loaded(vector)
         return lambda asked: _outputs(bound(asked))
 
     def run(self, vector: Vector) -> Tensors:
-        """Load, optimise and run a model."""
+        """Load, optimise and run the model."""
         return self.open(vector)(vector)
 
     def _loaded(self, vector: Vector) -> Callable[[Vector], Prepared]:
-        """Load a model; outputs have the names of the graph's, in its order."""
+        """Load the model; outputs have the graph's names, in its order."""
         names = [output.name for output in onnx.ModelProto.FromString(vector.model).graph.output]
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(vector.model)
@@ -60,7 +60,7 @@ class Tract:
             fed = [asked.fed[name] for name in order]
             return Prepared(
                 lambda: runnable.run(fed),
-                lambda outs: dict(zip(names, (each.to_numpy() for each in outs), strict=True)),
+                lambda outs: dict(zip(names, (out.to_numpy() for out in outs), strict=True)),
             )
 
         return bound
@@ -73,6 +73,6 @@ def _outputs(prepared: Prepared) -> Tensors:
         raise Refusal(_cause(str(error))) from error
 
 
-def _cause(said: str) -> str:
-    """Return what it says without the stack: what it did, and why that failed."""
-    return printable(said.partition(BACKTRACE)[0])
+def _cause(message: str) -> str:
+    """Return the message without the stack: the failed step and its reason."""
+    return printable(message.partition(BACKTRACE)[0])

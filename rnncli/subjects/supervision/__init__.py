@@ -1,1 +1,1 @@
-"""Programs and processes that end with their use: a supervisor, and what is said to them."""
+"""Supervised programs and processes, which end with their use, and their messages."""

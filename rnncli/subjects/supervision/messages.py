@@ -1,9 +1,9 @@
-"""What passes between the judge and the process of a runtime: text and arrays, never objects.
+"""Messages between the judge and the process of a runtime: text and arrays, never objects.
 
 A message is ``rnn1``, the length of its header (4 bytes, little-endian), the header, and the bytes
 of its arrays, one after the other in C order. The header is JSON: the message's number, its kind,
-its fields and for each array (name, dtype, shape). What comes back is from a process that a runtime
-may have corrupted: everything about it is checked before it is believed.
+its fields and for each array (name, dtype, shape). An answer comes from a process that a runtime
+may have corrupted, so everything in it is checked.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ FOREVER = math.inf
 
 
 class GarbageError(Exception):
-    """What came is no message; `str()` says why."""
+    """Received bytes that are not a message; `str()` is the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """One message.
+    """A request or its answer.
 
     Attributes:
-        number: of the request; its answer repeats it.
-        kind: what it is.
-        fields: what it says, as JSON holds it.
+        number: the request's number, which its answer repeats.
+        kind: its kind.
+        fields: its content, as JSON values.
         tensors: arrays by name.
     """
 
@@ -60,7 +60,7 @@ class Channel:
     """One end of a connection.
 
     Args:
-        connection: a stream socket, which it owns.
+        connection: a stream socket, which the channel owns.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -70,16 +70,16 @@ class Channel:
         """Send a message.
 
         Args:
-            message: to be sent.
-            deadline: by `time.monotonic`.
+            message: the message.
+            deadline: on the clock of `time.monotonic`.
 
         Raises:
-            EOFError: the other end is gone.
-            TimeoutError: it does not read.
+            EOFError: the other end is closed.
+            TimeoutError: the other end does not read.
         """
         try:
             self._wait_until(deadline)
-            self._socket.sendall(_written(message))
+            self._socket.sendall(_encoded(message))
         except (BrokenPipeError, ConnectionResetError) as error:
             raise EOFError from error
 
@@ -87,9 +87,9 @@ class Channel:
         """Wait for a message.
 
         Raises:
-            EOFError: the other end is gone, perhaps in the middle of a message.
-            GarbageError: what came is no message.
-            TimeoutError: it has not come, or not all of it.
+            EOFError: the other end is closed, perhaps in the middle of a message.
+            GarbageError: the bytes are not a message.
+            TimeoutError: the message is not complete in time.
         """
         magic, length = PREFIX.unpack(bytes(self._exactly(PREFIX.size, deadline)))
         if magic != MAGIC or length > LONGEST_HEADER:
@@ -103,7 +103,7 @@ class Channel:
         self._socket.close()
 
     def _exactly(self, size: int, deadline: float) -> Array:
-        whole = np.empty(size, np.uint8)  # unlike a bytearray, not touched yet
+        whole = np.empty(size, np.uint8)  # unlike a bytearray, not zeroed
         rest = memoryview(whole.data)
         while rest:
             self._wait_until(deadline)
@@ -123,7 +123,7 @@ class Channel:
         self._socket.settimeout(left)
 
 
-def _written(message: Message) -> bytes:
+def _encoded(message: Message) -> bytes:
     arrays = {name: np.asarray(values, order="C") for name, values in message.tensors.items()}
     layout = [(name, dtype_of(a).name, a.shape) for name, a in arrays.items()]
     header = json.dumps(
@@ -140,14 +140,14 @@ def _parsed(header: bytes) -> tuple[int, str, dict[str, Any], list[Any]]:
     try:
         number, kind, fields, layout = json.loads(header)
     except (ValueError, TypeError, RecursionError) as error:
-        raise GarbageError(f"wrote an answer that is no message: {error}") from None
+        raise GarbageError(f"wrote an answer that is not a message: {error}") from None
     if not (
         isinstance(number, int)
         and isinstance(kind, str)
         and isinstance(fields, dict)
         and isinstance(layout, list)
     ):
-        raise GarbageError("wrote an answer whose parts are of wrong types")
+        raise GarbageError("wrote an answer with fields of wrong types")
     for row in layout:
         if not _is_tensor(row):
             raise GarbageError(f"wrote an array with the heading {row!s:.80}")
@@ -155,7 +155,7 @@ def _parsed(header: bytes) -> tuple[int, str, dict[str, Any], list[Any]]:
 
 
 def _is_tensor(row: Any) -> bool:
-    """Whether a row of the header is name, dtype and shape."""
+    """Whether a row of the header is (name, dtype, shape)."""
     if not (isinstance(row, list) and list(map(type, row)) == [str, str, list]):
         return False
     _, dtype, shape = row
@@ -186,7 +186,7 @@ def _tensors(layout: list[Any], body: Array) -> Tensors:
         values = body[start:end].view(DTYPES[dtype].numpy)
         try:
             tensors[name] = normalised(values.reshape(shape))
-        except ValueError as error:  # no element, yet sizes whose product NumPy cannot count
+        except ValueError as error:  # no elements, yet sizes whose product overflows in NumPy
             raise GarbageError(f"wrote an array of shape {shape}: {error}") from None
         start = end
     return tensors

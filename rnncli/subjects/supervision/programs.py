@@ -1,4 +1,4 @@
-"""Programs that never outlive their use: started, waited for and ended through a supervisor."""
+"""Programs that are started, waited for and ended through a supervisor."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
-# How long a supervisor may take to end its program and say so; it gives up earlier itself.
+# Seconds a supervisor may take to end its program and report; it gives up earlier itself.
 SECONDS_TO_END = 10.0
 LONGEST_SENTENCE = 300
-# What a shell adds to the number of the signal that ended its last program.
+# Added by a shell to the number of the signal that ended its last program.
 SHELL_SIGNAL = 128
 CRASHES = {
     signal.SIGABRT,
@@ -44,10 +44,10 @@ class Ending:
     Attributes:
         exit: its exit code, or None.
         signal: the number of the signal that ended it, or None.
-        memory: how many bytes it had in memory when that was too much, or None.
-        unstartable: why it could not be started, or None.
-        output: the beginning and the end of what it wrote to its standard output.
-        errors: likewise, to its standard error.
+        memory: its resident memory when that exceeded the limit, bytes, or None.
+        unstartable: the reason it could not be started, or None.
+        output: the beginning and the end of its standard output.
+        errors: the beginning and the end of its standard error.
     """
 
     exit: int | None = None
@@ -59,9 +59,9 @@ class Ending:
 
     @property
     def sentence(self) -> str:
-        """How it ended, with the last thing it said."""
-        said = last_line(self.errors)
-        return f"{self._cause}: {said}" if said else self._cause
+        """The cause, with the last line it wrote to standard error."""
+        line = last_line(self.errors)
+        return f"{self._cause}: {line}" if line else self._cause
 
     @property
     def _cause(self) -> str:
@@ -77,7 +77,7 @@ class Ending:
 
 
 def signal_name(number: int) -> str:
-    """Return a signal's name: SIGSEGV."""
+    """Return a signal's name, such as SIGSEGV."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -85,33 +85,33 @@ def signal_name(number: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line that says anything, fit for a report."""
+    """Return the first line that is not blank, fit for a report."""
     return next(filter(None, map(printable, text.splitlines())), "")
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says anything, fit for a report."""
+    """Return the last line that is not blank, fit for a report."""
     return next(filter(None, map(printable, reversed(text.splitlines()))), "")
 
 
 def printable(text: str) -> str:
-    """Return one line of bounded length that does nothing to a terminal."""
+    """Return one line of bounded length without control characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
 
 
 class Supervised:
-    """A program that ends when it ends, when `end` is called, or when this process is gone.
+    """A program that ends by itself, by `end`, or with this process.
 
-    It has a session of its own, so that Ctrl-C does not reach it; everything it starts ends with
-    it. Its standard input is empty.
+    It has its own POSIX session, so Ctrl-C does not reach it. Its children end with it. Its
+    standard input is empty.
 
     Args:
         argv: the program and its arguments.
         folder: its working folder.
-        environment: all of its environment; this process' own when None.
-        max_memory: bytes that it and all it starts may have in memory; None for any number.
-        keep: descriptors it inherits besides its standard ones.
+        environment: its whole environment; None for this process's own.
+        max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
+        keep: descriptors it inherits besides the standard ones.
 
     Raises:
         Unsupported: the system has no process groups, or no /proc to watch memory by.
@@ -127,7 +127,7 @@ class Supervised:
         keep: Sequence[int] = (),
     ) -> None:
         if os.name != "posix":
-            raise Unsupported("a subject in a process of its own needs a POSIX system")
+            raise Unsupported("a subject in its own process needs a POSIX system")
         if max_memory and not Path("/proc/self/statm").exists():
             raise Unsupported("--max-memory needs a system with /proc, such as Linux")
         order = {
@@ -149,7 +149,7 @@ class Supervised:
         )
 
     def wait(self, seconds: float) -> Ending | None:
-        """Return how it ended; None when it is still running after so many seconds."""
+        """Return how it ended; None if it still runs after so many seconds."""
         if self._ending is None:
             report = self._process.stdout
             poll = select.poll()
@@ -159,7 +159,7 @@ class Supervised:
         return self._ending
 
     def end(self) -> Ending:
-        """End it, with all it has started, and return how it ended if it had by itself."""
+        """End it with its children; return how it ended, if by itself."""
         if self._ending is None:
             self.let_go()
             if self.wait(SECONDS_TO_END) is None:
@@ -174,12 +174,12 @@ class Supervised:
             report = process.stdout.read()
             self.let_go()
         with suppress(ValueError, TypeError):
-            found: dict[str, Any] = json.loads(report)
-            return Ending(**found)
+            fields: dict[str, Any] = json.loads(report)
+            return Ending(**fields)
         return Ending(signal=signal.SIGKILL, errors="its supervisor was killed")
 
     def let_go(self) -> None:
-        """Let it be ended, with all it has started; `wait` tells when it is."""
+        """Ask its supervisor to end it with its children; `wait` returns once it has."""
         assert self._process.stdin
         with suppress(OSError):
             self._process.stdin.close()

@@ -1,4 +1,4 @@
-"""A Python process of ours that something may take down: started, asked, and ended."""
+"""A supervised Python process of this package, for code that may crash or hang."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rnncli.subjects.supervision.programs import Supervised, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# From the moment that a process falls silent until its supervisor has said how it ended; one that
-# only closed its end of the line has not ended.
+# Seconds from a process's silence to its supervisor's report; a process that only closed its
+# connection has not ended.
 SECONDS_TO_BE_BURIED = 2.0
 
-# What it runs; its own sys.path is not yet ours.
+# The program of the process, whose sys.path is not ours at first.
 BOOT = """\
 import json, pkgutil, sys
 sys.path[:] = json.loads(sys.argv[3])
@@ -26,16 +26,16 @@ pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))
 
 
 class LostError(Exception):
-    """The process is of no more use; `str()` says why."""
+    """A process that can no longer be used; `str()` is the reason."""
 
 
 class IsolatedProcess:
-    """The process, and our end of the line to it.
+    """The process, and our end of its connection.
 
     Args:
-        serve: "module:function", called there with the descriptor of its end of the line.
-        environment: all of it.
-        max_memory: bytes that it and all it starts may have in memory; None for any number.
+        serve: "module:function", called there with the descriptor of its end of the connection.
+        environment: its whole environment.
+        max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class IsolatedProcess:
         """Send a message and wait for its answer.
 
         Args:
-            message: to be sent.
-            deadline: by `time.monotonic`.
+            message: the request.
+            deadline: on the clock of `time.monotonic`.
 
         Raises:
-            TimeoutError: there is none in time.
-            LostError: there will be none.
+            TimeoutError: no answer came in time.
+            LostError: no answer will come.
         """
         try:
             self._channel.send(message, deadline)
@@ -69,13 +69,13 @@ class IsolatedProcess:
             raise LostError(f"gave garbage: {printable(str(error))}") from None
         except EOFError:
             ending = self._program.wait(SECONDS_TO_BE_BURIED)
-            said = ending.sentence if ending else "gave garbage: fell silent without an answer"
-            raise LostError(said) from None
+            reason = ending.sentence if ending else "gave garbage: fell silent without an answer"
+            raise LostError(reason) from None
         if answer.number != message.number:
             raise LostError(f"gave garbage: the answer to {answer.number}, not {message.number}")
         return answer
 
     def end(self) -> None:
-        """End the process and all it has started."""
+        """End the process and its children."""
         self._channel.close()
         self._program.end()

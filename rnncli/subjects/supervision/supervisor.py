@@ -1,24 +1,24 @@
-"""Runs one program and lets nothing of it outlive its end, or its owner's.
+"""A program that runs another and ends it, with all its children, when its owner ends.
 
-A program by itself, of the standard library alone, so that it starts in some 25 ms:
+It uses only the standard library, so it starts in about 25 ms:
 
     python -I -S supervisor.py '{"argv": ["prog"], "keep": [7], "owner": 1234, "max_memory": null}'
 
-Standard input is the owner's hold on it. When that closes, for whatever reason (the owner lets go,
-ends, is killed), the program is ended, and so is everything it started, also what put itself into
-a session of its own or lost its parent: on Linux orphans come to this process. What the program
-writes is read, so that it never waits for a reader, and only the beginning and the end of it are
-kept. Once nothing is left, standard output gets one JSON object:
+The owner holds the other end of standard input. When it closes for any reason (the owner lets go,
+ends or is killed), the program and all its descendants are ended, including those in other POSIX
+sessions and orphans, which Linux hands to this process. The program's output is always read, so it
+never blocks; only its beginning and end are kept. Once no process is left, one JSON object is
+written to standard output:
 
     exit        the program's exit code, or null
     signal      the number of the signal that ended it, or null
-    memory      how many bytes it had when that was too much, or null
-    unstartable why it could not be started, or null
-    output      what it wrote to its standard output
-    errors      what it wrote to its standard error
+    memory      its bytes in memory when they exceeded the limit, or null
+    unstartable the reason it could not be started, or null
+    output      its standard output
+    errors      its standard error
 
-Memory is what is resident, of the program and all it started, pages they share counted in each.
-Address space is not limited: runtimes reserve much more of it than they use.
+Memory is the resident memory of the program and its descendants, with shared pages counted in each.
+Address space is not limited, since runtimes reserve much more of it than they use.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ if TYPE_CHECKING:
 
 LIFELINE, REPORT = 0, 1
 
-# Of <linux/prctl.h>.
+# From <linux/prctl.h>.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
-# Memory is looked at so often; a program gains some 50 MB between two looks at most.
+# Seconds between checks of memory; a program gains at most about 50 MB between two checks.
 SECONDS_BETWEEN_LOOKS = 0.01
 SECONDS_UNTIL_AN_ORPHAN_NOTICES = 1.0
-# How long to go on killing what does not die.
+# Seconds to keep killing processes that do not die.
 SECONDS_TO_DIE = 5.0
 
 PIECE = 1 << 16
 KEPT = 4096
 
 
-class Kept:
-    """The beginning and the end of what a program writes."""
+class OutputEnds:
+    """The beginning and the end of a program's output."""
 
     def __init__(self) -> None:
         self.head, self.tail = b"", b""
 
     def add(self, piece: bytes) -> None:
-        """Keep what fits."""
+        """Keep the part that fits."""
         room = KEPT - len(self.head)
         self.head += piece[:room]
         self.tail = (self.tail + piece[room:])[-KEPT:]
@@ -71,13 +71,13 @@ class Kept:
 
 
 class Supervisor:
-    """The one program of this process.
+    """Supervises the one program of this process.
 
     Args:
         argv: the program and its arguments.
-        keep: descriptors it inherits besides its standard ones.
+        keep: descriptors it inherits besides the standard ones.
         owner: the process that started this one.
-        max_memory: bytes it may have in memory; None for any number.
+        max_memory: limit on resident memory, bytes; None for no limit.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class Supervisor:
         assert program.stdout
         assert program.stderr
         self.pid = program.pid
-        self.output, self.errors = Kept(), Kept()
+        self.output, self.errors = OutputEnds(), OutputEnds()
         self.pipes = {program.stdout.fileno(): self.output, program.stderr.fileno(): self.errors}
         for descriptor in keep:
             os.close(descriptor)
         for descriptor in self.pipes:
             os.set_blocking(descriptor, False)
-        self.program = program  # its pipes live as long as it
+        self.program = program  # keeps its pipes open
 
     def watch(self) -> None:
-        """Wait until the program ends, the owner lets go, or memory runs out."""
+        """Wait until the program ends, the owner lets go, or the memory limit is exceeded."""
         poll = select.poll()
         for descriptor in (LIFELINE, self.wakeup, *self.pipes):
             poll.register(descriptor, select.POLLIN)
@@ -125,7 +125,7 @@ class Supervisor:
                 return
 
     def end(self) -> dict[str, Any]:
-        """Kill what is left and say how the program ended."""
+        """Kill the remaining processes and report how the program ended."""
         give_up = time.monotonic() + SECONDS_TO_DIE
         while self._reap() and time.monotonic() < give_up:
             with suppress(OSError):
@@ -148,7 +148,7 @@ class Supervisor:
         }
 
     def _read(self, descriptor: int) -> bool:
-        """Read what is there; whether there may be more."""
+        """Read the available bytes; return whether more may come."""
         try:
             piece = os.read(descriptor, PIECE)
         except BlockingIOError:
@@ -157,7 +157,7 @@ class Supervisor:
         return bool(piece)
 
     def _reap(self) -> bool:
-        """Bury the dead; whether any child is left."""
+        """Reap exited children; return whether any still run."""
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -185,36 +185,36 @@ def _woken_by_children() -> int:
 
 
 def _dying_with(parent: int) -> Callable[[], None]:
-    """Return what is done between fork and exec: the kernel kills the program with its parent."""
+    """Return a function to run before exec: the kernel then kills the program with its parent."""
 
     def die_with_parent() -> None:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # which was already dead
+        if os.getppid() != parent:  # the parent was already dead
             os._exit(1)
 
     return die_with_parent
 
 
 def family(root: int) -> list[int]:
-    """Return all descendants of a process; none where there is no /proc."""
-    found: list[int] = []
+    """Return all descendants of a process; none without /proc."""
+    descendants: list[int] = []
     waiting = [root]
     children = _children_listed if Path(f"/proc/{root}/task/{root}/children").exists() else _scan()
     while waiting:
         born = children(waiting.pop())
-        found += born
+        descendants += born
         waiting += born
-    return found
+    return descendants
 
 
 def _children_listed(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- often, and names suffice
             with open(f"/proc/{pid}/task/{thread}/children") as stream:  # noqa: PTH123
-                found += map(int, stream.read().split())
-    return found
+                children += map(int, stream.read().split())
+    return children
 
 
 def _scan() -> Any:
@@ -222,24 +222,24 @@ def _scan() -> Any:
     children: dict[int, list[int]] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
-            # The name of a program, in parentheses, may hold anything.
+            # A program's name, in parentheses, may contain any character.
             parent = int(status.read_text(errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(status.parent.name))
     return lambda pid: children.get(pid, [])
 
 
 def resident(pid: int) -> int:
-    """Return how many bytes of memory a process has; 0 once it is gone."""
+    """Return the resident memory of a process, bytes; 0 once it has ended."""
     with suppress(OSError, IndexError), open(f"/proc/{pid}/statm") as stream:  # noqa: PTH123
         return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def supervise(order: dict[str, Any]) -> dict[str, Any]:
-    """Run a program to its end, or its owner's, and say how it ended."""
+    """Run a program until it or its owner ends, and report how it ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is wanted, its core is not
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     try:
         supervisor = Supervisor(**order)
     except OSError as error:
@@ -256,7 +256,7 @@ def _end_when_told(*_: Any) -> NoReturn:
 
 
 def main() -> None:
-    """Read the order from the arguments, and write the report."""
+    """Read the order from the arguments and write the report."""
     signal.signal(signal.SIGTERM, _end_when_told)
     ending = supervise(json.loads(sys.argv[1]))
     with suppress(BrokenPipeError):
