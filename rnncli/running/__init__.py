@@ -1,1 +1,1 @@
-"""What `rnncli run` does: from targets to outputs, summaries and files."""
+"""Running targets: from the command line's targets to outputs, summaries and files."""

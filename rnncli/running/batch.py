@@ -1,4 +1,4 @@
-"""Run many targets, in this process or in several, and report on each in order."""
+"""Running many targets, in this process or several, with one report for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """One target, and where its files go; "" for nowhere."""
+    """A target and the paths its files go to; "" for none."""
 
     target: str
     request: Request
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
 
 def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
-    """Run tasks in up to `jobs` processes; yield their reports in the order of the tasks.
+    """Run tasks in up to `jobs` processes; yield their reports in the tasks' order.
 
     Raises:
         InvalidRequest: a worker process was killed.
@@ -43,7 +43,7 @@ def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
 
 
 def run_task(task: Task) -> TargetReport:
-    """Run one target, write its files, and report; a failure is part of the report."""
+    """Run one target, write its files and return its report, also of a failure."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", RnncliWarning)
@@ -72,7 +72,7 @@ def run_task(task: Task) -> TargetReport:
 
 
 def _run(task: Task) -> tuple[RunReport, ...]:
-    task.request.arithmetic.check()  # before a large model is read
+    task.request.arithmetic.check()  # before reading a large model
     loaded = load_target(task.target, seed=task.request.seed)
     runs = list(execute(loaded, task.request))
     if task.saved_inputs or task.output:
@@ -95,7 +95,7 @@ def _report(run: Run, request: Request) -> RunReport:
 
 
 def _comparison(run: Run, request: Request) -> tuple[OutputComparison, ...]:
-    """Compare the outputs with what they should be, where that is known."""
+    """Compare the outputs with the expected ones, if any came with the target."""
     if not run.expected:
         return ()
     from rnncli.judging.comparing.comparison import compare

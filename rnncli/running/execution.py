@@ -1,4 +1,4 @@
-"""Evaluate a loaded target: once, or once for each of its test data sets."""
+"""Evaluation of a loaded target, once or for each of its test data sets."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
-    """Yield the runs of a target, each as soon as it is done.
+    """Yield each run of a target as soon as it finishes.
 
     Raises:
-        RnncliError: the target, or what was asked of it, is wrong or not supported.
+        RnncliError: the target or the request is wrong or not supported.
     """
     if isinstance(loaded, Model):
         yield from run_model(loaded, request)
@@ -46,14 +46,14 @@ def _set_of_inputs(source: str) -> dict[str, Array]:
     """Read a file of inputs, if one is given."""
     inputs = read_inputs(source) if source else {}
     if source and not inputs:
-        raise InvalidRequest(f"{source}: holds no tensors to be inputs")
+        raise InvalidRequest(f"{source}: holds no tensors to use as inputs")
     return inputs
 
 
 def _run_case(case: Case, request: Request) -> Run:
     for option, value in (("--shape", request.shapes), ("--dim", request.dims)):
         if value:
-            raise InvalidRequest(f"{case.name}: {option} is for models; a config has its sizes")
+            raise InvalidRequest(f"{case.name}: {option} is for models; a config gives its sizes")
     if request.data_set is not None:
         raise InvalidRequest(f"{case.name}: a config has no test data sets")
     inputs = {**case.inputs, **_set_of_inputs(request.inputs_from), **_single_inputs(request)}
@@ -75,15 +75,15 @@ def _run_case(case: Case, request: Request) -> Run:
 
 
 def run_model(model: Model, request: Request, observer: Observer | None = None) -> Iterator[Run]:
-    """Yield the runs of a model, one for each of its data sets, or one on other inputs.
+    """Yield the runs of a model: one for each data set, or one on other inputs.
 
     Args:
-        model: from `load_model`.
-        request: how to run it, and on what.
-        observer: told of each execution of a recurrent node.
+        model: the model, from `load_model`.
+        request: how to run it, and on which inputs.
+        observer: called for each execution of a recurrent node.
 
     Raises:
-        RnncliError: the model, or what was asked of it, is wrong or not supported.
+        RnncliError: the model or the request is wrong or not supported.
     """
     evaluator = prepare(model, **request.arithmetic._asdict(), observer=observer)
     if model.data_sets and not request.shapes_inputs:
@@ -98,7 +98,7 @@ def run_model(model: Model, request: Request, observer: Observer | None = None) 
 def _run_on_inputs(
     model: Model, evaluator: Evaluator, request: Request, *, is_watched: bool
 ) -> Run:
-    """Run on the given inputs, those missing generated in sizes that the model runs on."""
+    """Run on the given inputs; generate the missing ones in sizes the model accepts."""
     check_names(model, request.input_files)
     given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
     check_names(model, given)
@@ -106,14 +106,14 @@ def _run_on_inputs(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
     tried = evaluator
-    if is_watched and recipe.sizes.free:  # an observer is not told of runs that fail
+    if is_watched and recipe.sizes.free:  # an observer must not see runs that fail
         tried = prepare(model, **request.arithmetic._asdict())
     run = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs)).settle()
     return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:
-    """Read a set of inputs; nameless tensors in a folder are matched by position."""
+    """Read a set of inputs; match unnamed tensors in a folder by position."""
     folder = Path(source)
     if source and folder.is_dir() and not any(folder.glob("test_data_set_*")):
         return load_data_set(model, folder).inputs
@@ -143,7 +143,7 @@ def _timed(model: Model, evaluator: Evaluator, name: str, inputs: dict[str, Arra
 
 
 def _check_outputs(model: Model, outputs: dict[str, Any]) -> None:
-    """Refuse what is no tensor: an absent optional, or a sequence that no type has announced."""
+    """Refuse outputs that are not tensors: an absent optional or an undeclared sequence."""
     for name, values in outputs.items():
         if not hasattr(values, "dtype"):
             what = "has no value" if values is None else f"is a {type(values).__name__}"

@@ -1,4 +1,4 @@
-"""What a run was asked for, and what came of it; both travel between processes."""
+"""Requests to run targets and their results; both travel between processes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ class Request:
     """How to run targets.
 
     Attributes:
-        tolerance: for expected outputs that come with a target.
-        own_tolerances: whether tolerances that come with them go before that.
-        backend, compute, readings: the arithmetic of recurrent operators.
-        threads: how many may share one evaluation; None leaves it to the environment.
+        tolerance: applied to expected outputs that come with a target.
+        own_tolerances: whether tolerances that come with the target take precedence.
+        backend, compute, readings: how recurrent operators are computed.
+        threads: the number of threads per evaluation; None leaves it to the environment.
         input_files: input name -> `FILE` or `FILE.npz::KEY`.
-        inputs_from: a file or folder of several inputs; "" for none.
-        seed: of generated inputs; None leaves it to the target.
-        shapes: input name -> shape of a generated input.
-        dims: name of a symbolic dimension -> its size.
-        data_set: the number of the one test data set to run; None runs all of them.
-        max_memory: bytes that a target may take; None for `budget.DEFAULT` and what its files add.
-        timeout: seconds that a target may take; None for any number.
+        inputs_from: a file or folder with several inputs; "" for none.
+        seed: seeds generated inputs; None takes the target's own.
+        shapes: input name -> shape of the generated input.
+        dims: symbolic dimension -> size.
+        data_set: the number of the only test data set to run; None runs all.
+        max_memory: limit on a target's memory, bytes; None for `budget.DEFAULT` plus the size of
+            its files.
+        timeout: seconds per target; None for no limit.
     """
 
     tolerance: Tolerance
@@ -52,7 +53,7 @@ class Request:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files and folders that inputs are read from."""
+        """The files and folders with inputs."""
         return tuple(filter(None, (*self.input_files.values(), self.inputs_from)))
 
     @property
@@ -62,7 +63,7 @@ class Request:
 
     @property
     def shapes_inputs(self) -> bool:
-        """Whether inputs are given or generated, rather than taken from test data sets."""
+        """Whether inputs are given or generated instead of taken from test data sets."""
         asked = (self.input_files, self.inputs_from, self.shapes, self.dims)
         return any(asked) or self.seed is not None
 
@@ -71,12 +72,12 @@ class Run(NamedTuple):
     """One evaluation of a target.
 
     Attributes:
-        name: of the test data set, or "" when there is none.
+        name: the test data set's name, or "" without one.
         inputs: as fed.
         outputs: as computed.
-        seconds: what the evaluation took, loading and writing excluded.
-        expected: the outputs that came with the target; None when none did.
-        tolerances: how far off each of their elements may be, as far as that came with them.
+        seconds: duration of the evaluation, without loading and writing.
+        expected: the outputs that came with the target; None if none did.
+        tolerances: the tolerance of each expected element, for outputs that came with tolerances.
     """
 
     name: str
@@ -88,13 +89,13 @@ class Run(NamedTuple):
 
 
 class RunReport(NamedTuple):
-    """What is shown of one evaluation.
+    """The part of a run that is reported.
 
     Attributes:
-        name: of the test data set, or "".
-        seconds: what the evaluation took.
-        outputs: a summary of each.
-        comparison: each expected output, and each that was not; empty when none were expected.
+        name: the test data set's name, or "".
+        seconds: duration of the evaluation.
+        outputs: a summary of each output.
+        comparison: expected and unexpected outputs; empty if no outputs were expected.
     """
 
     name: str
@@ -104,15 +105,15 @@ class RunReport(NamedTuple):
 
 
 class TargetReport(NamedTuple):
-    """What came of one target.
+    """The report on one target.
 
     Attributes:
-        target: as given.
-        runs: one for each data set; empty when it failed.
-        error: why it failed, or "".
-        exit_code: 0, 1 when an output differs, else the failure's.
-        warnings: what the user should know.
-        traceback: of the failure.
+        target: the target as the user wrote it.
+        runs: one for each data set; empty if it failed.
+        error: the reason of its failure, or "".
+        exit_code: 0; 1 if an output differs; otherwise the failure's.
+        warnings: sentences for the user.
+        traceback: the failure's traceback.
     """
 
     target: str
@@ -123,7 +124,7 @@ class TargetReport(NamedTuple):
     traceback: str = ""
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the report as JSON values."""
         runs = [
             {
                 "data_set": run.name,

@@ -1,4 +1,4 @@
-"""Write what runs took in and gave."""
+"""Writing the inputs and outputs of runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def write_inputs(path: str, runs: Sequence[Run]) -> None:
-    """Write the inputs of a run under their own names, or of several, told apart by data set.
+    """Write the inputs of runs by name, prefixed by the data set if there are several.
 
     Raises:
-        InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
+        InvalidRequest: no format has that extension, or it cannot hold them, or writing fails.
     """
     sets = [DataSet(inputs=run.inputs) for run in runs]
     if len(sets) == 1 and not _is_folder(path):
@@ -31,10 +31,10 @@ def write_inputs(path: str, runs: Sequence[Run]) -> None:
 
 
 def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
-    """Write the outputs; a folder becomes an ONNX test case, inputs and model included.
+    """Write the outputs; a folder becomes an ONNX test case with model and inputs.
 
     Raises:
-        InvalidRequest: no format has that extension, it cannot hold them, or the disk refuses.
+        InvalidRequest: no format has that extension, or it cannot hold them, or writing fails.
     """
     if not _is_folder(path):
         write_tensors(path, flatten([DataSet(outputs=run.outputs) for run in runs]))
@@ -50,11 +50,11 @@ def _is_folder(path: str) -> bool:
 
 
 def _model_files(loaded: Model | Case, run: Run) -> Mapping[str, bytes | Path]:
-    """Return what stands beside the data sets: the model, and its external data."""
+    """Return the model and its external data, which stand beside the data sets."""
     from rnncli.formats.onnx_folder import MODEL
 
     if not isinstance(loaded, Model):
-        from rnncli.models.single_node import single_node_model  # takes all of onnx
+        from rnncli.models.single_node import single_node_model  # imports all of onnx
 
         model = single_node_model(loaded.operator, loaded.attributes, run.inputs, run.outputs)
         return {MODEL: model.SerializeToString(deterministic=True)}

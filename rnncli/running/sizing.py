@@ -1,10 +1,10 @@
-"""Sizes of the dimensions of generated inputs that nobody gave.
+"""Search for sizes of free dimensions of generated inputs.
 
-They are 1 where the model runs on that. Where a node does not, sizes are tried in ascending order,
-on the part of the model that makes the node's outputs: those that the node itself speaks of, a
-kernel, a window, the sizes of its weights, small numbers and powers of two. The smallest one is
-taken, and with it the next node that fails is looked at. Neither clock nor memory has a part in it,
-so the same model always gets the same sizes.
+Free dimensions are 1 if the model runs at that size. If a node fails, candidate sizes are tried in
+ascending order on the part of the model that computes the node's outputs: sizes that the node
+itself mentions (a kernel, a window, its weights), small numbers and powers of two. The smallest
+that works is taken, and the search continues with the next failing node. Neither time nor memory
+influences it, so the same model always gets the same sizes.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_NODES = 12
-"""Nodes whose failure is looked at, one after the other."""
+"""The number of failing nodes to examine, one after another."""
 MOST_TRIES, MOST_ELEMENTS = 400, 1 << 24
-"""Runs of a part of the model for one node, and elements made for all of them."""
+"""Limits on the trial runs for one node and on the elements generated for all of them."""
 LARGEST_TRY = 1 << 20
-"""Elements made for one run: an image of a third of a megapixel, a minute of speech."""
+"""Limit on the elements of one run: an image of a third of a megapixel, a minute of speech."""
 LARGEST, LARGEST_POWER, SMALL = 1 << 16, 1 << 14, 16
-"""The largest size tried, and that nothing speaks of; up to the last one, all are."""
+"""The largest size tried, the largest not mentioned by a node, and the end of the full range."""
 MOST_NUMBERS = 64
-"""Elements of a constant whose values are taken for sizes."""
+"""The number of elements up to which a constant's values count as sizes."""
 
 
-class Choice(NamedTuple):
-    """A size that was taken because a node runs from there on.
+class SizeChoice(NamedTuple):
+    """The smallest size at which a node was found to run.
 
     Attributes:
-        dimensions: those that have it.
-        size: the smallest that was found.
-        node: as sentences name it.
+        dimensions: the dimensions of that size.
+        size: the size.
+        node: the node's name in messages.
     """
 
     dimensions: tuple[FreeDimension, ...]
@@ -68,27 +68,27 @@ class Choice(NamedTuple):
 
 
 class Sizing(Generic[T]):
-    """The sizes of free dimensions that a model was found to run on.
+    """The sizes of free dimensions at which a model runs.
 
     Args:
-        recipe: of the inputs.
+        recipe: describes the inputs.
         attempt: runs the whole model on inputs.
     """
 
     def __init__(self, recipe: InputRecipe, attempt: Callable[[dict[str, Array]], T]) -> None:
         self.recipe, self._attempt = recipe, attempt
         self.sizes: dict[FreeDimension, int] = {}
-        self._choices: list[Choice] = []
+        self._choices: list[SizeChoice] = []
 
     def settle(self) -> T:
-        """Run the model on sizes that suit it, and return what `attempt` does.
+        """Run the model at sizes it accepts and return the result of `attempt`.
 
         Raises:
-            InvalidRequest: none were found; the sentence is that of the failing node, with the
-                options that change what reaches it.
+            InvalidRequest: no sizes were found; the message is the failing node's, with the options
+                that change its inputs.
 
         Warns:
-            RnncliWarning: of every size that was assumed.
+            RnncliWarning: for every assumed size.
         """
         for left in reversed(range(MOST_NODES)):
             try:
@@ -106,7 +106,7 @@ class Sizing(Generic[T]):
         return result
 
     def _grow(self, trials: NodeTrials, node: str) -> bool:
-        """Find sizes at which a node runs, and tell whether there are any."""
+        """Search sizes at which a node runs; return whether there are any."""
         for size, dimensions in trials.candidates():
             if max(self._now(dimensions)) < size and trials.run(self._with(dimensions, size)):
                 self._take(trials, dimensions, size, node)
@@ -116,7 +116,7 @@ class Sizing(Generic[T]):
     def _take(
         self, trials: NodeTrials, dimensions: tuple[FreeDimension, ...], size: int, node: str
     ) -> None:
-        """Take the smallest size between the last one that failed and one that runs."""
+        """Take the smallest working size, by bisection from the last size that failed."""
         tried = [each for each in trials.sizes if each < size]
         below = max([*self._now(dimensions), *tried])
         while size - below > 1:
@@ -126,7 +126,7 @@ class Sizing(Generic[T]):
             else:
                 below = middle
         self.sizes = self._with(dimensions, size)
-        self._choices.append(Choice(dimensions, size, node))
+        self._choices.append(SizeChoice(dimensions, size, node))
 
     def _now(self, dimensions: Iterable[FreeDimension]) -> list[int]:
         return [self.sizes.get(each, 1) for each in dimensions]
@@ -138,10 +138,10 @@ class Sizing(Generic[T]):
         asked, name = self.recipe.sizes, self.recipe.model.name
         ones = [each for each in asked.free if each not in self.sizes]
         if ones:
-            _tell(f"{name}: assumed to be 1: {asked.listed(ones)}")
+            _warn_user(f"{name}: assumed to be 1: {asked.listed(ones)}")
         for dimensions, size, node in self._choices:
             if all(self.sizes[each] == size for each in dimensions):
-                _tell(
+                _warn_user(
                     f"{name}: assumed to be {size}: {asked.listed(dimensions)}, the smallest found"
                     f" at which {node} runs"
                 )
@@ -152,12 +152,12 @@ class Sizing(Generic[T]):
 
 
 class NodeTrials:
-    """Runs of the part of a model that makes the outputs of one node.
+    """Trial runs of the part of a model that computes the outputs of one node.
 
     Args:
-        recipe: of the model's inputs.
-        failure: which node.
-        sizes: of free dimensions, at which it fails.
+        recipe: describes the model's inputs.
+        failure: names the node.
+        sizes: sizes of free dimensions at which it fails.
     """
 
     def __init__(self, recipe: InputRecipe, failure: NodeFailure, sizes: Sizes) -> None:
@@ -177,7 +177,7 @@ class NodeTrials:
 
     @property
     def reaching(self) -> list[ValueInfoProto]:
-        """The inputs that are made and that the node depends on; all that are made, if none."""
+        """The generated inputs that the node depends on; all generated inputs if none."""
         made = self._recipe.made
         return [value for value in made if value.name in self._names] or made
 
@@ -189,14 +189,14 @@ class NodeTrials:
 
     @property
     def telling(self) -> tuple[FreeDimension, ...]:
-        """The dimensions worth a size, those first that have an effect alone."""
+        """The dimensions worth mentioning, those with an effect of their own first."""
         return tuple(dict.fromkeys(each for group in self.groups for each in group))
 
     @cached_property
     def groups(self) -> list[tuple[FreeDimension, ...]]:
         """The dimensions to try together: those that change how the node fails.
 
-        If none do, those that change what the node reads; if none do that, all.
+        Without such, those that change the node's inputs; without those, all.
         """
         groups = list(dict.fromkeys(group for group in self._groups() if group))
         for look in (self._error, self._facts):
@@ -206,11 +206,11 @@ class NodeTrials:
         return groups
 
     def _groups(self) -> Iterator[tuple[FreeDimension, ...]]:
-        """Yield each dimension, those of each input, and all."""
+        """Yield each dimension, the dimensions of each input, and all dimensions."""
         yield from ((each,) for each in self.dimensions)
         for value in self.reaching:
             free = tuple(self._recipe.sizes.free_in(value))
-            yield free[1:]  # the first one is most often a batch
+            yield free[1:]  # the first dimension is usually a batch
             yield free
         yield self.dimensions
 
@@ -218,15 +218,15 @@ class NodeTrials:
         return {**self._failing, **{each: self._failing.get(each, 1) + SMALL for each in group}}
 
     def candidates(self) -> Iterator[tuple[int, tuple[FreeDimension, ...]]]:
-        """Yield what to try, small sizes first, and those at which what the node reads fits it."""
+        """Yield sizes to try, small ones and those that make the node's inputs fit first."""
         yield from ((size, group) for size in self.sizes for group in self.groups)
         fitting = ((size, group) for group in self.groups for size in self._fitting(group))
         yield from sorted(fitting, key=itemgetter(0))
 
     def _fitting(self, group: Iterable[FreeDimension]) -> Iterator[int]:
-        """Yield sizes at which one of the numbers that the node reads becomes another of them.
+        """Yield sizes at which one number of the node's inputs becomes equal to another.
 
-        Numbers of what it reads are taken to grow with the inputs, as they do behind strides.
+        The numbers are assumed to grow linearly with the inputs, as they do after strides.
         """
 
         @cache
@@ -243,16 +243,16 @@ class NodeTrials:
                         yield sizes[place]
 
     def run(self, sizes: Sizes) -> bool:
-        """Tell whether the node runs; it does not once more has been tried than is worth it."""
+        """Return whether the node runs; False once the limit on trials is reached."""
         return self._error(sizes) is None
 
     def _error(self, sizes: Sizes) -> str | None:
-        """Return the sentence of a failure, or None where the node runs."""
+        """Return the message of the failure, or None if the node runs."""
         made = self._attempt(self._run, sizes)
         return str(made) if isinstance(made, RnncliError) else None
 
     def _facts(self, sizes: Sizes) -> list[tuple[int, ...]]:
-        """Return shapes, and few integers, of what the node reads; none if it is not reached."""
+        """Return shapes and small integer tensors of the node's inputs; [] if not reached."""
         read = self._attempt(self._reach, sizes)
         if isinstance(read, RnncliError):
             return []
@@ -261,22 +261,22 @@ class NodeTrials:
         return [each.shape for each in arrays] + [tuple(each.ravel().tolist()) for each in few]
 
     def _attempt(self, evaluator: Evaluator, sizes: Sizes) -> list[Any] | RnncliError:
-        """Return what a part makes of some sizes, or why it fails.
+        """Return the outputs of a part of the model at some sizes, or its error.
 
         Raises:
-            Exhausted: the run has no time left.
+            Exhausted: the run's time is up.
         """
         try:
             return run(evaluator, self._inputs(sizes))
         except RnncliError as error:
             if isinstance(error, OutOfMemory):
-                self._tries = MOST_TRIES + 1  # larger sizes take no less
+                self._tries = MOST_TRIES + 1  # larger sizes take at least as long
             elif isinstance(error, Exhausted):
                 raise
             return error
 
     def _inputs(self, sizes: Sizes) -> dict[str, Array]:
-        """Make the inputs, as long as that is worth it.
+        """Generate the inputs, within the limits on elements.
 
         Raises:
             InvalidRequest: they are too many, too large, or impossible.
@@ -295,7 +295,7 @@ def _numbers(node: NodeProto) -> Iterator[int]:
 
 
 def _numbers_in(facts: Iterable[Sequence[int]]) -> Iterator[int]:
-    """Yield numbers, and what those of one shape or list are together: parts, or a size."""
+    """Yield the numbers of each shape or list, with their sum and product."""
     for numbers in facts:
         yield from map(abs, numbers)
         yield from (sum(numbers), abs(math.prod(numbers)))
@@ -306,17 +306,17 @@ def _powers() -> Iterator[int]:
 
 
 def _sizes(numbers: Iterable[int]) -> list[int]:
-    """Return the sizes to try, in ascending order: those spoken of, small ones, powers of two."""
+    """Return candidate sizes in ascending order: mentioned, small, powers of two."""
     spoken = (number + more for number in numbers for more in (0, 1))
     return sorted(size for size in {*range(SMALL + 1), *_powers(), *spoken} if 1 < size <= LARGEST)
 
 
 def shape_hint(values: Sequence[ValueInfoProto], first: Sequence[FreeDimension]) -> str:
-    """Say which options give made inputs other shapes.
+    """Name the options that change the shapes of generated inputs.
 
     Args:
-        values: the inputs.
-        first: dimensions whose options come first, in that order.
+        values: the generated inputs.
+        first: dimensions whose options come first, in this order.
     """
     named = [each.symbol for each in first if each.symbol]
     named += sorted(symbols(values) - {*named})
@@ -327,8 +327,8 @@ def shape_hint(values: Sequence[ValueInfoProto], first: Sequence[FreeDimension])
     options = [f"--dim {symbol}=N" for symbol in named]
     options += [f"--shape {value.name}={template(value)}" for value in opened]
     advice = f"try {' or '.join(options)}" if options else "give them with -i NAME=FILE"
-    return f"inputs were made for {described(values)}; {advice}"
+    return f"inputs were generated for {described(values)}; {advice}"
 
 
-def _tell(sentence: str) -> None:
+def _warn_user(sentence: str) -> None:
     warnings.warn(sentence, RnncliWarning, stacklevel=3)

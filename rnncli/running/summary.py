@@ -1,4 +1,4 @@
-"""A tensor in one line: its dtype, shape and a few statistics."""
+"""Statistics of a tensor, for a summary on one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-# Elements looked at together.
+# Elements per chunk.
 PIECE = 1 << 16
 
 
@@ -22,9 +22,9 @@ class TensorSummary(NamedTuple):
     """Statistics of a tensor.
 
     Attributes:
-        min, max, mean: over its finite elements, in float64; None when there are none.
-        nan: how many elements are NaN.
-        inf: how many are infinite.
+        min, max, mean: over its finite elements, in float64; None if there are none.
+        nan: the number of NaN elements.
+        inf: the number of infinite elements.
     """
 
     name: str
@@ -38,12 +38,12 @@ class TensorSummary(NamedTuple):
 
 
 def summarise(name: str, values: Array) -> TensorSummary:
-    """Summarise a tensor; text and complex numbers have no order, so no statistics."""
+    """Summarise a tensor; text and complex numbers have no order and so no statistics."""
     row = dtype_of(values)
     if row.name == "string" or row.numpy.kind == "c":
         return TensorSummary(name, row.name, values.shape, None, None, None, 0, 0)
     low, high, total, finite, nan = math.inf, -math.inf, 0.0, 0, 0
-    for piece in _pieces(values):
+    for piece in _chunks(values):
         numbers = piece
         if row.is_float:
             numbers = piece[np.isfinite(piece)]
@@ -59,8 +59,8 @@ def summarise(name: str, values: Array) -> TensorSummary:
     return TensorSummary(name, row.name, values.shape, low, high, total / finite, nan, inf)
 
 
-def _pieces(values: Array) -> Iterator[Array]:
-    """Yield the elements, whatever their order in memory, a piece at a time: tensors are large."""
+def _chunks(values: Array) -> Iterator[Array]:
+    """Yield the elements in chunks, in memory order, since tensors may be large."""
     if not values.size:
         return
     pieces = np.nditer(values, ["external_loop", "buffered"], order="K", buffersize=PIECE)

@@ -1,7 +1,7 @@
-"""What a TARGET on the command line stands for: a model, a config, a case of a suite, or stdin.
+"""Loading a TARGET: a model, a config, a case of a suite, or standard input.
 
-What reads YAML is imported when a target is no file of a model: to load it takes as long as to run
-a small model.
+The YAML reader is imported only for targets that are not model files: its import takes as long as
+running a small model.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
 
     Args:
         target: `model.onnx` (or .textproto, .json, .onnxtxt), a folder or archive that holds one,
-            `config.yaml`, `suite.yaml::ID`, the name of a spec that ships with the package in place
-            of a YAML file, or `-` for a config on standard input.
-        seed: replaces that of a config or suite.
+            `config.yaml`, `suite.yaml::ID`, the name of a shipped spec instead of a YAML file, or
+            `-` for a config on standard input.
+        seed: replaces the seed of a config or suite.
 
     Raises:
-        InvalidRequest: it is nothing of these, or wrong in itself.
+        InvalidRequest: the target is none of these, or its content is wrong.
     """
     path = Path(target)
     is_model = path.name.lower().endswith((*FORMATS, *ARCHIVES))
@@ -42,12 +42,12 @@ def load_target(target: str, seed: int | None = None) -> Model | Case:
 
 
 def cases_of(target: str) -> list[str]:
-    """Return a target for each valid case of a suite or pack; others are their own only case.
+    """Return a target for each valid case of a suite or pack; other targets unchanged.
 
-    Whatever is wrong with a suite is said when the target is loaded.
+    Errors in a suite are reported when the target is loaded.
 
     Raises:
-        InvalidRequest: all cases of the suite must be rejected.
+        InvalidRequest: every case of the suite must be rejected.
     """
     path = Path(target)
     if path.is_file() and path.suffix.lower() not in YAML:

@@ -1,4 +1,4 @@
-"""How targets are spelled, and the short names by which results of several are told apart."""
+"""Spelling of targets, and the short names that tell several apart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_SUITE = "::"  # SUITE::ID
 
 
 def short_names(targets: Sequence[str]) -> list[str]:
-    """Name each target by its file, told apart by folder or number where two are alike."""
+    """Name each target by its file, with folder or number if two are alike."""
     ids = [target.partition(OF_SUITE)[2] or target for target in targets]
     paths = [Path("stdin" if name == STDIN else name) for name in ids]
     names = [_stem(path) for path in paths]

@@ -1,4 +1,4 @@
-"""From a command line's targets and paths to the tasks of a batch."""
+"""The tasks of a batch, from the command line's targets and paths."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def all_targets(targets: Sequence[str], more: Iterable[str]) -> list[str]:
-    """Return the targets given and those listed one a line; blank lines and `#` lines are not.
+    """Return the targets given and those listed one per line, without blanks and comments.
 
-    A suite stands for all of its cases that are valid.
+    A suite stands for all of its valid cases.
 
     Raises:
         NothingSelected: there are none.
@@ -43,13 +43,14 @@ def plan(
     entry_format: str = "onnx",
     save_inputs: str = "",
 ) -> list[Task]:
-    """Return a task for each target, and where its files go.
+    """Return a task for each target, with the paths of its files.
 
-    One target writes to the paths given. Of several, each gets an entry of its own name in the
-    folder given: a folder too for `entry_format` "onnx", else a file with that extension.
+    A single target writes to the paths given. Several targets write into the folder given, each to
+    an entry of its own name: a folder for `entry_format` "onnx", otherwise a file with that
+    extension.
 
     Raises:
-        InvalidRequest: several targets, and a path that is a file.
+        InvalidRequest: several targets, but a path is a file.
     """
     if len(targets) == 1:
         return [Task(targets[0], request, as_path(output), save_inputs)]
@@ -72,7 +73,7 @@ def as_path(output: str) -> str:
     """Mark a path without extension as a folder.
 
     Raises:
-        InvalidRequest: it has an extension, of no format, so it might be a slip.
+        InvalidRequest: it has an extension that belongs to no format, so it might be a typo.
     """
     if output and (not Path(output).suffix or FOLDER in format_of(output).extensions):
         return f"{output.rstrip('/')}/"
@@ -81,5 +82,5 @@ def as_path(output: str) -> str:
 
 def _refuse_file(path: str) -> None:
     if not as_path(path).endswith("/") or Path(path).is_file():
-        raise InvalidRequest(f"{path}: several targets write into a folder, not into one file")
+        raise InvalidRequest(f"{path}: several targets need a folder, not a single file")
     Path(path).mkdir(parents=True, exist_ok=True)

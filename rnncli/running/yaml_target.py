@@ -1,4 +1,4 @@
-"""Targets that are written in YAML: configs, suites and their cases; and packs made of those."""
+"""Targets written in YAML (configs, suites and their cases), and packs made from them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def load_written(target: str, seed: int | None = None) -> Case:
-    """Load a target that is no model; see `load_target`.
+    """Load a target that is not a model; see `load_target`.
 
     Raises:
-        InvalidRequest: it is nothing that can be run, or wrong in itself.
+        InvalidRequest: it cannot be run, or its content is wrong.
     """
     if named := entry_of(target, seed):
         _, entry = named
@@ -44,13 +44,13 @@ def load_written(target: str, seed: int | None = None) -> Case:
 def _read_config(root: YamlNode, path: Path, seed: int | None) -> Case:
     if is_suite(root):
         if path.is_file():
-            load_suite(path)  # which says what is wrong with it, if anything is
+            load_suite(path)  # raises if the suite is wrong
         raise InvalidRequest(f"{root.place.file}: is a suite; name one of its cases, SUITE::ID")
     return read_case(root, path.stem, path.parent, seed=seed)
 
 
 def _yaml_file(target: str) -> Path | None:
-    """Return the YAML file a target names: by its path, or as a spec that ships."""
+    """Return the YAML file that a target names, by path or as a shipped spec."""
     path = Path(target)
     if path.exists():
         return path if path.is_file() and path.suffix.lower() in YAML else None
@@ -58,7 +58,7 @@ def _yaml_file(target: str) -> Path | None:
 
 
 def entry_of(target: str, seed: int | None = None) -> tuple[Suite, Entry] | None:
-    """Return the case that `SUITE::ID` names and its suite; None for any other target.
+    """Return the case that `SUITE::ID` names, with its suite; None for any other target.
 
     Raises:
         InvalidRequest: the suite is wrong, or has no such case.
@@ -73,7 +73,7 @@ def entry_of(target: str, seed: int | None = None) -> tuple[Suite, Entry] | None
 
 @lru_cache(maxsize=4)
 def _suite(path: Path, seed: int | None, _: int) -> Suite:
-    """Read a suite once for all of its cases, until the file changes."""
+    """Read a suite once for all its cases, until the file changes."""
     return load_suite(path, seed=seed)
 
 
@@ -108,7 +108,7 @@ def _cases_of_folder(target: str) -> list[str]:
 
 
 def findings_of(file: str) -> list[tuple[Place, str]]:
-    """Return everything wrong with a config or suite, by its file, by name or on standard input.
+    """Return every error in a config or suite, given by path, name or standard input.
 
     Raises:
         UnreadableFile: it cannot be read.

@@ -1,4 +1,4 @@
-"""What came of scoring a suite."""
+"""The report on a scored suite."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ScoreReport(Displayed):
     """The score of a suite.
 
     Attributes:
-        matrix: the fate of every mutant in every vector, and what follows from it.
-        min_score: how many of a hundred semantic mutants are to be killed; None for any number.
-        min_structural: the same of structural mutants.
+        matrix: which mutant is killed by which vector, and the resulting scores.
+        min_score: the required percentage of killed semantic mutants; None for no requirement.
+        min_structural: the same for structural mutants.
     """
 
     matrix: KillMatrix
@@ -27,11 +27,11 @@ class ScoreReport(Displayed):
 
     @property
     def passed(self) -> bool:
-        """Whether as many mutants are killed as are to be."""
+        """Whether the required percentages are reached."""
         wanted = ((self.matrix, self.min_score), (self.matrix.structural, self.min_structural))
         return all(least is None or of.total.percent >= least for of, least in wanted)
 
     @property
     def exit_code(self) -> int:
-        """As of `rnncli score`: 1 if fewer are killed, else 0."""
+        """The exit code of `rnncli score`: 1 if too few mutants are killed, otherwise 0."""
         return int(not self.passed)

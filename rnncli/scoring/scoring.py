@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 8
 
-# What onnx.backend.test judges by unless a test says otherwise: the defaults of its loader. Its
-# newer runners allow bfloat16 an rtol of 2^-6.
+# The tolerances of onnx.backend.test, by default of its loader. Its newer runners allow bfloat16
+# an rtol of 2^-6.
 ONNX_RULE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(1e-7)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringPlan:
-    """What is scored, and how.
+    """The suite to score and how to score it.
 
     Attributes:
-        suite: a pack's folder, a suite's file or its name.
-        selection: a -k expression; "" for all.
-        rule: by which tolerances mutants are judged.
-        jobs, executor, scheduler: who works.
+        suite: a pack's folder, or a suite's file or name.
+        selection: a -k expression; "" selects all.
+        rule: the tolerances by which mutants are judged.
+        jobs, executor, scheduler: the workers.
     """
 
     suite: str
@@ -52,12 +52,12 @@ class ScoringPlan:
 
 
 class ScoredCases(NamedTuple):
-    """The cases of a plan.
+    """The selected cases of a plan.
 
     Attributes:
-        name: of the pack or suite.
-        origin: the folder of the pack, absolute; or the suite.
-        outputs: of each case those asked for, by id, in order.
+        name: the name of the pack or suite.
+        origin: the pack's absolute folder, or the suite.
+        outputs: the requested outputs of each case, in order, by id.
     """
 
     name: str
@@ -69,10 +69,10 @@ def select(plan: ScoringPlan) -> ScoredCases:
     """Choose the cases.
 
     Raises:
-        InvalidRequest: neither pack nor suite, a pack that is not whole, or a tolerance for an
-            output that no case has.
+        InvalidRequest: neither pack nor suite, an incomplete pack, or a tolerance for an output
+            that no case has.
         NothingSelected: the selection is empty.
-        Unsupported: the suite asks for goldens that need an extra.
+        Unsupported: the suite's goldens need an extra.
     """
     found = _of_pack(plan) if is_pack(plan.suite) else _of_suite(plan)
     plan.rule.check({"outputs": names} for names in found.outputs.values())
@@ -80,16 +80,16 @@ def select(plan: ScoringPlan) -> ScoredCases:
 
 
 def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> KillMatrix:
-    """Put the mutants to the cases of a plan.
+    """Run the mutants on the cases of a plan.
 
     Args:
-        plan: what is scored, and how.
+        plan: the suite and how to score it.
         selected: its cases.
-        done: called with a number of cases as they are done.
+        done: called with the number of cases just finished.
 
     Raises:
-        RnncliError: a vector is damaged, or cannot be made.
-        NothingSelected: none can be scored.
+        RnncliError: a vector is damaged or cannot be generated.
+        NothingSelected: no case can be scored.
     """
     found: dict[str, Row | Unscored] = {}
     for scored in _scored(plan, selected):
@@ -136,32 +136,32 @@ def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[Row | Uns
     """Score some vectors of a pack or suite.
 
     Args:
-        origin: the folder of the pack, absolute; or the suite.
-        rule: by which tolerances mutants are judged.
-        ids: which of its cases.
+        origin: the pack's absolute folder, or the suite.
+        rule: the tolerances by which mutants are judged.
+        ids: the ids of the cases.
 
     Raises:
-        RnncliError: one is damaged, or cannot be made.
+        RnncliError: a vector is damaged or cannot be generated.
     """
     return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
 
 
 def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
-    """Yield some vectors of a pack or suite, those of a suite made in memory.
+    """Yield some vectors of a pack or suite; those of a suite are generated in memory.
 
     Args:
-        origin: the folder of the pack, absolute; or the suite.
-        ids: which of its cases.
+        origin: the pack's absolute folder, or the suite.
+        ids: the ids of the cases.
 
     Raises:
-        RnncliError: one is damaged, or cannot be made.
+        RnncliError: a vector is damaged or cannot be generated.
     """
     if isinstance(origin, Path):
         pack = _pack(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
         made = list(make_vectors([origin.entry(case_id) for case_id in ids]))
     for vector in made:
         if isinstance(vector, Exception):

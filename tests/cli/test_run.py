@@ -121,7 +121,7 @@ def test_failure_on_generated_inputs_says_what_to_try(rnncli):
     model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
     outcome = rnncli("run", model, "--dim", "sequence=1")
     assert outcome.code == 2
-    assert "inputs were made for input float32 [batch, sequence]" in outcome.err
+    assert "inputs were generated for input float32 [batch, sequence]" in outcome.err
     assert "try --dim batch=N or --dim sequence=N or --shape input=batch,sequence" in outcome.err
 
 

@@ -54,7 +54,7 @@ def test_a_window_is_filled():
 def test_what_was_asked_for_is_left_alone():
     """A size of --dim that does not run is an error, not a reason to take another one."""
     with pytest.raises(
-        InvalidRequest, match=r"node 'Conv_1' .*inputs were made for x .*--dim seq=N"
+        InvalidRequest, match=r"node 'Conv_1' .*inputs were generated for x .*--dim seq=N"
     ):
         ran(WINDOW, dims={"seq": 9})
 
@@ -148,7 +148,9 @@ def test_where_nothing_helps_the_telling_dimension_comes_first():
     with pytest.raises(InvalidRequest) as caught:
         ran(text)
 
-    assert "inputs were made for x float32 [a_batch, seq]; try --dim seq=N or" in str(caught.value)
+    assert "inputs were generated for x float32 [a_batch, seq]; try --dim seq=N or" in str(
+        caught.value
+    )
     assert "other" not in str(caught.value)
 
 

@@ -286,7 +286,7 @@ def test_a_command_that_cannot_be_run_is_an_error(tmp_path, monkeypatch, command
 
 UNSTARTABLE = {
     b"\x7fELFnot": "./prog: Exec format error",
-    b"#!/no/such/interpreter\n": "./prog: No such file or directory; the interpreter that its",
+    b"#!/no/such/interpreter\n": "./prog: No such file or directory; the interpreter named in",
     b"#!/usr/bin/env no-such-interpreter\n": "./prog ended with exit code 127: ",
     b"#!/bin/sh\necho 'libk.so: not found' >&2; exit 127\n": (
         "./prog ended with exit code 127: libk.so: not found"
