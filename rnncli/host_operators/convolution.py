@@ -10,7 +10,7 @@ import numpy as np
 from rnncli.errors import InvalidRequest
 from rnncli.host_operators.precision import gemm_dtype, rounded
 from rnncli.host_operators.quantisation import along_axis, requantized
-from rnncli.host_operators.windows import Slide, extent, slides, windows
+from rnncli.host_operators.windows import Slide, Slides, extent, placed_once, slides, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,12 +98,29 @@ def conv_transpose(
     _check_weights(W.shape[0], X.shape[1], W, group, kernel_shape)
     dtype = gemm_dtype(X, W)
     along = _spread(X.shape, W.shape[2:], **attributes)
-    weights = W.astype(dtype, copy=False).reshape(group, W.shape[0] // group, -1)
-    inputs = X.astype(dtype, copy=False).reshape(X.shape[0], group, W.shape[0] // group, -1)
+    inputs, weights = X.astype(dtype, copy=False), W.astype(dtype, copy=False)
+    if along.mirrored is None:
+        Y = _gathered(_taps(inputs, weights, group), along)
+    else:
+        Y = _products(inputs, _turned(weights, group), group, along.mirrored)
+    return rounded(_biased(Y, B), X)
+
+
+def _turned(W: Array, group: int) -> Array:
+    """Return the weights of the convolution that a transposed one of stride 1 is."""
+    n = W.ndim - 2
+    split = W.reshape(group, W.shape[0] // group, *W.shape[1:]).swapaxes(1, 2)
+    turned = split[:, :, :, *[slice(None, None, -1)] * n]
+    return turned.reshape(group * W.shape[1], -1, *W.shape[2:])
+
+
+def _taps(X: Array, W: Array, group: int) -> Array:
+    """Multiply every input element by every tap: [N, M, *kernel, *steps]."""
+    weights = W.reshape(group, W.shape[0] // group, -1)
+    inputs = X.reshape(X.shape[0], group, W.shape[0] // group, -1)
     multiply = np.multiply if inputs.shape[2] == 1 else np.matmul  # one channel: nothing to add up
-    spread = multiply(weights.transpose(0, 2, 1), inputs)
-    taps = spread.reshape(X.shape[0], group * W.shape[1], *W.shape[2:], *X.shape[2:])
-    return rounded(_biased(_gathered(taps, along), B), X)
+    spread: Array = multiply(weights.transpose(0, 2, 1), inputs)
+    return spread.reshape(X.shape[0], group * W.shape[1], *W.shape[2:], *X.shape[2:])
 
 
 def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
@@ -120,8 +137,7 @@ def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: An
     """
     block = [int(n) for n in block_shape]
     along = slides((0, 0, *(int(n) for n in image_shape)), block, **placing)
-    steps = [slide.steps for slide in along]
-    return _gathered(columns.reshape(len(columns), -1, *block, *steps), along)
+    return _gathered(columns.reshape(len(columns), -1, *block, *along.steps), along)
 
 
 def _convolve(
@@ -133,13 +149,19 @@ def _convolve(
     **placing: Any,
 ) -> Array:
     _check_weights(W.shape[1] * group, X.shape[1], W, group, kernel_shape)
-    along = slides(X.shape, W.shape[2:], **placing)
-    steps = [slide.steps for slide in along]
-    weights = W.reshape(group, W.shape[0] // group, -1)
-    Y = np.empty((X.shape[0], group, weights.shape[1], prod(steps)), W.dtype)
-    for block in _blocks(X.shape[0], X.shape[1] * prod(steps) * prod(W.shape[2:])):
-        np.matmul(weights, _unfolded(X[block], group, along), out=Y[block])
-    return Y.reshape(X.shape[0], W.shape[0], *steps)
+    return _products(X, W, group, slides(X.shape, W.shape[2:], **placing))
+
+
+def _products(X: Array, W: Array, group: int, along: Slides) -> Array:
+    """Multiply windows by weights, a matrix product for each group."""
+    weights, N, steps = W.reshape(group, W.shape[0] // group, -1), X.shape[0], prod(along.steps)
+    Y = np.empty((N, group, weights.shape[1], steps), W.dtype)
+    if along.is_pointwise:
+        np.matmul(weights, X.reshape(N, group, X.shape[1] // group, steps), out=Y)
+    else:
+        for block in _blocks(N, X.shape[1] * steps * prod(along.kernel)):
+            np.matmul(weights, _unfolded(X[block], group, along), out=Y[block])
+    return Y.reshape(N, W.shape[0], *along.steps)
 
 
 def _check_weights(
@@ -157,12 +179,12 @@ def _blocks(count: int, elements_each: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def _unfolded(X: Array, group: int, along: Sequence[Slide]) -> Array:
+def _unfolded(X: Array, group: int, along: Slides) -> Array:
     """Lay the windows out as columns: [N, group, C/group * taps, steps]."""
     n = len(along)
     taps_first = (0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
     columns = windows(X, along, 0).transpose(taps_first)
-    return columns.reshape(X.shape[0], group, -1, prod(slide.steps for slide in along))
+    return columns.reshape(X.shape[0], group, -1, prod(along.steps))
 
 
 def _biased(Y: Array, B: Array | None) -> Array:
@@ -175,6 +197,7 @@ def _centred(x: Array, zero_point: Array | None) -> Array:
     return wide if zero_point is None else wide - along_axis(zero_point, x.ndim, 0)
 
 
+@placed_once
 def _spread(
     shape: Sequence[int],
     kernel: Sequence[int],
@@ -185,7 +208,7 @@ def _spread(
     output_padding: Sequence[int] | None = None,
     output_shape: Sequence[int] | None = None,
     auto_pad: str = "NOTSET",
-) -> list[Slide]:
+) -> Slides:
     """Lay, along each axis of the *output*, the windows that the input elements are spread over."""
     rank = len(shape) - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
@@ -207,7 +230,7 @@ def _spread(
         if size < 1:
             raise InvalidRequest(f"axis {2 + i} of the output would have size {size}")
         along.append(Slide(size, taps, strides[i], dilations[i], begin, end, steps))
-    return along
+    return Slides(along)
 
 
 def _shared(total: int, auto_pad: str) -> tuple[int, int]:
@@ -222,7 +245,7 @@ def _shared(total: int, auto_pad: str) -> tuple[int, int]:
     return (half, total - half) if auto_pad == "SAME_UPPER" else (total - half, half)
 
 
-def _gathered(taps: Array, along: Sequence[Slide]) -> Array:
+def _gathered(taps: Array, along: Slides) -> Array:
     """Add up what the taps of all windows contribute, one axis and one tap at a time.
 
     Args:
@@ -232,6 +255,9 @@ def _gathered(taps: Array, along: Sequence[Slide]) -> Array:
     """
     axis = len(along) + 1
     for slide in along:
+        if slide.kernel == slide.stride == 1 and (slide.begin, slide.length) == (0, slide.span):
+            taps = taps[:, :, 0]
+            continue
         shape = [*taps.shape[:2], *taps.shape[3:]]
         shape[axis] = max(slide.span, slide.begin + slide.length)
         total = np.zeros(shape, taps.dtype)

@@ -64,6 +64,8 @@ class KernelRun(OpRun):
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Call the kernel and return as many outputs as the node names."""
         results = self._bound(*inputs)
+        if self._wanted == 1 and type(results) is np.ndarray:
+            return (results,)
         if not isinstance(results, tuple):
             results = (results,)
         if len(results) < self._wanted:

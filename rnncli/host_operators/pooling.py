@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.host_operators.precision import rounded, widened
-from rnncli.host_operators.windows import Slide, reduce_windows, slides, windows
+from rnncli.host_operators.windows import Slide, Slides, reduce_windows, slides, windows
 from rnncli.numerics import Array, dtype_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _covered(slide: Slide, include_pad: bool) -> Array:
     return np.asarray(np.maximum(covered, 1))
 
 
-def _indices(x: Array, along: Sequence[Slide], order: Any) -> Array:
+def _indices(x: Array, along: Slides, order: Any) -> Array:
     """Find where in the flat tensor each window has its first maximum."""
     view = windows(x, along, _lowest(x))
     kernel = [slide.kernel for slide in along]

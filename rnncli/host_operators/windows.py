@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, wraps
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,11 +58,82 @@ class Slide:
             yield (slice(None),) * axis + (slice(start, start + reach, self.stride),)
 
 
+class Slides(tuple[Slide, ...]):  # noqa: SLOT001 -- what follows is found out once
+    """One slide for each spatial axis, and what follows from all."""
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """How many windows there are along each axis."""
+        return tuple(slide.steps for slide in self)
+
+    @cached_property
+    def kernel(self) -> tuple[int, ...]:
+        """How many taps a window has along each axis."""
+        return tuple(slide.kernel for slide in self)
+
+    @cached_property
+    def spans(self) -> tuple[int, ...]:
+        """What the windows span along each axis."""
+        return tuple(slide.span for slide in self)
+
+    @cached_property
+    def covers(self) -> bool:
+        """Whether the windows cover the input exactly: nothing is padded or cut."""
+        return all(slide.begin == 0 and slide.span == slide.length for slide in self)
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether each window is one element, and each element a window."""
+        return self.covers and all(slide.kernel == slide.stride == 1 for slide in self)
+
+    @cached_property
+    def copied(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Which part of the padded tensor is which part of the input."""
+        inside = [min(slide.length, slide.span - slide.begin) for slide in self]
+        pairs = zip(self, inside, strict=True)
+        target = (..., *(slice(slide.begin, slide.begin + n) for slide, n in pairs))
+        return target, (..., *map(slice, inside))
+
+    @cached_property
+    def mirrored(self) -> Slides | None:
+        """Where windows of outputs stand on what they are spread from.
+
+        A transposed convolution of stride 1 is a convolution with these; None where it is not, or
+        where they would begin inside.
+        """
+        if any(slide.stride > 1 or slide.begin >= slide.extent for slide in self):
+            return None
+        return Slides(
+            replace(s, length=s.steps, steps=s.length, begin=s.extent - 1 - s.begin, end=0)
+            for s in self
+        )
+
+    @cached_property
+    def distances(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """From window to window, and from tap to tap, in elements of each axis."""
+        return tuple(slide.stride for slide in self), tuple(slide.dilation for slide in self)
+
+
+def placed_once(place: Callable[..., Slides]) -> Callable[..., Slides]:
+    """Remember where windows stand: it takes as long as a small convolution to find out."""
+    remembered = lru_cache(maxsize=1024)(place)
+
+    @wraps(place)
+    def found(shape: Sequence[int], kernel: Sequence[int], **placing: Any) -> Slides:
+        for name, value in placing.items():
+            if isinstance(value, list):
+                placing[name] = tuple(value)
+        return remembered(tuple(shape), tuple(kernel), **placing)
+
+    return found
+
+
 def extent(kernel: int, dilation: int) -> int:
     """Return how many elements a dilated kernel spans."""
     return (kernel - 1) * dilation + 1
 
 
+@placed_once
 def slides(
     shape: Sequence[int],
     kernel: Sequence[int],
@@ -70,7 +143,7 @@ def slides(
     pads: Sequence[int] | None = None,
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
-) -> list[Slide]:
+) -> Slides:
     """Lay windows along each spatial axis, as the specification of Conv and the pools says.
 
     Args:
@@ -101,12 +174,12 @@ def slides(
             raise InvalidRequest(f"{name} must have {wanted} elements, got {list(values)}")
     axes = zip(shape[2:], kernel, strides, dilations, strict=True)
     if auto_pad.startswith("SAME"):
-        return [_same(*axis, upper=auto_pad == "SAME_UPPER") for axis in axes]
+        return Slides(_same(*axis, upper=auto_pad == "SAME_UPPER") for axis in axes)
     ends = zip(pads[:rank], pads[rank:], strict=True)
-    return [
+    return Slides(
         _padded(*axis, ends=pair, ceil=bool(ceil_mode))
         for axis, pair in zip(axes, ends, strict=True)
-    ]
+    )
 
 
 def _padded(
@@ -120,7 +193,9 @@ def _padded(
             f"padded by {begin} and {end}"
         )
     steps = (-(-room // stride) if ceil else room // stride) + 1
-    if (steps - 1) * stride >= length + begin:  # a window may not start in the padding at the end
+    if (
+        ceil and (steps - 1) * stride >= length + begin
+    ):  # a window may not start in the padding at the end
         steps -= 1
     return Slide(length, kernel, stride, dilation, begin, end, steps)
 
@@ -133,35 +208,36 @@ def _same(length: int, kernel: int, stride: int, dilation: int, *, upper: bool) 
     return Slide(length, kernel, stride, dilation, begin, total - begin, steps)
 
 
-def padded(x: Array, along: Sequence[Slide], fill: Any) -> Array:
+def padded(x: Array, along: Slides, fill: Any) -> Array:
     """Pad, or cut, the spatial axes so that the windows cover them exactly.
 
     Returns:
         [N, C, *spans]; x itself where that is its shape already.
     """
-    shape = (*x.shape[:2], *(slide.span for slide in along))
-    if shape == x.shape and not any(slide.begin for slide in along):
+    if along.covers:
         return x
-    out = np.full(shape, fill, x.dtype)
-    inside = [min(s.length, s.span - s.begin) for s in along]
-    target = tuple(slice(s.begin, s.begin + n) for s, n in zip(along, inside, strict=True))
-    out[:, :, *target] = x[:, :, *(slice(n) for n in inside)]
+    out = np.empty((*x.shape[:2], *along.spans), x.dtype)
+    out[...] = fill
+    target, source = along.copied
+    out[target] = x[source]
     return out
 
 
-def windows(x: Array, along: Sequence[Slide], fill: Any) -> Array:
+def windows(x: Array, along: Slides, fill: Any) -> Array:
     """View the padded tensor as windows, read-only: [N, C, *steps, *kernel]."""
     whole = padded(x, along, fill)
-    shape = (*x.shape[:2], *(s.steps for s in along), *(s.kernel for s in along))
-    per_step = (size * s.stride for size, s in zip(whole.strides[2:], along, strict=True))
-    per_tap = (size * s.dilation for size, s in zip(whole.strides[2:], along, strict=True))
-    strides = (*whole.strides[:2], *per_step, *per_tap)
-    return as_strided(whole, shape, strides, writeable=False)
+    shape = (*x.shape[:2], *along.steps, *along.kernel)
+    sizes, (strides, dilations) = whole.strides[2:], along.distances
+    per_step, per_tap = map(mul, sizes, strides), map(mul, sizes, dilations)
+    every = (*whole.strides[:2], *per_step, *per_tap)
+    if whole.flags.c_contiguous and whole.dtype.kind in "fiub":  # in a tenth of the time
+        view: Array = np.ndarray(shape, whole.dtype, whole, 0, every)
+        view.flags.writeable = False
+        return view
+    return as_strided(whole, shape, every, writeable=False)
 
 
-def reduce_windows(
-    x: Array, along: Sequence[Slide], fill: Any, combine: Callable[..., Array]
-) -> Array:
+def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:
     """Combine the taps of every window: [N, C, *steps].
 
     One axis after the other, and tap by tap over whole tensors: dozens of times faster than a

@@ -22,6 +22,9 @@ CONV = {
     "pointwise": ((2, 3, 4, 5), (6, 3, 1, 1), {}),
     "kernel-shape-given": ((1, 2, 5), (2, 2, 3), {"kernel_shape": [3]}),
     "empty-batch": ((0, 2, 5), (2, 2, 3), {}),
+    "pointwise-groups": ((2, 4, 4, 5), (6, 2, 1, 1), {"group": 2}),
+    "pointwise-padded": ((1, 3, 4, 5), (2, 3, 1, 1), {"pads": [1, 0, 0, 2]}),
+    "pointwise-empty-batch": ((0, 2, 5), (2, 2, 1), {}),
 }
 TRANSPOSE = {
     "one-axis": ((2, 3, 5), (3, 4, 3), {}),
@@ -56,6 +59,19 @@ TRANSPOSE = {
     "same-lower": ((1, 2, 4, 5), (2, 3, 4, 3), {"auto_pad": "SAME_LOWER", "strides": [2, 2]}),
     "valid": ((1, 2, 4, 5), (2, 3, 4, 3), {"auto_pad": "VALID", "strides": [2, 2]}),
     "stride-beyond-kernel": ((1, 2, 4), (2, 3, 2), {"strides": [5]}),
+    # With stride 1 it is a convolution of turned weights, unless padding cuts off whole windows.
+    "stride-1": ((2, 3, 4, 5), (3, 4, 3, 2), {"pads": [1, 0, 2, 1]}),
+    "stride-1-groups": ((2, 6, 4, 3), (6, 2, 3, 3), {"group": 2, "pads": [0, 2, 1, 0]}),
+    "stride-1-depthwise": (
+        (1, 4, 7, 6),
+        (4, 1, 3, 3),
+        {"group": 4, "dilations": [3, 1], "pads": [6, 1, 6, 1]},
+    ),
+    "stride-1-cut": ((1, 2, 7), (2, 3, 3), {"pads": [3, 4]}),
+    "stride-1-cut-at-end": ((1, 2, 7), (2, 3, 3), {"pads": [0, 5]}),
+    "pointwise": ((2, 6, 4, 3), (6, 2, 1, 1), {"group": 2}),
+    "pointwise-cut": ((2, 6, 4, 3), (6, 2, 1, 1), {"pads": [1, 0, 0, 1]}),
+    "pointwise-strides": ((2, 6, 4, 3), (6, 2, 1, 1), {"strides": [2, 3]}),
 }
 
 
