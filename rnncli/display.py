@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 # Class -> a function from one of it to HTML.
 HTML: Mapping[str, str] = {
     "Comparison": "rnncli.reports.notebook:comparison",
@@ -24,8 +23,8 @@ HTML: Mapping[str, str] = {
     "ScoreReport": "rnncli.reports.notebook:score",
     "VerificationReport": "rnncli.reports.notebook:verification",
 }
-PLOT = "rnncli.reports.plots:plot_verification"
-WRITE_PLOT = "rnncli.reports.plots:write_figure"
+# Class -> a function from one of it, and the arguments of `plot`, to a figure.
+PLOTS: Mapping[str, str] = {"VerificationReport": "rnncli.reports.pages:plot"}
 
 
 class Displayed:
@@ -34,5 +33,14 @@ class Displayed:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        draw: Any = pkgutil.resolve_name(HTML[type(self).__name__])
-        return str(draw(self))
+        return str(_drawn(HTML, self))
+
+
+def plotted(report: object, *arguments: Any) -> Any:
+    """Return the figure of a report."""
+    return _drawn(PLOTS, report, *arguments)
+
+
+def _drawn(table: Mapping[str, str], report: object, *arguments: Any) -> Any:
+    draw: Any = pkgutil.resolve_name(table[type(report).__name__])
+    return draw(report, *arguments)

@@ -19,9 +19,10 @@ from rnncli.packs.generating.generation import generate as write_pack
 
 # Options that only print or write a report, or that bound the whole process; and --metamorphic,
 # which judges something else.
+RELATION = ("metamorphic", "relation", "sizes")
 OF_COMMANDS = {
     "generate": {"as_json", "max_memory"},
-    "verify": {"as_json", "junit", "markdown", "html", "metamorphic", "relation", "sizes"},
+    "verify": {"as_json", "junit", "markdown", "html", "plot", *RELATION},
     "diagnose": {"as_json"},
     "score": {"as_json", "minimise", "matrix_file", "html_file"},
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Options of `verify` that ask about expected outputs, of which there are none.
 OF_GOLDENS = (
     *("atol", "rtol", "max_ulp"),
-    *("results", "xfails", "allow_missing", "diagnose"),
+    *("results", "xfails", "allow_missing", "diagnose", "plot"),
 )
 OF_RELATIONS = ("relation", "sizes")
 

@@ -70,6 +70,13 @@ from rnncli.cli.options import Written, json_option
     metavar="FILE",
     help="Also write one self-contained HTML page (extra `report`).",
 )
+@click.option(
+    "--plot",
+    type=Written("--json prints there"),
+    metavar="FILE",
+    help="Also draw the margin of every case and errors over time, to FILE.png, .svg or .pdf (extra"
+    " `report`).",
+)
 @click.pass_context
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     """Judge an implementation against a pack of conformance vectors.
@@ -96,7 +103,7 @@ def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.verification import check_reports, show_report, write_reports
 
-    files = {name: options.pop(name) for name in ("junit", "markdown", "html")}
+    files = {name: options.pop(name) for name in ("junit", "markdown", "html", "plot")}
     check_reports(files)
     as_json = options.pop("as_json")
     with progress_bar(unit="cases") as progress:

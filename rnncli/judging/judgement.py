@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.comparing.error_map import error_map
+from rnncli.judging.comparing.error_map import error_map, error_over_time
 from rnncli.judging.comparing.margins import errors_of, histogram, problem_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
@@ -65,18 +65,26 @@ def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdi
 def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
     answers = rule.answers(vector)
     found = judge_outputs(got, answers, rule)
+    over_time = error_over_time(vector.node, got, answers, found, rule)
     if _agree(found):
         problem = _useless(answers, rule)
         verdict = Verdict.SKIPPED if problem else Verdict.PASS
         message = f"{_named(rule)} cannot judge this: {problem}" if problem else ""
-        return CaseVerdict(vector.id, verdict, message, outputs=found)
+        return CaseVerdict(vector.id, verdict, message, outputs=found, error_over_time=over_time)
     for reading in vector.alternatives:
-        other = judge_outputs(got, rule.answers(vector, reading), rule)
+        its_answers = rule.answers(vector, reading)
+        other = judge_outputs(got, its_answers, rule)
         if _agree(other):
             named = tuple(
                 replace(each, verdict=Verdict.ACCEPTABLE, reading=reading) for each in other
             )
-            return CaseVerdict(vector.id, Verdict.ACCEPTABLE, reading=reading, outputs=named)
+            return CaseVerdict(
+                vector.id,
+                Verdict.ACCEPTABLE,
+                reading=reading,
+                outputs=named,
+                error_over_time=error_over_time(vector.node, got, its_answers, other, rule),
+            )
     steps, mutants = steps_of(vector, got, rule), mutants_of(vector.recurrence.cell.name)
     return CaseVerdict(
         vector.id,
@@ -85,6 +93,7 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
         localisation=steps.localisation if steps else None,
         fits=single_fits(vector, got, mutants, rule, steps, most=AFFORDABLE),
         error_map=error_map(vector.node, got, answers, found, rule),
+        error_over_time=over_time,
     )
 
 

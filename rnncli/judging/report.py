@@ -8,13 +8,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.display import Displayed
+from rnncli.display import Displayed, plotted
 from rnncli.errors import NothingSelected
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
 from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.explaining.diagnosis import Diagnosis
@@ -198,6 +200,22 @@ class VerificationReport(Displayed):
         order = {flag: k for k, flag in enumerate(self.pack.notes)}
         found = tallies((flag, case) for case in self.cases for flag in case.record["flags"])
         return sorted(found, key=lambda row: order.get(row.name, len(order)))
+
+    def plot(self, cases: Sequence[str] = ()) -> Figure:
+        """Draw the margin of every case, and errors over time.
+
+        Args:
+            cases: ids of those whose errors over time are drawn; those that fail if none is named,
+                and if none fails, those with the largest margins.
+
+        Returns:
+            A figure of Matplotlib, which a notebook shows; `figure.savefig("plot.png")` keeps it.
+
+        Raises:
+            rnncli.errors.InvalidRequest: an id is that of no case, or no case was judged.
+            rnncli.errors.Unsupported: the extra `report` is not installed.
+        """
+        return plotted(self, cases)  # type: ignore[no-any-return]
 
     def repeat(self, verdict: CaseVerdict) -> str:
         """Return the command line that judges one case again, after those it must come after.

@@ -9,10 +9,11 @@ import base64
 import hashlib
 from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from rnncli import __version__
-from rnncli.errors import Unsupported
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.files.atomic import write_text
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.reports.failures import excerpt, times
@@ -24,22 +25,57 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+    from rnncli.judging.report import VerificationReport
 
 NEEDED = ("jinja2", "matplotlib")
+PLOT_NEEDS = ("matplotlib",)
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def check_extra() -> None:
+def check_extra(what: str = "an HTML report", needed: Sequence[str] = NEEDED) -> None:
     """Make sure that pages can be made.
+
+    Args:
+        what: is to be made, for the message.
+        needed: the packages that takes.
 
     Raises:
         Unsupported: the extra `report` is not installed.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise Unsupported(
-            f"an HTML report needs {' and '.join(missing)};"
-            " install it with: pip install 'rnncli[report]'"
+            f"{what} needs {' and '.join(missing)}; install it with: pip install 'rnncli[report]'"
         )
+
+
+def check_plot(path: str) -> None:
+    """Make sure that a plot can be written.
+
+    Raises:
+        InvalidRequest: the suffix of the path names no kind of image.
+        Unsupported: the extra `report` is not installed.
+    """
+    suffix = PurePath(path).suffix
+    if suffix.lower() not in PLOT_SUFFIXES:
+        raise InvalidRequest(
+            f"cannot write {path}: a plot is {', '.join(PLOT_SUFFIXES)}, not '{suffix}'"
+        )
+    check_extra("a plot", PLOT_NEEDS)
+
+
+def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
+    """Return the plot of a verification, see `plots.plot_verification`.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+    """
+    check_extra("a plot", PLOT_NEEDS)
+    from rnncli.reports.plots import plot_verification
+
+    return plot_verification(report, cases)
 
 
 def write_page(path: Path, page: str) -> None:

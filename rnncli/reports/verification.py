@@ -36,6 +36,7 @@ WRITERS = {
     "junit": "rnncli.reports.junit:write_junit",
     "markdown": "rnncli.reports.markdown:write_markdown",
     "html": "rnncli.reports.html:write_html",
+    "plot": "rnncli.reports.plots:write_plot",
 }
 
 
@@ -88,6 +89,10 @@ def check_reports(files: Mapping[str, str | None]) -> None:
         from rnncli.reports.pages import check_extra
 
         check_extra()
+    if plot := files.get("plot"):
+        from rnncli.reports.pages import check_plot
+
+        check_plot(plot)
 
 
 def _print_lines(report: VerificationReport) -> None:

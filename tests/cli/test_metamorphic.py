@@ -123,6 +123,7 @@ def test_a_wrong_suite_is_no_case_that_does_not_apply(place, rnncli):
         (("two.yaml", "--metamorphic", "--results", "x"), "--results is about expected outputs"),
         (("two.yaml", *NUMPY, "--atol", "1"), "--atol is about expected outputs"),
         (("two.yaml", *NUMPY, "--diagnose"), "--diagnose is about expected outputs"),
+        (("two.yaml", *NUMPY, "--plot", "x.png"), "--plot is about expected outputs"),
         (("two.yaml", *NUMPY, "--relation", "pading"), "did you mean 'padding'"),
         (("two.yaml", *NUMPY, "--sizes", "hiden_size=3"), "expected NAME=SIZE"),
         (("two.yaml", *NUMPY, "--sizes", "hidden_size=0"), "expected NAME=SIZE"),

@@ -88,7 +88,10 @@ def test_json_lines_fit_their_schema(rnncli, results):
 
 def test_reports_are_written_beside_the_table(rnncli, results, tmp_path):
     """JUnit loads, Markdown and the page name the failure; nothing else is written."""
-    files = [("--junit", "v.xml"), ("--markdown", "v.md"), ("--html", "v.html")]
+    files = [
+        *(("--junit", "v.xml"), ("--markdown", "v.md"), ("--html", "v.html")),
+        ("--plot", "v.svg"),
+    ]
     options = [part for option, name in files for part in (option, tmp_path / name)]
     done = rnncli("verify", CORE, "--results", results, "-k", "rnn_7 or lstm_7", *options)
     cases = ET.parse(tmp_path / "v.xml").getroot().iter("testcase")  # noqa: S314 -- our own file
@@ -98,7 +101,7 @@ def test_reports_are_written_beside_the_table(rnncli, results, tmp_path):
         RIGHT: False,
         "lstm_7_plain": True,
     }
-    for name in ("v.md", "v.html"):
+    for name in ("v.md", "v.html", "v.svg"):
         assert "lstm_7_plain" in (tmp_path / name).read_text(encoding="utf-8")
 
 
@@ -231,6 +234,7 @@ def test_known_failures_are_no_failures(rnncli, results, tmp_path):
         (["--backend", "numpy", "--max-memory", "much"], 2, "200M"),
         (["--backend", "numpy", "--xfails", "nothing"], 2, "nothing"),
         (["--backend", "numpy", "--junit", "no/such/folder/v.xml"], 2, "there is no folder"),
+        (["--backend", "numpy", "--plot", "x.gif"], 2, "a plot is .png, .svg, .pdf, not '.gif'"),
         (["--results", "nothing"], 2, "nothing"),
         (["--command", "no-such-program {model}"], 2, "no-such-program"),
     ],

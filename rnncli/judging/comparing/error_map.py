@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 # A map has at most so many rows and columns.
 LIMIT = 64
+# So many steps are kept of each case.
+MOST_STEPS = 256
+# The rank of an output that has all steps.
+STEPWISE = 4
 
 
 def error_map(
@@ -53,6 +57,29 @@ def error_map(
     return None
 
 
+def error_over_time(
+    node: Node,
+    got: Tensors,
+    answers: Answers,
+    outputs: Sequence[OutputVerdict],
+    rule: Rule,
+) -> tuple[tuple[float, ...], ...]:
+    """Return the largest margin at each step, by direction, of the output that has all steps.
+
+    The arguments are those of `error_map`. More than 256 steps are put together. () where no such
+    output was asked for, or it could not be compared.
+    """
+    for output in outputs:
+        if output.name not in answers.outputs or output.problem or not output.size:
+            continue
+        name, wanted = output.name, answers.outputs[output.name]
+        if len(wanted.shape) == STEPWISE:
+            errors = errors_of(got[name], wanted, answers.tolerances[name], rule.max_ulp(name))
+            by_step = node.canonical(name, errors.margin).max(axis=(2, 3)).T  # of [T, D, N, H]
+            return _pairs(_condensed(by_step, MOST_STEPS))
+    return ()
+
+
 def _by_row(margin: Array) -> Array:
     """Return margins [T, D, N, H] or [D, N, H] as [D*T, H] or [D, H]."""
     largest = margin.max(axis=-2)
@@ -61,11 +88,11 @@ def _by_row(margin: Array) -> Array:
     return np.asarray(largest)
 
 
-def _condensed(values: Array) -> Array:
+def _condensed(values: Array, limit: int = LIMIT) -> Array:
     for axis in (0, 1):
         size = values.shape[axis]
-        if size > LIMIT:
-            starts = np.arange(LIMIT) * size // LIMIT
+        if size > limit:
+            starts = np.arange(limit) * size // limit
             values = np.maximum.reduceat(values, starts, axis=axis)
     return values
 

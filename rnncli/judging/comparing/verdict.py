@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,6 +166,9 @@ class CaseVerdict:
         error_map: of Y, or else of the first output, that differs: the largest margin at each
             (row, unit), a row being a step of a direction; at most 64 x 64; None where none is
             needed.
+        error_over_time: of the output that has all steps, the largest margin at each, by direction;
+            of more than 256 steps so many runs of steps. () where it could not be compared. It is
+            not in `record()`.
         expected: why this verdict was expected to fail, from a list of known failures; "" if not.
         allowed: the option that allows this verdict where it is not expected; "" if none does.
         data_set: which data set of the case all of this is of: the one that fares worst.
@@ -182,6 +185,7 @@ class CaseVerdict:
     localisation: Localisation | None = None
     fits: Mapping[str, float] = field(default_factory=dict)
     error_map: tuple[tuple[float, ...], ...] | None = None
+    error_over_time: tuple[tuple[float, ...], ...] = ()
     expected: str = ""
     allowed: str = ""
     data_set: int = 0
@@ -206,7 +210,9 @@ class CaseVerdict:
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON holds it: what is not finite is text."""
-        return {**_json(asdict(self)), "margin": _json(self.margin), "fails": self.fails}
+        known = asdict(replace(self, error_over_time=()))
+        del known["error_over_time"]
+        return {**_json(known), "margin": _json(self.margin), "fails": self.fails}
 
 
 def _json(value: Any) -> Any:

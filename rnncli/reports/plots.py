@@ -1,0 +1,283 @@
+"""Plots of a verification: the margin of every case, and errors over time."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.files.atomic import write_bytes
+from rnncli.judging.comparing.verdict import MEANINGS, Verdict
+from rnncli.judging.report import largest_margin
+from rnncli.reports.html import STYLE
+from rnncli.reports.verification import title
+from rnncli.terminal import one_line
+from rnncli.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from rnncli.judging.report import JudgedCase, VerificationReport
+
+# Legible on white and on black; nobody must tell red from green: shapes differ, too.
+COLOURS = {
+    Verdict.PASS: ("#2a9d4a", "o"),
+    Verdict.ACCEPTABLE: ("#4c8fd0", "s"),
+    Verdict.DIFFERS: ("#e0483e", "X"),
+    Verdict.STALE: ("#b5529b", "D"),
+    Verdict.ACCEPTED: ("#d07a00", "P"),
+}
+NO_VALUES = ("#8a8a8a", "|")
+# Margins end here: what is exact stands below the smallest, what is infinite above the largest.
+SMALLEST, LARGEST = 1e-3, 1e6
+EXACT, INFINITE, UNCOMPARED = SMALLEST / 5, LARGEST * 5, LARGEST * 50
+TICKS = {
+    EXACT: "exact",
+    **{10.0**k: f"{10.0**k:g}" if k < 4 else f"$10^{k}$" for k in range(-3, 6)},
+    LARGEST: r"$\geq 10^6$",
+    INFINITE: "infinite",
+    UNCOMPARED: "no values",
+}
+# The largest error that an axis has room for at least.
+LEAST_TOP = 10.0
+# Lines that are named; others are grey.
+LINE_COLOURS = ("C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8")
+MOST_LINES = len(LINE_COLOURS)
+LONGEST_NAME, LONGEST_LABEL = 34, 24
+# Lines of at most so many steps have a mark at each.
+MOST_MARKS = 40
+# Operators with such a part of the cases have a label of their own.
+WIDE = 0.06
+
+
+class Line(NamedTuple):
+    """Errors over time, as they are drawn.
+
+    Attributes:
+        steps: which step each error is of; of a run of steps the first.
+        errors: in units of the tolerance, within the limits of the axis.
+    """
+
+    steps: tuple[int, ...]
+    errors: tuple[float, ...]
+
+
+def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
+    """Draw the margin of every case, and the errors over time of some.
+
+    Args:
+        report: of a verification.
+        cases: ids of those whose errors are drawn; those that fail if none are given, and if none
+            fails, those with the largest margins.
+
+    Raises:
+        rnncli.errors.InvalidRequest: an id is that of no case, or no case was judged.
+    """
+    if not report.cases:
+        raise InvalidRequest("no case was judged: there is nothing to draw")
+    lines = _lines(_chosen(report, cases))
+    some_fail = any(case.verdict.fails and case.verdict.error_over_time for case in report.cases)
+    which = "cases that fail" if some_fail else "cases with the largest margins"
+    with rc_context(STYLE):
+        figure = NotebookFigure(figsize=(10, 7 if lines else 4), layout="constrained")
+        figure.suptitle(_legible(title(report), 110), fontsize=11)
+        axes = figure.subplots(2 if lines else 1, squeeze=False)[:, 0]
+        _draw_margins(axes[0], report.cases)
+        if lines:
+            axes[1].set_title("cases that were chosen" if cases else which, fontsize=10)
+            _draw_errors(axes[1], lines)
+    return figure
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows, whatever backend it has."""
+
+    def _repr_png_(self) -> bytes:
+        return image(self, "png")
+
+
+def write_plot(path: Path, report: VerificationReport) -> None:
+    """Write the plot of a report as an image of the kind that the path's suffix names.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the file cannot be written.
+    """
+    write_bytes(path, image(plot_verification(report), path.suffix[1:].lower()))
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """Return a figure as a file: the same figure gives the same bytes.
+
+    Args:
+        figure: what is drawn.
+        kind: "png", "svg" or "pdf".
+    """
+    stream = io.BytesIO()
+    date = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
+    with rc_context(STYLE):
+        figure.savefig(stream, format=kind, dpi=120, metadata={date: None} if date else {})
+    return stream.getvalue()
+
+
+def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
+    """Return the cases whose errors are drawn, the worst first."""
+    known = {case.verdict.id: case for case in report.cases}
+    for name in ids:
+        if name not in known:
+            raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
+    drawable = [case for case in report.cases if case.verdict.error_over_time]
+    failing = [case for case in drawable if case.verdict.fails]
+    by_margin = sorted(failing or drawable, key=_worst_margin, reverse=True)
+    return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
+
+
+def _worst_margin(case: JudgedCase) -> float:
+    return largest_margin(case.verdict.outputs) or 0.0
+
+
+def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
+    """Return the lines of some cases, one for each direction, and whose they are."""
+    lines: dict[Line, list[str]] = {}
+    for case in cases:
+        directions = case.verdict.error_over_time
+        steps = case.record["sizes"].get("seq_length", 0)
+        for number, errors in enumerate(directions):
+            count = max(steps, len(errors))
+            at = tuple(k * count // len(errors) for k in range(len(errors)))
+            word = f", {'reverse' if number else 'forward'}" if len(directions) > 1 else ""
+            line = Line(at, tuple(map(_drawn, errors)))
+            name = _legible(case.verdict.id, LONGEST_NAME)
+            lines.setdefault(line, []).append(f"{name}{word}")
+    return lines
+
+
+def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
+    """Draw a mark for each case, those of an operator side by side."""
+    ordered = _by_operator(cases)
+    heights = [_height(case) for case in ordered]
+    for verdict in MEANINGS:
+        places = [k for k, case in enumerate(ordered) if case.verdict.verdict is verdict]
+        if places:
+            colour, marker = COLOURS.get(verdict, NO_VALUES)
+            axes.scatter(
+                places,
+                [heights[k] for k in places],
+                s=20,
+                c=colour,
+                marker=marker,
+                linewidths=0.8,
+                label=f"{verdict} ({len(places)})",
+            )
+    _scale(axes, heights)
+    axes.set_title("all cases", fontsize=10)
+    axes.set_ylabel("margin = error / tolerance")
+    axes.set_xlim(-1, len(cases))
+    _name_operators(axes, ordered)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+
+
+def _by_operator(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
+    """Return cases with those of an operator together, and those of its versions in their order."""
+    types = list(dict.fromkeys(_operator(case)[0] for case in cases))
+    return sorted(cases, key=lambda case: (types.index(_operator(case)[0]), _operator(case)[1]))
+
+
+def _operator(case: JudgedCase) -> tuple[str, int]:
+    name, _, version = str(case.record["operator"]).rpartition("-")
+    return (name, int(version)) if version.isascii() and version.isdecimal() else (version, 0)
+
+
+def _height(case: JudgedCase) -> float:
+    margin = largest_margin(case.verdict.outputs)
+    return UNCOMPARED if margin is None else _drawn(margin)
+
+
+def _drawn(margin: float) -> float:
+    """Return where a margin stands on the axis."""
+    if math.isnan(margin) or math.isinf(margin):
+        return INFINITE
+    return min(max(margin, SMALLEST), LARGEST) if margin > 0 else EXACT
+
+
+def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
+    """Name the versions of operators below their cases, and the operators below those."""
+    for labels, is_minor in ((_versions(cases), False), ([_operator(c)[0] for c in cases], True)):
+        ticks: dict[float, str] = {}
+        start = 0
+        for label, run in groupby(zip(labels, map(_operator, cases), strict=True), _label):
+            length = len([*run])
+            ticks[start + (length - 1) / 2] = _legible(label[1], LONGEST_LABEL)
+            start += length
+            if start < len(cases):
+                axes.axvline(start - 0.5, color="#8a8a8a", lw=0.8 if is_minor else 0.3)
+        axes.set_xticks([*ticks], [*ticks.values()], minor=is_minor)
+    axes.xaxis.remove_overlapping_locs = False
+    axes.tick_params(axis="x", length=0, labelsize=8)
+    axes.tick_params(axis="x", which="minor", length=0, pad=16)
+
+
+def _label(case: tuple[str, tuple[str, int]]) -> tuple[str, str]:
+    label, (name, _) = case
+    return name, label
+
+
+def _versions(cases: Sequence[JudgedCase]) -> list[str]:
+    """Return the label of each case's version; neighbours that have few cases share one."""
+    operators = [*map(_operator, cases)]
+    counts, few = Counter(operators), WIDE * len(cases)
+    labels: list[str] = []
+    for _, run in groupby(operators, lambda each: (each[0], counts[each] < few or each)):
+        versions = [version for _, version in run]
+        ends = dict.fromkeys((versions[0], versions[-1]))
+        labels += [" to ".join(f"{end or ''}" for end in ends)] * len(versions)
+    return labels
+
+
+def _draw_errors(axes: Axes, lines: Mapping[Line, Sequence[str]]) -> None:
+    """Draw errors over time; the first few named, all others grey below them."""
+    every = [*lines.items()]
+    others = every[MOST_LINES:]
+    for number, (line, _) in enumerate(others):
+        label = "" if number else counted(sum(len(names) for _, names in others), "other line")
+        axes.plot(*line, color="#8a8a8a", lw=0.6, alpha=0.6, label=label or None)
+    for colour, (line, names) in zip(LINE_COLOURS, every, strict=False):
+        marker = "o" if len(line.steps) <= MOST_MARKS else ""
+        axes.plot(*line, color=colour, marker=marker, ms=3, lw=1.2, label=_name(names))
+    _scale(axes, [error for line in lines for error in line.errors])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("step t")
+    axes.set_ylabel("largest error / tolerance")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+
+
+def _name(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
+
+
+def _scale(axes: Axes, heights: Iterable[float]) -> None:
+    """Scale an axis of margins, from exact to the largest there is."""
+    top = max(LEAST_TOP, *heights)
+    ticks = {at: text for at, text in TICKS.items() if at <= top}
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.set_yticks(list(ticks), list(ticks.values()))
+    axes.set_ylim(EXACT / 2, top * 3)
+    axes.axhline(1, linestyle="--", linewidth=1, color="#8a8a8a", zorder=0)
+
+
+def _legible(text: str, longest: int) -> str:
+    """Return text that Matplotlib takes for nothing but text, not too long."""
+    line = one_line(text)
+    kept = line if len(line) <= longest else f"{line[: longest - 3]}..."
+    return kept.replace("$", r"\$")
