@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     # Called with how many cases are done, how many there are, and what is found so far in words.
     Progress: TypeAlias = Callable[[int, int, str], None]
 
+# Held by the run of this process that judges: what it has open is the process's.
+_TURN = threading.RLock()
 # What a number must be at least.
 LEAST = {"jobs": 1, "threads": 1, "min_cases": 1, "seed": 0}
 
@@ -408,7 +411,8 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
         verdicts[verdict.verdict] += 1
         done.add(1, ", ".join(f"{number} {name}" for name, number in verdicts.items()))
 
-    return judge_all(plan, selected, count)
+    with _TURN:
+        return judge_all(plan, selected, count)
 
 
 class _CaseCount:

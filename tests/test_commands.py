@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from small_suite import small_suite
@@ -217,3 +220,24 @@ def test_score_passes_by_what_it_must_kill(pack):
     assert wide.matrix.total.killed <= plain.matrix.total.killed
     with pytest.raises(InvalidRequest, match=r"--onnx and rtol 0\.1 exclude each other"):
         rnncli.score(pack, onnx=True, rtol=0.1)
+
+
+def test_a_script_needs_no_guard_for_workers(pack, tmp_path):
+    """It is not run once more by each of them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import rnncli\n"
+        f"print(rnncli.verify({str(pack)!r}, backend='numpy', select='lstm', jobs=2).passed)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_threads_take_turns(pack):
+    """Each run has its own implementation."""
+    subjects = ({"backend": "numpy"}, {"function": right}, {"function": refuses}) * 2
+    with ThreadPoolExecutor(len(subjects)) as pool:
+        runs = [pool.submit(rnncli.verify, pack, **subject) for subject in subjects]
+
+    assert [run.result().passed for run in runs] == [True, True, False] * 2

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
@@ -86,7 +87,7 @@ def _in_pool(
         )
         finished = False
         try:
-            with uninterrupted():
+            with uninterrupted(), _without_main(function):
                 futures = {pool.submit(_work, task): k for k, task in enumerate(tasks)}
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
@@ -100,6 +101,22 @@ def _in_pool(
             if not finished:  # failed, interrupted, or nobody wants the rest
                 for worker in multiprocessing.active_children():
                     worker.terminate()
+
+
+@contextmanager
+def _without_main(function: Callable[..., Any]) -> Iterator[None]:
+    """Keep processes that are started inside from running the user's program once more.
+
+    They would, to find what it defines; nothing of it travels to them, unless the function does. A
+    script without `if __name__ == "__main__"` would ask for workers in each of its workers.
+    """
+    main = sys.modules["__main__"]
+    if getattr(function, "func", function).__module__ != main.__name__:
+        sys.modules["__main__"] = ModuleType(main.__name__)
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _begin(function: bytes, environment: dict[str, str]) -> None:
