@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from rnncli.terminal import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 # What a machine runs out of, although no file is to blame.
@@ -24,6 +24,21 @@ NEAR = 0.75
 SHORT, NEAR_SHORT = 3, 0.65
 # The exit code of a batch is that of its worst part, worst first.
 SEVERITY = (70, 2, 3, 1)
+
+# What a command ends with, and what that means.
+EXIT_CODES: Mapping[int, str] = {
+    0: "done, and everything agreed",
+    1: "ran, and something differs: outputs, a pack that is checked, or lint has findings",
+    2: "the request is wrong: usage, unreadable, malformed or invalid input, output that cannot be"
+    " written, a plug-in of another package that fails",
+    3: "the request is right but not supported here; one line names what is not",
+    5: "nothing was selected, or too little of it was answered",
+    70: "a bug of rnncli: one line, and `rerun with --traceback`",
+    129: "the terminal was closed (SIGHUP)",
+    130: "interrupted by Ctrl-C (SIGINT): what was begun is cleaned up; a second one ends at once",
+    141: "output pipe closed (SIGPIPE)",
+    143: "ended by `kill` (SIGTERM)",
+}
 
 
 class Place(NamedTuple):

@@ -3,9 +3,10 @@
 What a block is follows from its language and its title, `sh title="..."`:
 
 - a title that names a file: the block is written to that file, for the blocks after it;
+- a title `needs PROGRAM`: the page is tested where that program is installed;
 - a title `not run: REASON`: neither run nor checked; the reason is the reader's, too;
 - `sh`: run by bash, and must succeed;
-- `console`: each `$ command` is run on a terminal of 100 columns, and prints what the block shows.
+- `console`: each `$ command` is run on a terminal of 80 columns, and prints what the block shows.
   Commands succeed; a title `exit code N` is about the last one. A line `...` is any lines;
 - `python`: run as the page's one program; a `text` block right below it is what it prints;
 - `text` elsewhere, and `yaml` and `toml` without a title, are no code.
@@ -27,6 +28,7 @@ import math
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -44,9 +46,11 @@ FENCE = re.compile(
 )
 FILE_NAME = re.compile(r"[\w./-]+\.\w+")
 NOT_RUN = "not run: "
+NEEDS = "needs "
 EXIT_CODE = re.compile(r"exit code (\d+)")
-COLUMNS = 100
-LONGEST = 120  # seconds for one command
+COLUMNS = 80  # what a terminal without capabilities has
+INSTALLED = ".installed"  # of the page's folder, for what a page would install by pip
+LONGEST = 600  # seconds for one command or block, on a busy machine
 ALIKE = 0.5  # ratio of difflib from which a line is taken for another's new form
 WIDEST_ERROR = 1e-3  # of a number that is printed, relative to the one that is shown
 
@@ -100,7 +104,7 @@ class Command(NamedTuple):
 
 def pages():
     """Return the README and every page, in order."""
-    return sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(text):
@@ -124,6 +128,13 @@ def commands(code):
     parts = re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]
     found = [re.match(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", part, re.DOTALL) for part in parts]
     return [Command(match[1].rstrip("\n"), match[2]) for match in found]
+
+
+def missing(text):
+    """Return the programs that a page needs and that are not installed."""
+    titles = [block.title for block in blocks(text)]
+    needed = [title.removeprefix(NEEDS) for title in titles if title.startswith(NEEDS)]
+    return [program for program in needed if not shutil.which(program)]
 
 
 def counts(text):
@@ -196,7 +207,14 @@ def environment():
     """Return what commands see: a plain terminal, and this Python's programs first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**kept, "PATH": programs, "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": str(COLUMNS)}
+    return {
+        **kept,
+        "PATH": programs,
+        "PYTHONPATH": INSTALLED,
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "COLUMNS": str(COLUMNS),
+    }
 
 
 def checkout(folder):
@@ -241,7 +259,7 @@ class Runner:
                     shown = after if below else END._replace(span=(block.span[1],) * 2)
                     printed = self.python(block.code)
                     if not same(shown.code, printed):
-                        yield shown.span, printed
+                        yield shown.span, printed if below else f"{BELOW}{printed}"
 
     def file(self, block):
         """Write a block to the file that its title names."""
@@ -296,6 +314,8 @@ def rewrite(page):
 
 def elided(shown, printed):
     """Return what was printed, without what the block leaves out between lines much like these."""
+    if printed.startswith(BELOW):  # a block that was not there
+        return printed
     lines = [line.rstrip() for line in printed.splitlines() if line.strip()]
     kept, at, skipping = [], 0, False
     for line in shown.splitlines():

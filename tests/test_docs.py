@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from documentation import ROOT, Runner, blocks, checkout, counts, environment, pages, same
+from documentation import ROOT, Runner, blocks, checkout, counts, environment, missing, pages, same
 
 CODE = [page for page in pages() if set(counts(page.read_text("utf-8"))) - {"none", "skipped"}]
 
@@ -14,6 +14,8 @@ CODE = [page for page in pages() if set(counts(page.read_text("utf-8"))) - {"non
 @pytest.mark.parametrize("page", CODE, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_code_of_a_page_runs_and_prints_what_it_says(page, tmp_path):
     """Its blocks one after the other, as a reader types them in a checkout."""
+    if absent := missing(page.read_text("utf-8")):
+        pytest.skip(f"needs {absent[0]}")
     found = list(Runner(page, checkout(tmp_path)).run(page))
 
     assert found == []

@@ -2,7 +2,9 @@
 
 import pytest
 
-from rnncli.errors import InvalidRequest, did_you_mean, explain, shortened
+from rnncli import errors
+from rnncli.cli.group import PIPE_CLOSED
+from rnncli.errors import EXIT_CODES, InvalidRequest, did_you_mean, explain, shortened
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,11 @@ def test_a_failure_is_no_flood():
     sentence, code = explain(InvalidRequest(f"{'x' * 100_000}: no"))
 
     assert (len(sentence), code) == (4003, 2)
+
+
+def test_every_exit_code_is_in_the_table():
+    """Whatever an error ends a command with has its line in the documentation."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.exit_code for kind in kinds if issubclass(kind, errors.RnncliError)}
+
+    assert codes | {0, 1, PIPE_CLOSED} <= set(EXIT_CODES)

@@ -1,6 +1,6 @@
-"""What the README promises of a new row: nothing else has to be written.
+"""What the documentation promises of a new row: nothing else has to be written.
 
-The package is copied, an activation, a cell and an operator are added where the README says, and
+The package is copied, an activation, a cell and an operator are added where the pages say, and
 the commands are run on them.
 """
 

@@ -1,32 +1,44 @@
-"""The README tells the truth."""
+"""The README and the pages name what is there."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
+from documentation import ROOT, blocks, commands, pages
 
 from rnncli.cli.group import COMMANDS, cli
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-CALLS = [
-    line.partition("rnncli ")[2].partition("#")[0].partition(">")[0]
-    for block in BLOCKS
-    for line in block.splitlines()
-    if re.search(r"(^|\| |/)rnncli ", line)
-]
+TEXT = "".join(page.read_text(encoding="utf-8") for page in pages())
+LONGEST = 130  # lines of the README; what is longer is a page
+
+
+def command_lines():
+    """Every line of shell in the README and the pages, those that are not run included."""
+    for block in blocks(TEXT):
+        if block.language == "console":
+            yield from (command.line for command in commands(block.code))
+        elif block.language == "sh":
+            yield from block.code.replace("\\\n", "").splitlines()
+
+
+CALLS = sorted(
+    {
+        line.partition("rnncli ")[2].partition(" #")[0].partition(" >")[0].partition(" ||")[0]
+        for line in command_lines()
+        if re.search(r"(^|\| |/|=\d )rnncli ", line)
+    }
+)
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_command_line_parses(call):
-    """Commands and options of the tour exist; their files are the reader's."""
+    """Commands and options that pages show exist; their files are the reader's."""
     name, *arguments = shlex.split(call)
     command = cli.get_command(click.Context(cli), name)
     options = {
@@ -42,25 +54,29 @@ def test_every_command_and_reading_is_there():
     """No command is undocumented, nor any reading."""
     names = {f"rnncli {name}" for name in COMMANDS if name not in {"backends", "formats"}}
 
-    assert {name for name in names if name not in README} == set()
-    assert {name for name in READINGS if f"`{name}`" not in README} == set()
+    assert {name for name in names if name not in TEXT} == set()
+    assert {name for name in READINGS if f"`{name}`" not in TEXT} == set()
 
 
 def test_every_profile_and_suite_is_there():
     """Whoever looks for a tolerance or for vectors finds its name."""
     suites = {path.stem for path in (ROOT / "specs" / "suites").glob("*.yaml")}
 
-    assert {name for name in (*PROFILES, *suites) if f"`{name}`" not in README} == set()
+    assert {name for name in (*PROFILES, *suites) if f"`{name}`" not in TEXT} == set()
 
 
 def test_files_it_names_exist():
-    """Every path of the repository in the text is there."""
-    paths = re.findall(
-        r"`((?:rnncli|specs|tests|vectors|docs)/[\w/.]+)`|run (tests/data/\S+)", README
-    )
-    missing = [path for pair in paths for path in pair if path and not (ROOT / path).exists()]
+    """Every path of the repository in the text is there; links of the README lead somewhere."""
+    paths = set(re.findall(r"`((?:rnncli|specs|tests|vectors|docs)/[\w/.]+)`", TEXT))
+    paths |= set(re.findall(r"run (tests/data/\S+)", TEXT))
+    paths |= {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", README)}
 
-    assert missing == []
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
+
+
+def test_readme_is_short():
+    """It says what this is and where to start; the pages say the rest."""
+    assert len(README.splitlines()) <= LONGEST
 
 
 def test_top_level_is_the_designs():

@@ -5,21 +5,53 @@ No page that is made here is kept in the repository, so none can be out of date.
 
 from __future__ import annotations
 
+import ast
 import html
 import inspect
 import re
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from mkdocs.structure.files import File
 
+import rnncli
+from rnncli.backends.backend import Backend
+from rnncli.backends.table import describe_backends
+from rnncli.cases.config.schema import config_schema
+from rnncli.cases.fills import FILLS
+from rnncli.cases.suite.breakage import KINDS
+from rnncli.cases.suite.expansion import STRATEGIES
+from rnncli.cases.suite.schema import suite_schema
 from rnncli.cli.group import cli
+from rnncli.errors import EXIT_CODES, SEVERITY
+from rnncli.executors.table import EXECUTORS
+from rnncli.formats import describe_formats
+from rnncli.formats.format import Format
+from rnncli.mutants.table import EVERY
+from rnncli.operators import OPERATORS
+from rnncli.operators.operator import SYMBOLS
+from rnncli.profiles import ACCUMULATORS, PROFILES
+from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.readings import READINGS
+from rnncli.recurrence.recurrence import Recurrence, Result
+from rnncli.reports.operators import as_record
+from rnncli.subjects.runtime import Runtime
+from rnncli.subjects.table import describe_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+
+DOCS = Path(__file__).parents[1]
+PICTURE = "<!-- layers -->"
+SCHEMA_NOTE = (
+    "`rnncli schema` writes the JSON Schema, with which an editor completes and checks keys;",
+    "`rnncli lint` lists every finding with its line.",
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -73,7 +105,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield from _help(command)
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if record:
+        if record and record[1]:  # arguments have no help of their own
             yield f"\n{code(record[0])}"
             yield f":   {prose(record[1])}"
 
@@ -87,6 +119,327 @@ def _help(command: click.Command) -> Iterator[str]:
             yield f"\n{prose(paragraph)}\n"
 
 
+def config_keys() -> Iterator[str]:
+    """Return the page on configs, from their JSON Schema."""
+    schema = config_schema()
+    yield from ("# Config files", "", prose(schema["description"]), "")
+    yield from SCHEMA_NOTE
+    yield from _properties(schema)
+    yield from _fills(schema)
+
+
+def suite_keys() -> Iterator[str]:
+    """Return the page on suites, from their JSON Schema."""
+    schema = suite_schema()
+    yield from ("# Suite files", "", prose(schema["description"]), "")
+    yield from SCHEMA_NOTE
+    yield from _properties(schema)
+    yield from ("## A case", "")
+    yield from _properties(schema["$defs"]["case"])
+    yield from ("## Strategies", "", "How the combinations of `matrix` are made:")
+    yield from table(
+        ("strategy", "makes"), ((code(n), prose(row.summary)) for n, row in STRATEGIES.items())
+    )
+    yield from ("## What breaks a case", "", "Kinds of `breaks`: the case must then be refused.")
+    yield from table(("kind", "how"), ((code(n), prose(row.summary)) for n, row in KINDS.items()))
+    yield from ("The values of inputs are [those of configs](config.md#values-of-inputs).",)
+
+
+def _properties(schema: Mapping[str, Any]) -> Iterator[str]:
+    required = schema.get("required", ())
+    for name, row in schema["properties"].items():
+        yield f"\n{code(name)}{' (required)' if name in required else ''}"
+        yield f":   {prose(_sentence(row.get('description', '')))}{_choices(row)}"
+    yield ""
+
+
+def _choices(row: Mapping[str, Any]) -> str:
+    values = [value for value in row.get("enum", ()) if value is not None]
+    return f" One of {', '.join(code(str(value)) for value in values)}." if values else ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}." if text else ""
+
+
+def _fills(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Return the ways to give an input its values: fills, a list, a file."""
+    yield from ("## Values of inputs", "", "A fill makes values from a few words:")
+    rows = {name: schema["$defs"][f"fill_{name}"] for name in FILLS}
+    yield from table(
+        ("fill", "values", "parameters"),
+        (
+            (code(name), prose(row["description"]), _parameters(name, row))
+            for name, row in rows.items()
+        ),
+    )
+    yield from ("Or they are written out, or read:", "")
+    yield f"- {prose(schema['$defs']['list']['description'])}"
+    for name, row in schema["$defs"]["file"]["properties"].items():
+        yield f"- {code(name)}: {prose(row['description'])}"
+
+
+def _parameters(name: str, row: Mapping[str, Any]) -> str:
+    written = next(each for each in row["anyOf"] if "properties" in each)["properties"]
+    return "; ".join(
+        f"{code(each)} {prose(said.get('description', ''))}"
+        for each, said in written.items()
+        if each != name
+    )
+
+
+def operators() -> Iterator[str]:
+    """Return the page on every operator, from its row."""
+    yield from (
+        "# Operators",
+        "",
+        "`rnncli ops NAME` prints what this page has of an operator.",
+        "",
+    )
+    letters = ", ".join(f"{letter} {code(name)}" for letter, name in SYMBOLS.items())
+    yield from (f"Letters of shapes: {letters}. T also stands for the element type.", "")
+    for row in OPERATORS.values():
+        yield from _operator(as_record(row))
+    yield from ("## Activations", "")
+    yield from table(
+        ("activation", "formula", "alpha", "beta"),
+        (
+            (code(row.name), code(row.formula), _number(row.alpha), _number(row.beta))
+            for row in ACTIVATIONS.values()
+        ),
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _operator(row: Mapping[str, Any]) -> Iterator[str]:
+    domain = f", domain {code(row['domain'])}" if row["domain"] else ""
+    yield from (f"## {row['name']}", "", f"{row['dialect']}{domain}.", "")
+    yield from table(
+        ("input", "shape", "element types", "what it is"),
+        (
+            (_optional(each), _shapes(each), " ".join(each["dtypes"]), prose(each["summary"]))
+            for each in row["inputs"]
+        ),
+    )
+    yield from table(
+        ("output", "shape", "what it is"),
+        ((code(each["name"]), _shapes(each), prose(each["summary"])) for each in row["outputs"]),
+    )
+    yield from table(
+        ("attribute", "type", "default", "what it does"),
+        (
+            (_optional(each), each["type"], _default(each), prose(each["summary"]))
+            for each in row["attributes"]
+        ),
+    )
+    yield from (f"Gates in W, R and B: {', '.join(map(code, row['gates']))}.", "")
+    yield from fenced("\n".join(row["equations"]))
+    defaults = ", ".join(map(code, row["default_activations"]))
+    yield from (f"Activations if none are given: {defaults}.", "")
+    readings = ", ".join(code(f"{name}={value}") for name, value in row["readings"].items())
+    yield from (f"[Readings](readings.md): {readings}.", "")
+
+
+def _optional(row: Mapping[str, Any]) -> str:
+    return f"{code(row['name'])}{' (required)' if row['required'] else ''}"
+
+
+def _default(row: Mapping[str, Any]) -> str:
+    return "" if row["default"] is None else code(str(row["default"]))
+
+
+def _shapes(row: Mapping[str, Any]) -> str:
+    spelled = [f"[{', '.join(map(_dim, shape))}]" for shape in row["shapes"]]
+    return code(spelled[0]) + "".join(f", batch first {code(other)}" for other in spelled[1:])
+
+
+def _dim(name: str) -> str:
+    factor, _, size = name.rpartition("*")
+    letter = next(letter for letter, symbol in SYMBOLS.items() if symbol == size)
+    return f"{factor}*{letter}" if factor else letter
+
+
+def readings() -> Iterator[str]:
+    """Return the page on contested points, from the rows."""
+    yield from ("# Readings", "")
+    yield (
+        "Where a specification can be read in more than one way, rnncli has a named reading. The"
+        " first choice is the default unless an operator's row says otherwise. Choose another one"
+        " with `--reading NAME=CHOICE`, `readings: {NAME: CHOICE}` in YAML or"
+        ' `readings={"NAME": "CHOICE"}` in Python. [Semantics](../explanation/semantics.md) has the'
+        " evidence for each."
+    )
+    for name, row in READINGS.items():
+        yield from ("", f"## {name}", "", prose(_sentence(row.summary)))
+        yield from table(
+            ("choice", "what it means", "default of"),
+            (
+                (code(choice), prose(said), _defaulting(name, choice))
+                for choice, said in row.meanings.items()
+            ),
+        )
+
+
+def _defaulting(name: str, choice: str) -> str:
+    found = [
+        row.name for row in OPERATORS.values() if as_record(row)["readings"].get(name) == choice
+    ]
+    return ", ".join(found)
+
+
+def profiles() -> Iterator[str]:
+    """Return the page on tolerance profiles, from the rows."""
+    yield from ("# Profiles", "")
+    yield (
+        "A profile says what a correct implementation may round; a pack's tolerances follow from"
+        " it. Suites name it (`profile: tf32`), and `rnncli verify --profile NAME` judges by"
+        " another one than the pack's. [Numerics](../explanation/numerics.md) says how."
+    )
+    yield from table(
+        ("profile", "what it allows", "deviations", "ulp of an activation", "absolute"),
+        (
+            (code(row.name), prose(row.summary), *map(_number, (row.deviations, row.kr, row.ka)))
+            for row in PROFILES.values()
+        ),
+    )
+    yield "Sums of products are formed by one of these accumulators:"
+    yield from table(
+        ("accumulator", "sums", "profiles"),
+        (
+            (
+                code(name),
+                prose(row.summary),
+                ", ".join(code(p.name) for p in PROFILES.values() if p.accumulator == name),
+            )
+            for name, row in ACCUMULATORS.items()
+        ),
+    )
+
+
+def exit_codes() -> Iterator[str]:
+    """Return the page on exit codes, from their table."""
+    yield from ("# Exit codes", "")
+    yield from table(("code", "means"), ((str(n), prose(said)) for n, said in EXIT_CODES.items()))
+    yield (
+        "All targets of a command are run; the exit code is that of the worst failure:"
+        f" {', '.join(map(str, SEVERITY))}."
+        " [Verdicts](../verdicts.md) lists what `verify` ends with."
+    )
+
+
+def installed() -> Iterator[str]:
+    """Return the page on backends, runtimes, formats and executors, from their tables."""
+    yield from ("# Backends, runtimes, formats", "")
+    yield "Those of rnncli itself; [a plug-in](../howto/plugin.md) adds more."
+    for title, command, rows in (
+        ("Backends", "backends", describe_backends()),
+        ("Runtimes", "runtimes", describe_subjects()),
+        ("File formats of tensors", "formats", describe_formats()),
+    ):
+        found = [{key: str(value) for key, value in row.items() if key != "from"} for row in rows]
+        yield from ("", f"## {title}", "", f"`rnncli {command}` lists those that are installed.")
+        yield from table(
+            ("name", "what it is"),
+            ((code(a), prose(b)) for a, b in (row.values() for row in found)),
+        )
+    yield from ("", "## Executors", "")
+    yield from table(
+        ("executor", "what it is"), ((code(n), prose(r.summary)) for n, r in EXECUTORS.items())
+    )
+
+
+def bugs() -> Iterator[str]:
+    """Return the page on mutants, from the rows."""
+    yield from ("# Known bugs", "")
+    yield (
+        f"{len(EVERY)} known kernel bugs. `rnncli verify` and `rnncli diagnose` name bugs by"
+        " these ids, `rnncli score` counts which of them a pack catches, and `--backend mutant:ID`"
+        " runs one."
+    )
+    for family in dict.fromkeys(row.family for row in EVERY.values()):
+        yield from ("", f"## {family[:1].upper()}{family[1:]}", "")
+        yield from table(
+            ("mutant", "cells", "what goes wrong"),
+            (
+                (code(name), " ".join(row.cells), prose(row.sentence))
+                for name, row in EVERY.items()
+                if row.family == family
+            ),
+        )
+
+
+def python_api() -> Iterator[str]:
+    """Return the page on `import rnncli` and on plug-ins, for mkdocstrings to fill in."""
+    yield from ("# Python reference", "", "[From Python](../python.md) shows these at work.")
+    for name in rnncli.__all__:
+        if not name.startswith("_"):
+            yield from _documented(getattr(rnncli, name), f"rnncli.{name}")
+    yield from _documented(rnncli.pytest.vectors, "rnncli.pytest.vectors")
+    yield from ("", "## Plug-ins", "", "What [a plug-in](../howto/plugin.md) is given and makes.")
+    for row in (Runtime, Backend, Recurrence, Result, Format):
+        yield from _documented(row, row.__name__, level=3)
+
+
+def _documented(value: Any, name: str, level: int = 2) -> Iterator[str]:
+    yield from ("", f"::: {value.__module__}.{value.__qualname__}", "    options:")
+    yield from (f'      heading: "{name}"', f'      toc_label: "{name}"')
+    yield f"      heading_level: {level}"
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Draw the layers where a page asks for them: the order of imports that the tests hold."""
+    return (
+        markdown.replace("<!-- layers -->", _layers())
+        if "<!-- layers -->" in markdown
+        else markdown
+    )
+
+
+def _layers() -> str:
+    """Return the packages from the top down, each with what its docstring says first."""
+    rows = "".join(
+        f'<div class="layer">{"".join(_package(name) for name in names)}</div>\n'
+        for names in reversed(_order())
+    )
+    return f'<div class="layers">\n{rows}</div>'
+
+
+def _order() -> tuple[tuple[str, ...], ...]:
+    """Return LAYERS of the test, which is read and not imported."""
+    tree = ast.parse((DOCS.parent / "tests/test_layers.py").read_text("utf-8"))
+    found = next(
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS"
+    )
+    return ast.literal_eval(found)
+
+
+def _package(name: str) -> str:
+    said = (inspect.getdoc(import_module(f"rnncli.{name}")) or "").partition("\n")[0]
+    return f"<div><b>{name}</b><span>{html.escape(said)}</span></div>"
+
+
+def copied(path: str) -> Callable[[], Iterator[str]]:
+    """Return the maker of a page that stands elsewhere in the repository, as it is there."""
+    return lambda: iter([(DOCS.parent / path).read_text("utf-8")])
+
+
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/cli.md": command_line,
+    "reference/config.md": config_keys,
+    "reference/suite.md": suite_keys,
+    "reference/operators.md": operators,
+    "reference/readings.md": readings,
+    "reference/profiles.md": profiles,
+    "reference/exit-codes.md": exit_codes,
+    "reference/installed.md": installed,
+    "reference/bugs.md": bugs,
+    "reference/python.md": python_api,
+    "explanation/semantics.md": copied("specs/semantics.md"),
+    "reference/vectors.md": copied("vectors/README.md"),
+    "results/suites.md": copied("specs/suites/README.md"),
 }
