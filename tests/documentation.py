@@ -1,4 +1,4 @@
-"""The code blocks of the README and of the pages under docs: how they are run, and compared.
+"""The code blocks of the READMEs and of the pages under docs: how they are run, and compared.
 
 What a block is follows from its language and its title, `sh title="..."`:
 
@@ -103,8 +103,9 @@ class Command(NamedTuple):
 
 
 def pages():
-    """Return the README and every page, in order."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Return the README, the guide of the packs, and every page, in order."""
+    guides = [ROOT / "README.md", ROOT / "vectors/README.md"]
+    return [*guides, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(text):

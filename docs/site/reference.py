@@ -69,6 +69,7 @@ def code(text: str) -> str:
 def prose(text: str) -> str:
     """Return a sentence of a help text or docstring as Markdown; pages it names become links."""
     escaped = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*")
+    escaped = re.sub(r"(?<![\w`-])--[a-z][a-z-]+", r"`\g<0>`", escaped)  # options break no line
     return re.sub(r"docs/([\w/]+)\.md", r"[\1](../\1.md)", escaped)
 
 
