@@ -77,8 +77,9 @@ class Profile:
         summary: one line.
         accumulator: a row of `ACCUMULATORS`.
         deviations: lambda: standard deviations tolerated; 0 means exact equality.
-        kr: units in the last place that an activation may be off.
-        ka: units of 1.0 that an activation may be off besides, where the usual formulas cancel.
+        kr: relative error that an activation may have, in unit roundoffs of the dtype: halves of a
+            unit in the last place.
+        ka: absolute error besides, in unit roundoffs, where the usual formulas cancel.
         flush_to_zero: subnormal values may be replaced by zero.
     """
 

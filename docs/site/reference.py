@@ -68,8 +68,15 @@ def code(text: str) -> str:
 
 def prose(text: str) -> str:
     """Return a sentence of a help text or docstring as Markdown; pages it names become links."""
+    words, *spans = re.split(r"`([^`]*)`", text)
+    pairs = zip(spans[::2], spans[1::2], strict=True)
+    return _words(words) + "".join(f"{code(span)}{_words(after)}" for span, after in pairs)
+
+
+def _words(text: str) -> str:
+    """Return what stands between spans of code; options become code, which no line breaks."""
     escaped = html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*")
-    escaped = re.sub(r"(?<![\w`-])--[a-z][a-z-]+", r"`\g<0>`", escaped)  # options break no line
+    escaped = re.sub(r"(?<![\w-])--[a-z][a-z-]+", lambda option: code(option[0]), escaped)
     return re.sub(r"docs/([\w/]+)\.md", r"[\1](../\1.md)", escaped)
 
 
@@ -160,7 +167,8 @@ def _choices(row: Mapping[str, Any]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].removesuffix('.')}." if text else ""
+    first = text[:1] if "_" in text.partition(",")[0] else text[:1].upper()  # a name stays a name
+    return f"{first}{text[1:].removesuffix('.')}." if text else ""
 
 
 def _fills(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -297,10 +305,11 @@ def profiles() -> Iterator[str]:
     yield (
         "A profile says what a correct implementation may round; a pack's tolerances follow from"
         " it. Suites name it (`profile: tf32`), and `rnncli verify --profile NAME` judges by"
-        " another one than the pack's. [Numerics](../explanation/numerics.md) says how."
+        " another one than the pack's. [Numerics](../explanation/numerics.md) says how. Errors of"
+        " activations are in unit roundoffs: half a unit in the last place, and 2^-24 in float32."
     )
     yield from table(
-        ("profile", "what it allows", "deviations", "ulp of an activation", "absolute"),
+        ("profile", "what it allows", "deviations", "activation, relative", "absolute"),
         (
             (code(row.name), prose(row.summary), *map(_number, (row.deviations, row.kr, row.ka)))
             for row in PROFILES.values()
