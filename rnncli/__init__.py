@@ -13,19 +13,28 @@ if TYPE_CHECKING:
     from rnncli.commands import diagnose, generate, score, verify
     from rnncli.conformance import Judgement, judge
     from rnncli.formats import read_tensors, write_tensors
-    from rnncli.judging.comparing.comparison import compare
+    from rnncli.judging.comparing.comparison import Comparison, compare
     from rnncli.judging.comparing.verdict import Verdict
+    from rnncli.judging.report import VerificationReport
     from rnncli.models.loading import load_model
     from rnncli.models.session import evaluate_model
     from rnncli.numerics import Array
     from rnncli.operators import Operator
+    from rnncli.packs.generating.report import GenerationReport
     from rnncli.packs.pack import open_pack
+    from rnncli.scoring.report import ScoreReport
     from rnncli.sessions import Session, prepare
+    from rnncli.verifying.diagnosis_report import DiagnosisReport
 
 __all__ = [
+    "Comparison",
+    "DiagnosisReport",
+    "GenerationReport",
     "Judgement",
+    "ScoreReport",
     "Session",
     "Verdict",
+    "VerificationReport",
     "__version__",
     "compare",
     "diagnose",
@@ -48,9 +57,14 @@ __version__ = "0.1.0"
 
 # Imported on first use: `import rnncli` loads neither NumPy nor onnx.
 _ELSEWHERE = {
+    "Comparison": "rnncli.judging.comparing.comparison:Comparison",
+    "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
+    "GenerationReport": "rnncli.packs.generating.report:GenerationReport",
     "Judgement": "rnncli.conformance:Judgement",
+    "ScoreReport": "rnncli.scoring.report:ScoreReport",
     "Session": "rnncli.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",
+    "VerificationReport": "rnncli.judging.report:VerificationReport",
     "compare": "rnncli.judging.comparing.comparison:compare",
     "diagnose": "rnncli.commands:diagnose",
     "evaluate_model": "rnncli.models.session:evaluate_model",

@@ -12,7 +12,7 @@ from rnncli.judging.report import JudgedCase
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.reports.failures import fitting, reasons, times
 from rnncli.subjects.function import attempt_of
-from rnncli.terminal import visible
+from rnncli.terminal import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement:
     """What is said of one vector's outputs.
 
@@ -53,7 +53,14 @@ class Judgement:
         return titled(self.passed, title, self.sentences)
 
     def __str__(self) -> str:
-        return "\n".join((f"{self.id}: {self.verdict}", *(f"  {each}" for each in self.sentences)))
+        return "\n".join((self._first, *(f"  {each}" for each in self.sentences)))
+
+    def __repr__(self) -> str:
+        return f"<Judgement: {one_line(self._first)}>"
+
+    @property
+    def _first(self) -> str:
+        return f"{visible(self.id)}: {self.verdict}"
 
 
 def judge(

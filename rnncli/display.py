@@ -1,4 +1,4 @@
-"""How reports show themselves: as HTML in a notebook, and as plots.
+"""How reports show themselves: as text, as HTML in a notebook, and as plots.
 
 Reports are data, and lie below what draws them. So a class says only that it is displayed, and the
 tables below name what draws each, as "module:attribute", imported on first use.
@@ -9,31 +9,46 @@ from __future__ import annotations
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+from rnncli.terminal import one_line, visible
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Class -> a function from one of it to HTML.
-HTML: Mapping[str, str] = {
-    "Comparison": "rnncli.reports.notebook:comparison",
-    "Diagnosis": "rnncli.reports.notebook:diagnosis",
-    "DiagnosisReport": "rnncli.reports.notebook:diagnosis_report",
-    "GenerationReport": "rnncli.reports.notebook:generation",
-    "KillMatrix": "rnncli.reports.notebook:kill_matrix",
-    "RelationReport": "rnncli.reports.notebook:relations",
-    "ScoreReport": "rnncli.reports.notebook:score",
-    "VerificationReport": "rnncli.reports.notebook:verification",
+# Class -> the functions of `rnncli.reports.texts`, from one of it to lines, and of
+# `rnncli.reports.notebook`, to HTML.
+SHOWN: Mapping[str, str] = {
+    "Comparison": "comparison",
+    "Diagnosis": "diagnosis",
+    "DiagnosisReport": "diagnosis_report",
+    "GenerationReport": "generation",
+    "KillMatrix": "kill_matrix",
+    "RelationReport": "relations",
+    "ScoreReport": "score",
+    "VerificationReport": "verification",
 }
+TEXTS = {name: f"rnncli.reports.texts:{function}" for name, function in SHOWN.items()}
+HTML = {name: f"rnncli.reports.notebook:{function}" for name, function in SHOWN.items()}
 # Class -> a function from one of it, and the arguments of `plot`, to a figure.
 PLOTS: Mapping[str, str] = {"VerificationReport": "rnncli.reports.pages:plot"}
 
 
 class Displayed:
-    """A report that a notebook shows as HTML."""
+    """A report that `print` shows as text, and a notebook as HTML."""
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {one_line(_lines(self)[-1])}>"
+
     def _repr_html_(self) -> str:
         return str(_drawn(HTML, self))
+
+
+def _lines(report: Displayed) -> list[str]:
+    return [visible(line) for line in _drawn(TEXTS, report)]
 
 
 def plotted(report: object, *arguments: Any) -> Any:

@@ -16,8 +16,8 @@ PACKAGE = Path(rnncli.__file__).parent
 # From the bottom up; what stands on one line does not import each other. A package's name alone
 # stands for what no line names a part of: `judging` for its modules that lie in no folder.
 LAYERS = (
-    ("terminal", "signals", "words", "display"),
-    ("errors", "notes"),
+    ("terminal", "signals", "words"),
+    ("errors", "notes", "display"),
     ("budget", "deadline"),
     ("files", "plugins"),
     ("numerics", "randomness", "executors"),

@@ -122,7 +122,7 @@ class Tally:
         return sum(self.excused.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VerificationReport(Displayed):
     """What is said of an implementation.
 

@@ -64,7 +64,7 @@ def tally(name: str, verdicts: Sequence[RelationVerdict]) -> RelationTally:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RelationReport(Displayed):
     """What was found.
 

@@ -16,6 +16,7 @@ from rnncli.reports.relations import relation_row, sentence
 from rnncli.reports.scores import COUNTS, closing_of_structure
 from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.tables import drawn
+from rnncli.reports.texts import answered, outcome, pack
 from rnncli.reports.verification import closing
 from rnncli.terminal import visible
 from rnncli.words import counted
@@ -85,11 +86,9 @@ def titled(passed: bool, title: str, sentences: Iterable[str]) -> str:
 
 def comparison(outputs: Comparison) -> str:
     """Return a row for each output."""
-    differing = [output for output in outputs if not output.agrees]
-    words = f"{len(differing)} of {counted(len(outputs), 'output')} differ"
     rows = (comparison_row(output) for output in outputs)
     return _block(
-        _title(outputs.passed, words if differing else f"{counted(len(outputs), 'output')} agree"),
+        _title(outputs.passed, outcome(outputs)),
         _table(COMPARED, (tuple(map(drawn, row)) for row in rows)),
     )
 
@@ -102,20 +101,16 @@ def diagnosis(found: Diagnosis) -> str:
 def diagnosis_report(report: DiagnosisReport) -> str:
     """Return the causes, and what is wrong by what came before."""
     later = (line for failures in report.later for line in later_sentences(failures))
-    total = report.verification.total
-    title = f"{total.answered} of {counted(total.cases, 'case')} answered: {total.summary}"
     return _block(
-        _title(report.passed, title), _lines([*diagnosis_sentences(report.diagnosis), *later])
+        _title(report.passed, answered(report)),
+        _lines([*diagnosis_sentences(report.diagnosis), *later]),
     )
 
 
 def generation(report: GenerationReport) -> str:
     """Return the pack that was written, or what a check found."""
-    manifest = report.manifest
-    words = f"{report.folder}: {counted(report.cases, 'case')}"
-    written = f", {manifest.file_count} files, digest {manifest.digest}" if manifest else ""
     return _block(
-        _title(report.passed, f"{words}{written}"),
+        _title(report.passed, pack(report)),
         _lines(report.warnings),
         _table(("file", "finding"), report.findings),
         _table(("failed case", "why"), ((made.id, made.error) for made in report.failed)),

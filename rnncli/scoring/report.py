@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rnncli.judging.scoring.kill_matrix import KillMatrix
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScoreReport(Displayed):
     """The score of a suite.
 

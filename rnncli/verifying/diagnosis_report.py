@@ -44,7 +44,7 @@ class LaterFailures:
     features: tuple[Sequence[Features], Sequence[Features]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DiagnosisReport(Displayed):
     """What is behind an implementation's wrong outputs.
 

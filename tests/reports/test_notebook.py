@@ -121,5 +121,24 @@ def test_every_displayed_class_is_drawn():
         and any(isinstance(base, ast.Name) and base.id == "Displayed" for base in node.bases)
     }
 
-    assert displayed == set(display.HTML)
+    assert displayed == set(display.SHOWN)
     assert {type(shown).__name__ for shown in SHOWN.values()} == displayed | {"Judgement"}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_report_is_text_that_may_be_printed(name):
+    """Without control characters; and in one line at a prompt."""
+    shown = SHOWN[name]
+
+    assert not set("\x00\x1b\u202e\ud800") & set(str(shown))
+    assert "\n" not in repr(shown)
+    assert type(shown).__name__ in repr(shown)
+
+
+def test_print_shows_what_the_command_says():
+    """Each failing case, and the counts last."""
+    lines = str(REPORTS["every verdict"]).splitlines()
+
+    assert "FAIL lstm_14_reverse_float16_ragged" in lines
+    assert lines[-1].startswith("onnxruntime 1.31.1 against vectors/core by the pack's tolerances")
+    assert repr(REPORTS["every verdict"]) == f"<VerificationReport: {lines[-1]}>"

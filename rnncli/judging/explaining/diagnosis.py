@@ -103,7 +103,7 @@ class Cause:
         return {**asdict(self), "sentence": self.sentence}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Displayed):
     """What is behind the failures of a pack.
 

@@ -152,7 +152,7 @@ class Score(NamedTuple):
         return 100 * self.killed / bugs if bugs else 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KillMatrix(Displayed):
     """What a suite sees.
 

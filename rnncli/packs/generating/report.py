@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.packs.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GenerationReport(Displayed):
     """A pack that was written, or checked.
 
