@@ -40,14 +40,15 @@ def pad(
     """
     if mode != "constant" and mode not in _SOURCES:
         raise Unsupported(f"mode '{mode}' is not supported")
-    chosen = range(data.ndim) if axes is None else np.ravel(axes).tolist()
+    chosen = range(data.ndim) if axes is None else axes.ravel().tolist()
     if len(pads) != 2 * len(chosen):
         raise InvalidRequest(f"pads must have {2 * len(chosen)} elements, got {len(pads)}")
     amounts, numbers = [(0, 0)] * data.ndim, np.ravel(pads).tolist()
     for axis, begin, end in zip(chosen, numbers, numbers[len(chosen) :], strict=False):
         amounts[axis] = begin, end
-    kept = data[*_kept(amounts, data.shape)]
-    added = _added(amounts, data.shape)
+    kept, added = data, amounts
+    if min(numbers, default=0) < 0:
+        kept, added = data[*_kept(amounts, data.shape)], _added(amounts, data.shape)
     if mode == "constant":
         return _surrounded(kept, added, constant_value)
     if any(n == 0 and any(ends) for ends, n in zip(added, kept.shape, strict=True)):
@@ -133,8 +134,44 @@ def expand(data: Array, shape: Array) -> Array:
 
 def unsqueeze(data: Array, axes: Array | Sequence[int]) -> Array:
     """Insert axes of size 1; the numbers are positions in the result, in any order."""
-    wanted = np.ravel(axes).tolist() if isinstance(axes, np.ndarray) else axes
+    wanted = axes.ravel().tolist() if isinstance(axes, np.ndarray) else axes
+    if len(wanted) == 1 and 0 <= wanted[0] <= data.ndim:
+        shape = data.shape
+        return data.reshape((*shape[: wanted[0]], 1, *shape[wanted[0] :]))
     return np.expand_dims(data, tuple(wanted))
+
+
+def transpose(data: Array, perm: Sequence[int] | None = None) -> Array:
+    """Reorder the axes; without an order, reverse them."""
+    return data.transpose(perm or None)
+
+
+def concat(*inputs: Array, axis: int) -> Array:
+    """Join along an axis."""
+    return np.concatenate(inputs, axis)
+
+
+def gather(data: Array, indices: Array, axis: int = 0) -> Array:
+    """Pick slices along an axis; negative numbers count from the end."""
+    return np.asarray(data.take(indices, axis))
+
+
+def cut(
+    data: Array,
+    starts: Array,
+    ends: Array,
+    axes: Array | None = None,
+    steps: Array | None = None,
+) -> Array:
+    """Return the part of a tensor from starts to ends: Slice from opset 10 on."""
+    places = [slice(None)] * data.ndim
+    limits = [starts.ravel().tolist(), ends.ravel().tolist()]
+    if steps is not None:
+        limits.append(steps.ravel().tolist())
+    along = range(data.ndim) if axes is None else axes.ravel().tolist()
+    for axis, *limit in zip(along, *limits, strict=False):
+        places[axis] = slice(*limit)
+    return data[tuple(places)]
 
 
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
@@ -248,7 +285,7 @@ def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = 
     wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
     if updates.shape != wanted:
         raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
-    result, place = data.copy(), tuple(np.moveaxis(indices, -1, 0))
+    result, place = data.copy(), tuple([indices[..., k] for k in range(indices.shape[-1])])
     if reduction == "none":
         result[place] = updates
     else:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PLAIN = {np.float32, np.float64}
 """Types for which NumPy's own cast and product do all there is to do, at once."""
@@ -48,6 +52,20 @@ def sigmoid(X: Array) -> Array:
     x = X.astype(gemm_dtype(X), copy=False)
     e = np.exp(-np.abs(x))  # never overflows, unlike exp(-x)
     return rounded(np.where(x > 0, 1, e) / (1 + e), X)
+
+
+def _of_one_type(function: np.ufunc) -> Callable[[Array, Array], Array]:
+    """Make a kernel of two tensors of one type, and of that type itself."""
+
+    def kernel(A: Array, B: Array) -> Array:
+        if A.dtype != B.dtype:
+            raise InvalidRequest(f"second input is {B.dtype}, first is {A.dtype}")
+        return function(A, B)  # type: ignore[no-any-return]
+
+    return kernel
+
+
+add, subtract, multiply = map(_of_one_type, (np.add, np.subtract, np.multiply))
 
 
 def power(X: Array, Y: Array) -> Array:

@@ -40,7 +40,10 @@ def call_of(operator: OpRun) -> Call:
 
 
 def _called(operator: OpRun, kernel: Call, *inputs: Any) -> tuple[Any, ...]:
-    return _tensors(operator, kernel(*inputs), *inputs)
+    results = kernel(*inputs)
+    if type(results) is tuple and len(results) == 1 and type(results[0]) is np.ndarray:
+        return results
+    return _tensors(operator, results, *inputs)
 
 
 def _unary(operator: OpRun, kernel: Call, x: Any) -> tuple[Any, ...]:

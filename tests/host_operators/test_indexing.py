@@ -337,3 +337,65 @@ def test_parts_make_up_the_whole(evaluate, normal, opset, parts):
     attributes = {"split": parts} if parts and opset < 13 else {}
     with pytest.raises(InvalidRequest, match="of size 5 cannot be split into parts of"):
         evaluate("Split", opset, normal(5), *given, outputs=3, **attributes)
+
+
+SLICES = {
+    "all-axes": ([1, 0, 2], [3, 2, 9], None, None),
+    "first-axis": ([1], [-1], None, None),
+    "chosen-axes": ([1, -2], [2**31 - 1, -1], [2, -3], None),
+    "backwards": ([-1, 3], [-(2**31), 0], [1, 2], [-1, -2]),
+    "strides": ([0, 1], [4, 5], [2, 0], [2, 3]),
+    "nothing-left": ([3], [1], [2], None),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("case", SLICES.values(), ids=SLICES)
+def test_slice(agrees, normal, case, kind):
+    """From starts to ends by steps, along the axes named."""
+    numbers = [np.array(each, kind) for each in case if each is not None]
+    agrees("Slice", 13, normal(4, 3, 5), *numbers)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("indices", [[[0, -1], [2, 1]], [2], 1, []])
+def test_gather(agrees, normal, axis, indices):
+    """Slices in any order, and more than once; a number takes the axis away."""
+    agrees("Gather", 13, normal(4, 3, 5), np.array(indices, np.int64), axis=axis)
+
+
+def test_gather_beyond_the_end(evaluate, normal):
+    """There is no such slice."""
+    with pytest.raises(IndexError, match="out of bounds"):
+        evaluate("Gather", 13, normal(4, 3), np.array([4]))
+
+
+@pytest.mark.parametrize("perm", [None, [0, 1, 2], [2, 0, 1]])
+def test_transpose(agrees, normal, perm):
+    """In the order named, or backwards."""
+    agrees("Transpose", 13, normal(4, 3, 5), **({} if perm is None else {"perm": perm}))
+
+
+@pytest.mark.parametrize("perm", [[0, 1], [0, 0, 1], [0, 1, 3]])
+def test_an_order_of_other_axes_is_refused(evaluate, normal, perm):
+    """Each axis is named once."""
+    with pytest.raises(ValueError, match=r"ax[ei]s"):
+        evaluate("Transpose", 13, normal(4, 3, 5), perm=perm)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_concat(agrees, normal, axis):
+    """One after the other along an axis."""
+    agrees("Concat", 13, normal(2, 3, 4), normal(2, 3, 4), normal(2, 3, 4), axis=axis)
+
+
+def test_tensors_that_do_not_fit_are_not_joined(evaluate, normal):
+    """The other axes must be as long."""
+    with pytest.raises(ValueError, match="dimensions"):
+        evaluate("Concat", 13, normal(2, 3), normal(2, 4), axis=0)
+
+
+@pytest.mark.parametrize("axes", [[0], [2], [3], [-1], [-4], [0, -1], [3, 1]])
+def test_unsqueeze_anywhere(agrees, normal, axes):
+    """Axes of size 1, before, between and behind the others; also of a view."""
+    agrees("Unsqueeze", 13, normal(4, 3, 5).transpose(2, 0, 1), np.array(axes))
