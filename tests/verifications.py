@@ -80,7 +80,7 @@ CASES = {
     "lstm_14_reverse_float16_ragged": (Verdict.DIFFERS, differing()),
     "lstm_14_missing": (
         Verdict.DIFFERS,
-        {"outputs": (OutputVerdict("Y_c", Verdict.DIFFERS, "is missing; nothing came out"),)},
+        {"outputs": (OutputVerdict("Y_c", Verdict.DIFFERS, "is missing; there are no outputs"),)},
     ),
     "rnn_14_exact": (
         Verdict.DIFFERS,

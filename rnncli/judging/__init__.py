@@ -1,1 +1,1 @@
-"""Comparing outputs with what they should be."""
+"""Judging outputs: tolerances, comparison, explanation of failures, scores."""

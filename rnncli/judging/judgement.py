@@ -1,4 +1,4 @@
-"""Judging what an implementation made of a vector."""
+"""The verdict on one attempt at a vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rnncli.packs.attempt import Attempt
     from rnncli.packs.vector import Answers, Vector
 
-# How an attempt that gave nothing to compare is judged; of a vector that must be refused first.
+# The verdict on an attempt without outputs to compare: first for a vector that must be refused.
 REJECTED: Mapping[Status, Verdict] = {
     Status.RAN: Verdict.ACCEPTED,
     Status.REFUSED: Verdict.PASS,
@@ -37,8 +37,8 @@ REJECTED: Mapping[Status, Verdict] = {
     Status.MISSING: Verdict.MISSING,
     Status.SKIPPED: Verdict.SKIPPED,
 }
-# The largest tolerance that a user or a pack may give, as a part of an output's largest value: by a
-# wider one zeros would pass.
+# The largest tolerance that a user or a pack may give, as a fraction of an output's largest value:
+# within a wider one, zeros would pass.
 WIDEST = 1.0
 ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
 
@@ -46,13 +46,13 @@ ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
 def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdict:
     """Judge one attempt.
 
-    A result is acceptable only if all its outputs agree with the same one other reading. A case
-    that passes by tolerances too wide to tell right from wrong is skipped.
+    A result is acceptable only if all its outputs agree with the same alternative reading. A case
+    that passes only because its tolerances are too wide to tell right from wrong is skipped.
 
     Args:
-        vector: what must come out, or that it must be refused.
-        attempt: what the implementation made of it.
-        rule: by which tolerances; the pack's own if not given.
+        vector: the expected outputs, or the demand that the implementation refuse it.
+        attempt: the implementation's outputs, or how it failed.
+        rule: which tolerances apply; the pack's own by default.
     """
     must_run = vector.record["expect"] == "result"
     if must_run and attempt.status is Status.RAN:
@@ -98,18 +98,18 @@ def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
 
 
 def agrees(vector: Vector, got: Tensors, rule: Rule, reading: str) -> bool:
-    """Whether outputs are those of a reading; where that changes nothing, those of the vector."""
+    """Whether outputs are those of a reading, or of the vector if the reading changes nothing."""
     known = reading if reading in vector.alternatives else ""
     return _agree(judge_outputs(got, rule.answers(vector, known), rule))
 
 
 def judge_outputs(got: Tensors, answers: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
-    """Judge outputs by name: those asked for in their order, then those that were not.
+    """Judge outputs by name: the requested ones in their order, then any others.
 
     Args:
-        got: what came out.
-        answers: what should have, with the tolerances to apply.
-        rule: says what is allowed in units in the last place.
+        got: the outputs of the implementation.
+        answers: the expected outputs, with the tolerances to apply.
+        rule: gives the tolerance in units in the last place.
     """
     extra = [name for name in got if name not in answers.outputs]
     return (
@@ -117,7 +117,7 @@ def judge_outputs(got: Tensors, answers: Answers, rule: Rule) -> tuple[OutputVer
             _judge_output(name, got, wanted, answers.tolerances[name], rule.max_ulp(name))
             for name, wanted in answers.outputs.items()
         ),
-        *(OutputVerdict(name, Verdict.DIFFERS, "was not asked for") for name in extra),
+        *(OutputVerdict(name, Verdict.DIFFERS, "was not requested") for name in extra),
     )
 
 
@@ -148,14 +148,14 @@ def _judge_output(
 
 def _missing(got: Tensors) -> str:
     names = ", ".join(list(got)[:_NAMED]) + ", ..." * (len(got) > _NAMED)
-    return f"is missing; there is {names}" if got else "is missing; nothing came out"
+    return f"is missing; the outputs are {names}" if got else "is missing; there are no outputs"
 
 
 _NAMED = 8
 
 
 def _worst(errors: Errors, got: Array, wanted: Array, tolerance: Array) -> Element:
-    """Return the element of the largest margin, of those the one that is farthest off."""
+    """Return the element with the largest margin; among infinite ones, the largest error."""
     position = int(errors.margin.argmax())
     if np.isinf(errors.margin.flat[position]):
         position = int(np.where(np.isinf(errors.margin), errors.absolute, -1.0).argmax())
@@ -168,7 +168,7 @@ def _agree(outputs: tuple[OutputVerdict, ...]) -> bool:
 
 
 def _useless(answers: Answers, rule: Rule) -> str:
-    """Return why tolerances are too wide to judge anybody, or ""."""
+    """Return why the tolerances are too wide to judge anything, or ""."""
     limit = None if rule.profile else WIDEST
     for name, wanted in answers.outputs.items():
         width = np.maximum(answers.tolerances[name], rule.ulp_width(name, wanted))

@@ -1,4 +1,4 @@
-"""What is said of an implementation by a whole pack: the input of every report."""
+"""The result of judging a whole pack: the input of every report."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.explaining.diagnosis import Diagnosis
 
-# How a verdict is said of many cases, where that is another word.
+# The plural of a verdict, where it differs from the singular.
 PLURAL = {Verdict.DIFFERS: "differ"}
-# Cases that a command line names.
+# The most case ids that a `repeat:` command line lists.
 MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPack:
-    """The vectors that an implementation was held against.
+    """The pack that an implementation was judged by.
 
     Attributes:
-        name: of the suite.
+        name: the suite's name.
         digest: SHA-256 of the manifest, which covers every file.
-        folder: where it lies, as the user wrote it.
-        notes: flag -> which bug its cases find.
+        folder: its path, as the user wrote it.
+        notes: flag -> the bug that its cases find.
     """
 
     name: str
@@ -58,14 +58,14 @@ class JudgedSubject:
 
 
 class JudgedCase(NamedTuple):
-    """A case of the manifest, see `CASE_FIELDS`, and what is said of it."""
+    """A case's manifest entry (see `CASE_FIELDS`) and its verdict."""
 
     record: Mapping[str, Any]
     verdict: CaseVerdict
 
     @property
     def is_answered(self) -> bool:
-        """Whether an element that was computed was judged, or how an invalid case was met."""
+        """Whether a computed element was judged, or the response to an invalid case."""
         if self.verdict.verdict not in ANSWERS:
             return False
         compared = (output.size and not output.problem for output in self.verdict.outputs)
@@ -74,18 +74,18 @@ class JudgedCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Some cases counted.
+    """Counts over a group of cases.
 
     Attributes:
-        name: what they have in common.
-        counts: how many have each verdict, in the order of `MEANINGS`.
-        answered: how many were answered: an element that was computed was judged, or how an invalid
-            case was met.
-        expected: how many fail as they were expected to.
-        excused: how many have each verdict that an option allows.
-        fails: how many make the run fail.
-        margin: the largest error / tolerance of their outputs; None where none was compared.
-        seconds: what running them took.
+        name: what the cases have in common.
+        counts: number of cases with each verdict, in the order of `MEANINGS`.
+        answered: number of cases in which a computed element, or the response to an invalid case,
+            was judged.
+        expected: number of expected failures that fail.
+        excused: number of cases with each verdict that an option allows.
+        fails: number of cases that make the run fail.
+        margin: the largest error / tolerance of their outputs; None if none was compared.
+        seconds: the time they took to run.
     """
 
     name: str
@@ -99,12 +99,12 @@ class Tally:
 
     @property
     def cases(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         return sum(self.counts.values())
 
     @property
     def summary(self) -> str:
-        """How many cases have each verdict that any has, in words; every case counts once."""
+        """The count of each verdict that occurs, in words; every case counts once."""
         return ", ".join(
             f"{count} {PLURAL.get(verdict, verdict) if count > 1 else verdict}"
             for verdict, count in self.counts.items()
@@ -113,29 +113,29 @@ class Tally:
 
     @property
     def allowances(self) -> str:
-        """What options allow, in words: "refusals"."""
+        """The failures that options allow, in words: "refusals"."""
         return " and ".join(ALLOWANCES[verdict].plural for verdict in self.excused)
 
     @property
     def allowed(self) -> int:
-        """How many have a verdict that an option allows."""
+        """The number of cases with a verdict that an option allows."""
         return sum(self.excused.values())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VerificationReport(Displayed):
-    """What is said of an implementation.
+    """The verdicts on an implementation.
 
     Attributes:
-        pack: what it was held against.
+        pack: the vectors it was judged by.
         subject: the implementation.
-        rule: how near is near enough: "the pack's tolerances", "profile strict", "rtol 1e-3".
+        rule: the tolerances, in words: "the pack's tolerances", "profile strict", "rtol 1e-3".
         cases: each case with its verdict, in the pack's order.
-        seconds: what the run took.
-        command: the command line that gave this, without its selection of cases.
-        diagnosis: what is behind the wrong outputs; None where that was not asked.
-        min_cases: how many cases must be answered.
-        unproved: how many cases that must be refused were skipped because valid ones fail, too.
+        seconds: the time the run took.
+        command: the command line of the run, without its selection of cases.
+        diagnosis: the bugs behind the wrong outputs; None if not requested.
+        min_cases: number of cases that must be answered.
+        unproved: number of invalid cases that were skipped because valid cases fail as well.
     """
 
     pack: JudgedPack
@@ -155,7 +155,7 @@ class VerificationReport(Displayed):
 
     @property
     def shortfall(self) -> str:
-        """Why it would prove nothing that no case fails, or ""."""
+        """Why a run without failures would prove nothing, or ""."""
         return "; ".join(filter(None, (self._unproved, self._too_few)))
 
     @property
@@ -163,7 +163,7 @@ class VerificationReport(Displayed):
         if not self.unproved:
             return ""
         count = counted(self.unproved, "refusal")
-        return f"{count} of invalid cases cannot be judged, because valid ones fail, too"
+        return f"{count} of invalid cases cannot be judged, because valid cases fail as well"
 
     @property
     def _too_few(self) -> str:
@@ -176,27 +176,27 @@ class VerificationReport(Displayed):
 
     @property
     def passed(self) -> bool:
-        """Whether no case fails, and that proves something."""
+        """Whether no case fails and enough cases were answered."""
         return not self.exit_code
 
     @property
     def exit_code(self) -> int:
-        """As of `rnncli verify`: 1 if a case fails, 5 if too few were answered, else 0."""
+        """The exit code: 1 if a case fails, 5 if too few were answered, else 0."""
         return 1 if self.fails else NothingSelected.exit_code if self.shortfall else 0
 
     @property
     def total(self) -> Tally:
-        """All cases."""
+        """The counts over all cases."""
         return tally("all", self.cases)
 
     @property
     def by_operator(self) -> list[Tally]:
-        """The cases of each operator, in order of appearance."""
+        """The counts for each operator, in order of appearance."""
         return tallies((case.record["operator"], case) for case in self.cases)
 
     @property
     def by_flag(self) -> list[Tally]:
-        """The cases of each flag, in the order of the pack's notes; a case may have several."""
+        """The counts for each flag, in the order of the pack's notes; a case may have several."""
         order = {flag: k for k, flag in enumerate(self.pack.notes)}
         found = tallies((flag, case) for case in self.cases for flag in case.record["flags"])
         return sorted(found, key=lambda row: order.get(row.name, len(order)))
@@ -218,9 +218,9 @@ class VerificationReport(Displayed):
         return plotted(self, cases)  # type: ignore[no-any-return]
 
     def repeat(self, verdict: CaseVerdict) -> str:
-        """Return the command line that judges one case again, after those it must come after.
+        """Return the command line that judges a case again, after the cases it depends on.
 
-        One that must come after very many is found again by the whole run only.
+        Beyond `MOST_NAMED` cases it is the command line of the whole run.
         """
         ids = (*verdict.after, verdict.id)
         selection = " or ".join(f"id:{each}" for each in ids)
@@ -253,6 +253,6 @@ def tally(name: str, cases: Sequence[JudgedCase]) -> Tally:
 
 
 def largest_margin(outputs: Iterable[OutputVerdict]) -> float | None:
-    """Return the largest margin; infinite where one is NaN; None where nothing was compared."""
+    """Return the largest margin: infinite if any is NaN, None if nothing was compared."""
     margins = [output.margin for output in outputs if not output.problem]
     return max((math.inf if math.isnan(margin) else margin for margin in margins), default=None)

@@ -1,9 +1,9 @@
-"""One verdict on a case that one session is asked more than once: the worst over its calls.
+"""The verdict on a case whose data sets are called in one session: the worst over its calls.
 
-A session is asked the data sets of a case in turn and back: 0, 1, 0 sees every transition of two,
-and of more each neighbour's both ways. What a call gets wrong that is right alone, in a session of
-its own, is stale: something of an earlier call was kept. What is wrong alone, too, is what it would
-be without a session.
+A session runs the data sets of a case forwards and backwards: the order 0, 1, 0 covers every
+transition between two data sets and, for more, both directions between neighbours. A call that is
+wrong in the session but right alone, in a session of its own, is stale: the session kept something
+from an earlier call. A call that is also wrong alone gets the verdict it has without a session.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
-from rnncli.judging.explaining.earlier_calls import kept_fits
+from rnncli.judging.explaining.earlier_calls import leak_fits
 from rnncli.judging.judgement import agrees, judge
 from rnncli.packs.attempt import Attempt, Status
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.rule import Rule
     from rnncli.packs.vector import Vector
 
-# From the best to the worst, of the calls of a case.
+# Verdicts on the calls of a case, from the best to the worst.
 SEVERITY = (
     Verdict.PASS,
     Verdict.ACCEPTABLE,
@@ -35,23 +35,23 @@ SEVERITY = (
     Verdict.TIMEOUT,
     Verdict.CRASHED,
 )
-# What happens at a call that gives nothing to compare.
+# The phrase for a call that gives nothing to compare.
 ENDS: Mapping[Status, str] = {
     Status.REFUSED: "it is refused",
     Status.CRASHED: "it crashes",
-    Status.TIMEOUT: "it does not end in time",
-    Status.MISSING: "there is nothing of it",
+    Status.TIMEOUT: "it times out",
+    Status.MISSING: "it has no results",
 }
 
 
 class SessionCalls(NamedTuple):
-    """What came of a case's calls of one session.
+    """The calls of a case in one session.
 
     Attributes:
-        vector: of the first data set, with the others.
-        order: which data sets were to be asked, in turn.
-        attempts: of those that were: a session ends where a call gives nothing.
-        alone: asks a data set of a session of its own; None where each was.
+        vector: the vector of the first data set, with the others.
+        order: the data sets to call, in order.
+        attempts: the calls made; a session ends at a call that gives nothing.
+        alone: runs a data set in a session of its own; None if every call had one.
     """
 
     vector: Vector
@@ -65,7 +65,7 @@ def judge_session(session: SessionCalls, rule: Rule) -> CaseVerdict:
     found: list[CaseVerdict] = []
     for number in range(len(session.attempts)):
         verdict = _call(session, number, rule)
-        # Where the first call fails, that is said, and what a later one adds to it is not asked.
+        # If the first call fails, that is the report; later calls are not run alone.
         is_asked = session.alone and number and found[0].verdict not in FAILURES
         if is_asked and verdict.verdict in FAILURES:
             verdict = _explained(session, number, verdict, found[0], rule)
@@ -78,14 +78,14 @@ def judge_session(session: SessionCalls, rule: Rule) -> CaseVerdict:
 
 
 def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[CaseVerdict]:
-    """Yield a verdict on each call that is not as the reading of another call has it."""
+    """Yield a verdict on each call that contradicts the reading accepted for another call."""
     for number, attempt in enumerate(session.attempts):
         data_set = session.order[number]
         vector = session.vector.calls[data_set]
         if not agrees(vector, attempt.outputs, rule, reading):
             sentence = (
-                f"call {number + 1} of {len(session.order)}: not as {reading} has it, which"
-                " another call is acceptable by"
+                f"call {number + 1} of {len(session.order)}: does not follow {reading}, by which"
+                " another call is acceptable"
             )
             yield CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
 
@@ -99,34 +99,34 @@ def _call(session: SessionCalls, number: int, rule: Rule) -> CaseVerdict:
 def _explained(
     session: SessionCalls, number: int, verdict: CaseVerdict, first: CaseVerdict, rule: Rule
 ) -> CaseVerdict:
-    """Return what is said of a later call that fails: it is stale, or as wrong as it is alone."""
+    """Return the verdict on a later call that fails: stale, or the verdict it has alone."""
     alone = first if verdict.data_set == 0 else _alone(session, verdict.data_set, rule)
     if alone.verdict in FAILURES:
         return alone
     found = stale(session, number, verdict, "another call of the same session")
-    return replace(found, fits=_kept(session, number, rule))
+    return replace(found, fits=_leaks(session, number, rule))
 
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
-    """Return what is said of a call that fails, and is right alone.
+    """Return the verdict on a call that fails but is right alone.
 
     Args:
-        session: what was asked.
-        number: which call of it fails.
-        verdict: on that call.
-        after: what came before it, in words.
+        session: the calls.
+        number: index of the failing call.
+        verdict: the verdict on that call.
+        after: what preceded it, in words.
     """
     what = ENDS.get(session.attempts[number].status) or _wrong(verdict)
-    said = f": {verdict.message}" if verdict.message else ""
+    message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
-    sentence = f"{call}after {after}, {what}{said}; alone it is right"
+    sentence = f"{call}after {after}, {what}{message}; alone it is right"
     return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
 
 
-def _kept(session: SessionCalls, number: int, rule: Rule) -> dict[str, float]:
-    """Return what of the call before fits what came out of a call."""
+def _leaks(session: SessionCalls, number: int, rule: Rule) -> dict[str, float]:
+    """Return the leaks from the previous call that fit the outputs of a call."""
     before, call = (session.vector.calls[session.order[k]] for k in (number - 1, number))
-    return kept_fits(call, session.attempts[number].outputs, before, rule)
+    return leak_fits(call, session.attempts[number].outputs, before, rule)
 
 
 def _alone(session: SessionCalls, data_set: int, rule: Rule) -> CaseVerdict:
@@ -141,6 +141,6 @@ def _wrong(verdict: CaseVerdict) -> str:
 
 
 def _severity(verdict: CaseVerdict) -> tuple[int, float]:
-    """Of calls that end alike, the first is told of; of those that pass, the one farthest off."""
+    """Rank calls: among passing ones the largest margin is worst; other ties go to the first."""
     passes = verdict.verdict not in FAILURES
     return SEVERITY.index(verdict.verdict), verdict.margin if passes else 0.0

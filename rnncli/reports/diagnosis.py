@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.judging.explaining.hypotheses import sentence_of
-from rnncli.judging.explaining.patterns import SHOWN, patterns_of
+from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 
@@ -63,7 +63,7 @@ def later_sentences(failures: LaterFailures) -> Iterator[str]:
     names = ", ".join(verdict.id for verdict in failures.verdicts)
     yield f"{failures.title}: {names}"
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
-    for name, count in kept.most_common(SHOWN):
+    for name, count in kept.most_common(MOST_SHOWN):
         yield f"{name} fits {count} of these {len(failures.verdicts)}: {sentence_of(name)}"
     for pattern in patterns_of(*failures.features, ()):
         yield f"a pattern, no proof: {pattern.sentence}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.judging.explaining.hypotheses import NAMED, naming, sentence_of
+from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED, naming, sentence_of
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.reports.tables import MOST_TIMES
 from rnncli.terminal import visible
@@ -166,7 +166,7 @@ def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
     """Whether a diagnosis names what is behind a case, or the few known bugs that fit are named."""
     if report.diagnosis and report.diagnosis.cause_of(case.verdict.id):
         return True
-    return 0 < len(case.verdict.fits) <= NAMED
+    return 0 < len(case.verdict.fits) <= MOST_FITS_NAMED
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:

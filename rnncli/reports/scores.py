@@ -14,7 +14,7 @@ import click
 
 from rnncli.files.atomic import write_text
 from rnncli.judging.scoring.adequacy import Fate
-from rnncli.judging.scoring.coverage import Covered, coverage_of
+from rnncli.judging.scoring.coverage import CoverageItem, coverage_of
 from rnncli.judging.scoring.kill_matrix import every, of_family, of_reach, score
 from rnncli.mutants.structural.bug import UNREACHED, Reach
 from rnncli.mutants.structural.table import STRUCTURAL
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rnncli.judging.scoring.adequacy import Outcome
-    from rnncli.judging.scoring.kill_matrix import KillMatrix, Row, Score, Survivor
+    from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor, VectorRow
     from rnncli.mutants.structural.bug import SizeClass
 
 # What a matrix is written to, and what writes it; each is imported on use.
@@ -162,7 +162,7 @@ def _counted(score: Score) -> dict[str, Any]:
     return {"name": score.name, **{count: getattr(score, count) for count in COUNTS}}
 
 
-def _vector(matrix: KillMatrix, row: Row) -> dict[str, Any]:
+def _vector(matrix: KillMatrix, row: VectorRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "cell": row.cell,
@@ -199,7 +199,7 @@ def _print_tables(matrix: KillMatrix) -> None:
     _print("Families", ("family", "killed", "percent"), families)
     columns = ("family", "killed", "percent", *map(str, Reach))
     _print("Structural mutants", columns, structural_lines(matrix.structural))
-    _print("Covered", Covered._fields, coverage_of(matrix.rows))
+    _print("Covered", CoverageItem._fields, coverage_of(matrix.rows))
     survivors = [(*each.bug, each.fate, each.margin, each.reason) for each in matrix.survivors]
     _print("Not killed", ("cell", "mutant", "fate", "margin", "reason"), survivors)
     _print(

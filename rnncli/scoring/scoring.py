@@ -12,7 +12,7 @@ from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
 from rnncli.executors.table import executor_named
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
-from rnncli.judging.scoring.kill_matrix import KillMatrix, Row, Unscored, whole_row
+from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
 from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 from rnncli.packs.generating.generation import require_backends
 from rnncli.packs.generating.production import make_vectors
@@ -91,12 +91,12 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         RnncliError: a vector is damaged or cannot be generated.
         NothingSelected: no case can be scored.
     """
-    found: dict[str, Row | Unscored] = {}
+    found: dict[str, VectorRow | Unscored] = {}
     for scored in _scored(plan, selected):
         found |= {each.id: each for each in scored}
         done(len(scored))
     ordered = [found[case_id] for case_id in selected.outputs]
-    rows = tuple(each for each in ordered if isinstance(each, Row))
+    rows = tuple(each for each in ordered if isinstance(each, VectorRow))
     left = dict(each for each in ordered if isinstance(each, Unscored))
     if not rows:
         name, reason = next(iter(left.items()))
@@ -105,7 +105,7 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
     return KillMatrix(selected.name, text, rows, left)
 
 
-def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[Row | Unscored]]:
+def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[VectorRow | Unscored]]:
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     scoring = partial(work, selected.origin, plan.rule)
@@ -132,7 +132,7 @@ def _of_suite(plan: ScoringPlan) -> ScoredCases:
     return ScoredCases(suite.name, suite, outputs)
 
 
-def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[Row | Unscored]:
+def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[VectorRow | Unscored]:
     """Score some vectors of a pack or suite.
 
     Args:

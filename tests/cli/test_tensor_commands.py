@@ -85,7 +85,7 @@ def test_missing_and_misshapen_outputs_differ(rnncli, tmp_path):
         "Y": "shape is [2], wanted [3]",
         "V": "dtype is float64, wanted float32",
         "X": "is missing",
-        "Z": "is not wanted",
+        "Z": "is not expected",
     }
 
 

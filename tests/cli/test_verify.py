@@ -209,7 +209,7 @@ def test_known_failures_are_no_failures(rnncli, results, tmp_path):
     )  # fmt: skip
 
     assert done.code == 0
-    assert "xfails:2:1: 'lstm_8_*' is no case of the pack" in done.err
+    assert "xfails:2:1: 'lstm_8_*' matches no case of the pack" in done.err
 
 
 @pytest.mark.parametrize(

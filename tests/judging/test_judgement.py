@@ -229,12 +229,15 @@ def without(outputs, name):
 Y, Y_H = "Y", "Y_h"
 # what an implementation does to its outputs -> problems by output
 WRONG = {
-    "nothing": (lambda _: {}, dict.fromkeys(("Y", "Y_h", "Y_c"), "is missing; nothing came out")),
-    "missing": (lambda o: without(o, Y_H), {Y_H: "is missing; there is Y, Y_c"}),
-    "extra": (lambda o: {"Z": o[Y], **o}, {"Z": "was not asked for"}),
+    "nothing": (
+        lambda _: {},
+        dict.fromkeys(("Y", "Y_h", "Y_c"), "is missing; there are no outputs"),
+    ),
+    "missing": (lambda o: without(o, Y_H), {Y_H: "is missing; the outputs are Y, Y_c"}),
+    "extra": (lambda o: {"Z": o[Y], **o}, {"Z": "was not requested"}),
     "misnamed": (
         lambda o: {"y_h": o[Y_H], **without(o, Y_H)},
-        {Y_H: "is missing; there is y_h, Y, Y_c", "y_h": "was not asked for"},
+        {Y_H: "is missing; the outputs are y_h, Y, Y_c", "y_h": "was not requested"},
     ),
     "transposed": (
         lambda o: {**o, Y: o[Y].swapaxes(1, 2)},

@@ -149,4 +149,4 @@ def test_every_call_is_acceptable_by_the_same_reading():
 
     assert (same.verdict, same.reading) == (Verdict.ACCEPTABLE, reading)
     assert (odd.verdict, odd.data_set) == (Verdict.DIFFERS, 1)
-    assert odd.message.startswith(f"call 2 of 3: not as {reading} has it")
+    assert odd.message.startswith(f"call 2 of 3: does not follow {reading}")

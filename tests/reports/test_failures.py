@@ -136,7 +136,7 @@ def test_a_diagnosis_has_the_last_word():
     ("case_id", "sentence"),
     [
         ("gru_14_layout", "refused: Batchwise recurrence is not supported"),
-        ("lstm_14_missing", "Y_c: is missing; nothing came out"),
+        ("lstm_14_missing", "Y_c: is missing; there are no outputs"),
         (
             "rnn_14_exact",
             "Y: 6 of 40 differ, worst at [0]: got nan, expected 1 exactly",

@@ -12,7 +12,7 @@ from browser import PROGRAM
 from verifications import HOSTILE
 
 from rnncli.judging.scoring.adequacy import Fate, Outcome
-from rnncli.judging.scoring.kill_matrix import KillMatrix, Row
+from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow
 from rnncli.mutants.structural.table import structural_of
 from rnncli.mutants.table import scored_of
 from rnncli.reports import pages
@@ -31,7 +31,7 @@ def row(cell, name, k=0):
     outcomes = {mutant: KINDS[(i * (k + 1) + 2 * k) % len(KINDS)] for i, mutant in enumerate(names)}
     found = {mutant.id: KINDS[(i + k) % 3] for i, mutant in enumerate(structural_of(cell))}
     sizes = {"T": 5, "N": 3, "I": 2, "H": 5 + k}
-    return Row(name, cell, "float32", outcomes, f"{cell}-14", sizes, 1 + k % 2, found)
+    return VectorRow(name, cell, "float32", outcomes, f"{cell}-14", sizes, 1 + k % 2, found)
 
 
 SOME = KillMatrix(

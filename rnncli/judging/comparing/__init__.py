@@ -1,1 +1,1 @@
-"""Comparing outputs with what is expected: rules, margins, verdicts, reports of packs."""
+"""Comparing outputs with the expected ones: rules, margins, verdicts, known failures."""

@@ -1,9 +1,9 @@
-"""Comparing tensors: by how much each output differs, where, and whether that is tolerated.
+"""Comparison of tensors: how much each output differs, where, and whether that is tolerated.
 
 An element agrees when it is equal (-0.0 is 0.0, an infinity is the same infinity, NaN is NaN unless
 the tolerance says otherwise), when ``|got - wanted| <= atol + rtol * |wanted|``, or when at most
-``max_ulp`` floating-point numbers lie between the two. Without tolerances that is exact equality.
-Tolerances speak of floating-point and complex elements; integers, bool and text must be equal.
+``max_ulp`` floating-point steps separate the two. Without tolerances, only equal elements agree.
+Tolerances apply to floating-point and complex elements; integers, bool and text must be equal.
 Infinity is one step from the largest finite number in ulp, and infinitely far in `atol` and `rtol`.
 
 Differences are taken in float64, into which every narrower float widens exactly, and between
@@ -37,14 +37,14 @@ Scalar: TypeAlias = "float | int | bool | complex | str"
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
-    """The element with the largest absolute difference, among those that do not agree if any.
+class WorstElement:
+    """The element with the largest absolute difference, among those beyond the tolerance if any.
 
     Attributes:
-        index: of the element; empty in a scalar.
+        index: its index; empty in a scalar.
         got: its value.
         wanted: the value it should have.
-        allowed: how far apart `atol` and `rtol` let the two be.
+        allowed: the difference that `atol` and `rtol` allow.
     """
 
     index: tuple[int, ...]
@@ -55,23 +55,23 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class OutputComparison:
-    """How one output compares.
+    """The comparison of one output.
 
     Attributes:
-        name: of the output.
-        problem: why nothing could be compared: missing, not wanted, other shape or dtype; else
-            empty, and only then do the following say something.
-        dtype: of the wanted output (of what was got, where nothing was wanted).
+        name: the output's name.
+        problem: why the output could not be compared: missing, not expected, another shape or
+            dtype; "" if it was. The measures below are valid only then.
+        dtype: dtype of the wanted output, or of the one that was got if none was wanted.
         shape: likewise.
-        differing: how many elements do not agree within the tolerance.
-        unequal: how many are not equal.
-        max_abs: the largest absolute difference; infinite where a NaN or infinity is not matched;
-            None for text.
+        differing: number of elements beyond the tolerance.
+        unequal: number of elements that are not equal.
+        max_abs: the largest absolute difference; infinite for an unmatched NaN or infinity; None
+            for text.
         max_rel: the largest absolute difference divided by the wanted value.
-        max_ulp: the largest difference in units in the last place, of a complex number in its
-            worse part; None for what is not floating point.
+        max_ulp: the largest difference in units in the last place, for a complex number that of its
+            worse part; None for dtypes other than floating point.
         mean_abs: the mean absolute difference of all elements.
-        worst: where the worst of it is; None if all elements are equal.
+        worst: the worst element; None if all elements are equal.
     """
 
     name: str
@@ -84,20 +84,20 @@ class OutputComparison:
     max_rel: float | None = None
     max_ulp: float | None = None
     mean_abs: float | None = None
-    worst: Worst | None = None
+    worst: WorstElement | None = None
 
     @property
     def agrees(self) -> bool:
-        """Whether the output is there and every element is within the tolerance."""
+        """Whether the output exists and every element is within the tolerance."""
         return not self.problem and self.differing == 0
 
     @property
     def size(self) -> int:
-        """How many elements the output has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def record(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it: infinities, NaN and complex numbers are text."""
+        """Return the comparison as JSON data: infinities, NaN and complex numbers become text."""
         fields = {name: _json(getattr(self, name)) for name in self.__slots__ if name != "worst"}
         worst = self.worst and {
             name: _json(getattr(self.worst, name)) for name in self.worst.__slots__
@@ -115,25 +115,25 @@ def _json(value: Any) -> Any:
 
 
 class Comparison(Displayed, tuple[OutputComparison, ...]):
-    """How outputs compare, one after the other."""
+    """The comparisons of all outputs."""
 
     __slots__ = ()
 
     @property
     def passed(self) -> bool:
-        """Whether there are any, and all of them agree."""
+        """Whether there are outputs and all of them agree."""
         return bool(self) and all(output.agrees for output in self)
 
 
 def compare(
     got: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: Tolerance = EXACT
 ) -> Comparison:
-    """Compare outputs by name, in the order wanted, then those that nobody wanted.
+    """Compare outputs by name: the wanted ones in their order, then any others.
 
     Args:
         got: the outputs to judge.
-        wanted: what they should be.
-        tolerance: how far they may be off; nothing by default.
+        wanted: the expected outputs.
+        tolerance: the tolerances; by default only equal elements agree.
 
     Raises:
         InvalidRequest: the tolerance names an output that is on neither side.
@@ -166,7 +166,7 @@ def _problem(got: Array | None, wanted: Array | None) -> str:
     if got is None:
         return "is missing"
     if wanted is None:
-        return "is not wanted"
+        return "is not expected"
     if dtype_of(got) != dtype_of(wanted):
         return f"dtype is {dtype_of(got)}, wanted {dtype_of(wanted)}"
     if got.shape != wanted.shape:
@@ -175,7 +175,7 @@ def _problem(got: Array | None, wanted: Array | None) -> str:
 
 
 def _blocks(got: Array, wanted: Array, dtype: DType) -> Iterator[tuple[int, Array, Array]]:
-    """Cut both into flat, contiguous, native-endian pieces, with the position of each."""
+    """Yield flat, contiguous, native-endian blocks of both, with the position of each."""
     got, wanted = got.reshape(-1), wanted.reshape(-1)
     for start in range(0, got.size, BLOCK):
         piece = slice(start, start + BLOCK)
@@ -187,7 +187,7 @@ def _blocks(got: Array, wanted: Array, dtype: DType) -> Iterator[tuple[int, Arra
 
 
 class _Differences(NamedTuple):
-    """Elementwise, all of one length: whether equal, whether tolerated, and how far apart."""
+    """Elementwise measures of a block, all of one length."""
 
     equal: Array
     agrees: Array
@@ -244,7 +244,7 @@ def _ratio(absolute: Array, size: Array) -> Array:
 
 
 class _Kind(NamedTuple):
-    """How elements of one kind are compared, shown, and which measures mean something."""
+    """The comparison of elements of one kind: their measures and their Python type."""
 
     measure: Callable[[Array, Array, Limits], _Differences]
     scalar: Callable[[Any], Scalar]
@@ -266,7 +266,7 @@ def _kind(dtype: DType) -> _Kind:
 
 
 class _Extreme(NamedTuple):
-    """An element, ordered by how bad it is."""
+    """An element, ordered by its error."""
 
     differs: bool
     absolute: float
@@ -275,7 +275,7 @@ class _Extreme(NamedTuple):
 
 @dataclass(slots=True)
 class _Tally:
-    """What the blocks of one output add up to."""
+    """The totals over the blocks of one output."""
 
     differing: int = 0
     unequal: int = 0
@@ -324,9 +324,9 @@ def _result(
     )
 
 
-def _worst(kind: _Kind, got: Array, wanted: Array, limits: Limits, tally: _Tally) -> Worst:
+def _worst(kind: _Kind, got: Array, wanted: Array, limits: Limits, tally: _Tally) -> WorstElement:
     assert tally.extreme
     index = tuple(map(int, np.unravel_index(tally.extreme.position, wanted.shape)))
     here = slice(tally.extreme.position, tally.extreme.position + 1)
     allowed = limits.at(here).allowed(wanted.reshape(-1)[here]).item() if kind.has_ulp else 0.0
-    return Worst(index, kind.scalar(got[index]), kind.scalar(wanted[index]), allowed)
+    return WorstElement(index, kind.scalar(got[index]), kind.scalar(wanted[index]), allowed)

@@ -1,4 +1,4 @@
-"""Where in time and among the hidden units an output is wrong, small enough to be drawn."""
+"""Error maps: the margin of an output over time and hidden units, small enough to draw."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Node
     from rnncli.packs.vector import Answers
 
-# A map has at most so many rows and columns.
+# The most rows and columns of a map.
 LIMIT = 64
 # So many steps are kept of each case.
 MOST_STEPS = 256
@@ -36,17 +36,17 @@ def error_map(
     """Return the largest margin at each step and hidden unit of the first output that differs.
 
     Args:
-        node: what was asked.
-        got: what came out.
-        answers: what should have, with the tolerances that were applied.
-        outputs: what was found of each; Y stands first.
-        rule: that was applied.
+        node: the node that was evaluated.
+        got: the outputs of the implementation.
+        answers: the expected outputs, with the tolerances that were applied.
+        outputs: the verdict on each output; Y comes first.
+        rule: the rule that was applied.
 
     Returns:
         The largest margin over the batch, by (row, unit). Rows of Y are all steps of the first
         direction in the order of time, then those of the second; the last states have a row for
-        each direction. More than 64 rows or units are put together, with the largest margin of
-        each. None where no output that could be compared differs.
+        each direction. More than 64 rows or units are merged, with the largest margin of each
+        group. None if no output that could be compared differs.
     """
     for output in outputs:
         if output.differing:

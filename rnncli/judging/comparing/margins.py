@@ -1,4 +1,4 @@
-"""Errors of an output's elements, beside what each is allowed."""
+"""Margins: the errors of an output's elements relative to their tolerances."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _EDGES = np.array(MARGIN_EDGES)
 
 
 class Errors(NamedTuple):
-    """Elementwise, float64, in the output's shape.
+    """Elementwise errors in float64, in the output's shape.
 
     Attributes:
-        absolute: |got - wanted|; infinite where only one is NaN or an infinity is not matched.
-        margin: absolute / tolerance; 0 where equal, infinite where nothing else is allowed.
+        absolute: |got - wanted|; infinite if only one is NaN or an infinity is not matched.
+        margin: absolute / tolerance; 0 if equal, infinite if unequal and the tolerance is 0.
     """
 
     absolute: Array
@@ -29,7 +29,7 @@ class Errors(NamedTuple):
 
 
 def problem_of(got: Array, wanted: Array) -> str:
-    """Return why an output cannot be compared: its dtype or its shape; "" when it can."""
+    """Return why an output cannot be compared, its dtype or its shape, or ""."""
     if got.dtype != wanted.dtype and (dtype := _dtype(got)) != _dtype(wanted):
         return f"dtype is {dtype}, wanted {_dtype(wanted)}"
     if got.shape != wanted.shape:
@@ -40,7 +40,7 @@ def problem_of(got: Array, wanted: Array) -> str:
 def _dtype(values: Array) -> str:
     try:
         return dtype_of(values).name
-    except InvalidRequest:  # of no tensor
+    except InvalidRequest:  # not a dtype of tensors
         return str(values.dtype)
 
 
@@ -49,14 +49,14 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
 
     An element is within its tolerance exactly when its margin is at most 1: no quotient of two
     different numbers rounds to 1. Differences are taken in float64, into which every narrower float
-    widens exactly. A tolerance that is not finite says nothing: it allows everything finite.
+    widens exactly. A tolerance that is not finite allows every finite value.
 
     Args:
-        got: what came out.
-        wanted: what should have.
-        tolerance: of each element.
-        max_ulp: so many units in the last place are allowed anyway; the margin is then the smaller
-            of the two.
+        got: the output of the implementation.
+        wanted: the expected output.
+        tolerance: the absolute tolerance of each element.
+        max_ulp: an alternative tolerance in units in the last place; the margin is the smaller of
+            the two.
     """
     g, w = got.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -71,7 +71,7 @@ def errors_of(got: Array, wanted: Array, tolerance: Array, max_ulp: float = 0.0)
 
 
 def _settle(got: Array, wanted: Array, errors: Errors, unsettled: Array) -> None:
-    """Say what 0/0, NaN and infinities are: equal, or as far apart as can be."""
+    """Set the errors of 0/0, NaN and infinities: 0 if the values match, else infinite."""
     g, w = got[unsettled], wanted[unsettled]
     equal = (g == w) | (np.isnan(g) & np.isnan(w))
     finite = np.isfinite(g) & np.isfinite(w)

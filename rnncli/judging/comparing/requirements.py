@@ -1,7 +1,7 @@
-"""`--require opset<=14,dtype=float32`: what an implementation can do; what needs more is skipped.
+"""`--require opset<=14,dtype=float32`: what an implementation supports; other cases are skipped.
 
-Terms stand side by side, separated by commas; all of them must be met. A term is a field of
-`FIELDS`, an operator, and values separated by `|`:
+Terms are separated by commas; a case must meet all of them. A term is a field of `FIELDS`, an
+operator, and values separated by `|`:
 
     opset<=14  largest_size<64      of numbers: = != < <= > >=
     dtype=float32|float16           of one word: = one of these; != none of these
@@ -31,19 +31,19 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-# How a record holds what is compared.
+# Kind of a field -> its type in a record.
 KINDS: Mapping[str, type[Any]] = {"number": int, "word": str, "words": list}
 _TERM = re.compile(r"\s*(?P<field>[^\s<>=!]*)\s*(?P<sign>[<>]=?|!=|==?)\s*(?P<values>.*?)\s*")
 
 
 class RequirementField(NamedTuple):
-    """What can be required something of.
+    """A field of a case that a term can test.
 
     Attributes:
-        summary: what it is.
+        summary: the field in words.
         kind: number, word, or words.
-        values: all there are; empty where anything may be written.
-        section: the entry of a case's record that holds it; "" for the record itself.
+        values: all possible values; empty if any may be written.
+        section: the entry of a case's record that has the field; "" for the record itself.
     """
 
     summary: str
@@ -64,26 +64,26 @@ _SIZES = {
 FIELDS: Mapping[str, RequirementField] = {
     "operator": RequirementField("operator and version", "word", tuple(OPERATORS), section=""),
     "opset": RequirementField("version of the operator set", "number"),
-    "domain": RequirementField("of the node; empty for ONNX's own operators", "word", section=""),
+    "domain": RequirementField("domain of the node; empty for ONNX's own", "word", section=""),
     "dtype": RequirementField(
         "element type", "word", _unique(d for row in _ROWS for d in row.dtypes)
     ),
-    "direction": RequirementField("of the node", "word", tuple(DIRECTIONS)),
+    "direction": RequirementField("direction of the node", "word", tuple(DIRECTIONS)),
     "layout": RequirementField("0, or 1 for batch first", "number"),
     "weights": RequirementField("where weights are", "word", ("inputs", "initializers")),
     "attributes": RequirementField(
-        "those that are not at their default",
+        "attributes that are not at their default",
         "words",
         _unique(name for row in _ROWS for name in row.attributes),
     ),
-    "activations": RequirementField("those that are used", "words", tuple(ACTIVATIONS)),
+    "activations": RequirementField("activations that are used", "words", tuple(ACTIVATIONS)),
     "inputs": RequirementField(
-        "optional ones that are present",
+        "optional inputs that are present",
         "words",
         _unique(t.name for row in _ROWS for t in row.inputs if t.optional),
     ),
     "outputs": RequirementField(
-        "those that are asked for",
+        "requested outputs",
         "words",
         _unique(t.name for row in _ROWS for t in row.outputs),
         section="",
@@ -107,9 +107,9 @@ class Term:
     """One requirement.
 
     Attributes:
-        field: its name.
-        sign: how it compares: = != < <= > >=.
-        values: with what; a single number for the last four.
+        field: the name of the field.
+        sign: the comparison: = != < <= > >=.
+        values: the values to compare with; a single number for the last four.
     """
 
     field: str
@@ -117,28 +117,28 @@ class Term:
     values: tuple[str, ...]
 
     def reason(self, record: Mapping[str, Any]) -> str:
-        """Return why a case does not meet it, or ""."""
+        """Return why a case does not meet the term, or ""."""
         row, has = FIELDS[self.field], _entry(record, self.field)
         if not isinstance(has, KINDS[row.kind]):
-            return f"requires {self}, of which the case says nothing"
+            return f"requires {self}, but the case has no {self.field}"
         if row.kind == "words":
             failing = [each for each in has if (each in self.values) != (self.sign == "=")]
             return f"requires {self}, has {', '.join(failing)}" if failing else ""
-        return "" if self._holds(has) else f"requires {self}, has {_said(has)}"
+        return "" if self._is_met(has) else f"requires {self}, has {_shown(has)}"
 
     @property
     def expression(self) -> str:
-        """Write it as the command line takes it."""
+        """The term as the command line takes it."""
         return f"{self.field}{self.sign}{'|'.join(self.values)}"
 
-    def _holds(self, has: Any) -> bool:
+    def _is_met(self, has: Any) -> bool:
         if self.sign in COMPARISONS:
             return COMPARISONS[self.sign](has, int(self.values[0]))
         return (str(has) in self.values) == (self.sign == "=")
 
     def __str__(self) -> str:
-        """Say it in words."""
-        row, listed = FIELDS[self.field], " or ".join(map(_said, self.values))
+        """Return the term in words."""
+        row, listed = FIELDS[self.field], " or ".join(map(_shown, self.values))
         if self.sign in COMPARISONS:
             return f"{self.field} {self.sign} {listed}"
         if row.kind == "words":
@@ -147,18 +147,18 @@ class Term:
 
 
 def _entry(record: Mapping[str, Any], field: str) -> Any:
-    """Return what a case's record says of a field; None for nothing."""
+    """Return the value of a field in a case's record, or None."""
     section = FIELDS[field].section
     return (record.get(section, {}) if section else record).get(field)
 
 
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     return "''" if value == "" else str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What all cases must meet to be tried."""
+    """The terms that a case must meet to be run."""
 
     terms: tuple[Term, ...] = ()
 
@@ -167,7 +167,7 @@ class Requirements:
         """Read expressions as the command line gives them.
 
         Raises:
-            InvalidRequest: one is no requirement; says what is wanted.
+            InvalidRequest: an expression is not a requirement.
         """
         return cls(
             tuple(
@@ -179,11 +179,11 @@ class Requirements:
 
     @property
     def expression(self) -> str:
-        """Write it as the command line takes it; "" for nothing required."""
+        """The terms as the command line takes them; "" for none."""
         return ",".join(term.expression for term in self.terms)
 
     def reason(self, record: Mapping[str, Any]) -> str:
-        """Return what a case needs beyond this, or "" when all is met."""
+        """Return which terms a case does not meet, or ""."""
         return "; ".join(filter(None, (term.reason(record) for term in self.terms)))
 
 
@@ -224,14 +224,14 @@ def _needs(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _term(text: str, expression: str) -> Term:
     match = _TERM.fullmatch(text)
     if match is None:
-        raise _wrong(expression, f"'{text.strip()}' is no FIELD=VALUE, such as opset<=14")
+        raise _invalid(expression, f"'{text.strip()}' is not FIELD=VALUE, such as opset<=14")
     field, sign = match["field"], match["sign"].replace("==", "=")
     if field not in FIELDS:
         hint = did_you_mean(field, FIELDS) or f"; there are {', '.join(FIELDS)}"
-        raise _wrong(expression, f"unknown field '{field}'{hint}")
+        raise _invalid(expression, f"unknown field '{field}'{hint}")
     values = tuple(value.strip() for value in match["values"].split("|"))
     if problem := _value_problem(field, sign, values):
-        raise _wrong(expression, problem)
+        raise _invalid(expression, problem)
     if FIELDS[field].kind == "number":
         values = tuple(str(int(value)) for value in values)
     return Term(field, sign, values)
@@ -240,7 +240,7 @@ def _term(text: str, expression: str) -> Term:
 def _value_problem(field: str, sign: str, values: tuple[str, ...]) -> str:
     row = FIELDS[field]
     if sign in COMPARISONS and (row.kind != "number" or len(values) > 1):
-        what = "is no number" if row.kind != "number" else "is compared with one number"
+        what = "is not a number" if row.kind != "number" else "is compared with one number"
         return f"'{field}' {what}; write {field}={'|'.join(values)}"
     for value in values:
         if row.kind == "number" and not re.fullmatch(r"[0-9]{1,18}", value):
@@ -251,5 +251,5 @@ def _value_problem(field: str, sign: str, values: tuple[str, ...]) -> str:
     return ""
 
 
-def _wrong(expression: str, problem: str) -> InvalidRequest:
+def _invalid(expression: str, problem: str) -> InvalidRequest:
     return InvalidRequest(f"cannot require '{expression}': {problem}")

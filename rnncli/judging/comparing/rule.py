@@ -1,4 +1,4 @@
-"""By which tolerances a vector is judged: its pack's own, those of a profile, or given ones."""
+"""Rules: the tolerances of a run, which are the pack's, a profile's or the user's."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
-# The numbers of a tolerance, in the order of reports.
+# The three numbers of a tolerance, in the order of reports.
 BOUNDS = ("rtol", "atol", "max_ulp")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How far off an output may be.
+    """The tolerances by which outputs are judged.
 
-    NaN always matches NaN, and an infinity itself: vectors say what comes out of their inputs.
+    NaN always matches NaN, and an infinity matches itself: both are expected outputs.
 
     Attributes:
-        profile: tolerances are derived again under that profile, those of exact cases included;
-            "" for the tolerances that the pack holds.
+        profile: the profile under which tolerances are derived anew, exact cases included; "" for
+            the pack's own tolerances.
         tolerance: replaces the pack's tolerances: an element passes within atol + rtol*|wanted|,
             or within max_ulp.
 
     Raises:
-        InvalidRequest: there is no such profile, or both are given.
+        InvalidRequest: the profile does not exist, or both are given.
     """
 
     profile: str = ""
@@ -49,7 +49,7 @@ class Rule:
             if self.tolerance is not None:
                 raise InvalidRequest(
                     f"profile '{self.profile}' and given tolerances exclude each other:"
-                    " each says what every element is allowed"
+                    " each sets the tolerance of every element"
                 )
 
     @property
@@ -60,7 +60,7 @@ class Rule:
         words = [
             f"{name.replace('_', ' ')} {value:g}{f' of {output}' if output else ''}"
             for name in BOUNDS
-            for output, value in _named(getattr(self.tolerance, name)).items()
+            for output, value in _by_output(getattr(self.tolerance, name)).items()
             if value
         ]
         return ", ".join(words) or "exact equality"
@@ -70,18 +70,18 @@ class Rule:
         """The rule as options of a command line."""
         if self.tolerance is None:
             return ["--profile", self.profile] if self.profile else []
-        given = [
+        options = [
             (f"--{name.replace('_', '-')}", text)
             for name in BOUNDS
             for text in getattr(self.tolerance, name).texts()
         ]
-        return [word for pair in given or [("--atol", "0")] for word in pair]
+        return [word for pair in options or [("--atol", "0")] for word in pair]
 
     def check(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse a tolerance for an output that no case asks for.
+        """Refuse a tolerance for an output that no case requests.
 
         Raises:
-            InvalidRequest: with a suggestion for a misspelling.
+            InvalidRequest: no case has the output; suggests a similar name.
         """
         if self.tolerance is None:
             return
@@ -94,8 +94,8 @@ class Rule:
         """Return a vector's answers with the tolerances of this rule.
 
         Args:
-            vector: to judge by.
-            reading: `READING=CHOICE` of one of its alternatives, or "" for its own answers.
+            vector: the vector.
+            reading: `READING=CHOICE` of an alternative, or "" for the vector's own answers.
         """
         answers = vector.alternatives[reading] if reading else vector.answers
         if self.tolerance is not None:
@@ -108,15 +108,15 @@ class Rule:
         return _with_tolerances(answers, _derived(vector, reading, self.profile))
 
     def max_ulp(self, output: str) -> float:
-        """Return within how many units in the last place an element passes anyway."""
+        """Return the tolerance of an output in units in the last place."""
         return 0.0 if self.tolerance is None else self.tolerance.of(output).max_ulp
 
     def ulp_width(self, output: str, wanted: Array) -> Array:
-        """Return how far off elements are that lie `max_ulp` units beside the wanted ones, at most.
+        """Return `max_ulp` as an absolute tolerance of each element, rounded up.
 
         Args:
-            output: its name.
-            wanted: its values.
+            output: the output's name.
+            wanted: its expected values.
         """
         units = self.max_ulp(output)
         spacing = 2.0 ** (1 - dtype_of(wanted).precision)
@@ -127,7 +127,7 @@ class Rule:
 PACK_RULE = Rule()
 
 
-def _named(bound: Bound) -> dict[str, float]:
+def _by_output(bound: Bound) -> dict[str, float]:
     return {"": bound.default, **bound.by_output}
 
 

@@ -1,4 +1,4 @@
-"""What is said of an implementation: of each output, of each case."""
+"""Verdicts for each output and each case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What is said of a case; an output only passes, is acceptable or differs."""
+    """The verdict on a case; an output only passes, is acceptable or differs."""
 
     PASS = "pass"  # noqa: S105 -- not a password
     ACCEPTABLE = "acceptable"
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-# verdict -> what it means; in the order of tables, the good ones first.
+# Verdict -> its meaning, in the order of tables, the good ones first.
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.PASS: "within the tolerance, or refused as it must be",
     Verdict.ACCEPTABLE: "what another reading of the specification gives",
@@ -39,7 +39,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.MISSING: "no results for it",
     Verdict.SKIPPED: "not tried: a requirement is not met",
 }
-# What makes a run fail, unless it is expected or allowed.
+# Verdicts that make a run fail unless they are expected or allowed.
 FAILURES = frozenset(
     {
         Verdict.REFUSED,
@@ -51,8 +51,7 @@ FAILURES = frozenset(
         Verdict.MISSING,
     }
 )
-# What can be an answer: something was computed, and judged. Of a case that must be refused, what it
-# ought to have been was judged.
+# Verdicts on something computed, or on the response to an invalid case.
 ANSWERS = frozenset(
     {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.DIFFERS, Verdict.STALE, Verdict.ACCEPTED}
 )
@@ -62,8 +61,8 @@ class Allowance(NamedTuple):
     """An option that keeps a failure from failing the run.
 
     Attributes:
-        option: of the command line.
-        plural: what it allows, in reports.
+        option: the command line's option.
+        plural: the failures that it allows, in reports.
     """
 
     option: str
@@ -75,7 +74,7 @@ ALLOWANCES: Mapping[Verdict, Allowance] = {
     Verdict.MISSING: Allowance("--allow-missing", "missing results"),
 }
 
-# Upper edges of the bins of margins; the last bin has what lies beyond 1000.
+# Upper edges of the bins of margins; the last bin has the margins beyond 1000.
 MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 
 
@@ -84,10 +83,10 @@ class Element:
     """The worst element of an output.
 
     Attributes:
-        index: where it is.
+        index: its index.
         got: its value.
-        wanted: the value it should have.
-        tolerance: how far off it may be.
+        wanted: the expected value.
+        tolerance: its absolute tolerance.
     """
 
     index: tuple[int, ...]
@@ -98,21 +97,20 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class OutputVerdict:
-    """What is said of one output.
+    """The verdict on one output.
 
     Attributes:
-        name: of the output.
+        name: the output's name.
         verdict: pass, acceptable or differs.
-        problem: why nothing could be compared: missing, not asked for, other shape or dtype.
-        reading: `READING=CHOICE` whose answer it is, where acceptable.
-        size: how many elements it has.
-        differing: how many of them are beyond their tolerance.
-        margin: the largest error / tolerance; infinite where a value must match exactly and does
-            not.
+        problem: why it could not be compared: missing, not requested, another shape or dtype.
+        reading: the `READING=CHOICE` whose answer it is, if acceptable.
+        size: number of elements.
+        differing: number of elements beyond their tolerance.
+        margin: the largest error / tolerance; infinite if a value must match exactly and does not.
         max_abs: the largest absolute error.
         max_ulp: the largest error in units in the last place of its dtype.
-        worst: the element with the largest margin; None where all are equal.
-        histogram: how many elements have a margin up to each of `MARGIN_EDGES`, and beyond.
+        worst: the element with the largest margin; None if all are equal.
+        histogram: number of elements with a margin up to each of `MARGIN_EDGES`, and beyond.
     """
 
     name: str
@@ -130,14 +128,13 @@ class OutputVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """Where an error enters, by the residual check: one float64 step from the subject's own states.
+    """The step at which an error enters, found by one float64 step from the subject's own states.
 
     Attributes:
-        t, direction, batch, unit: of the first step that is wrong in itself; direction and unit
-            count from 0.
-        steps: how many of the steps computed are wrong in themselves.
-        of: how many there are.
-        sentence: all of that in words, for people.
+        t, direction, batch, unit: place of the first step that is wrong by itself, counted from 0.
+        steps: number of steps that are wrong by themselves.
+        of: number of steps.
+        sentence: the above in words.
     """
 
     t: int
@@ -151,29 +148,29 @@ class Localisation:
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """What is said of one case.
+    """The verdict on one case.
 
     Attributes:
-        id: of the case.
-        verdict: the worst of its outputs', or how the attempt ended.
-        message: what the implementation said, why it was skipped, or "".
-        reading: `READING=CHOICE` whose answers it gave, where acceptable.
-        outputs: each output asked for, then those that were not.
-        seconds: what running took.
-        localisation: of a case that differs, where it could be found.
-        fits: of a case that differs: hypothesis -> the largest error / tolerance between its
-            outputs and what was got, of those that give just that, the nearest first.
-        error_map: of Y, or else of the first output, that differs: the largest margin at each
-            (row, unit), a row being a step of a direction; at most 64 x 64; None where none is
-            needed.
-        error_over_time: of the output that has all steps, the largest margin at each, by direction;
-            of more than 256 steps so many runs of steps. () where it could not be compared. It is
-            not in `record()`.
-        expected: why this verdict was expected to fail, from a list of known failures; "" if not.
-        allowed: the option that allows this verdict where it is not expected; "" if none does.
-        data_set: which data set of the case all of this is of: the one that fares worst.
-        after: ids of the cases of the same process that a stale one must come after; () where
-            another call of its own session is enough.
+        id: the case's id.
+        verdict: the worst verdict on its outputs, or how the attempt ended.
+        message: the implementation's message, why the case was skipped, or "".
+        reading: the `READING=CHOICE` whose answers it gave, if acceptable.
+        outputs: the requested outputs, then any others.
+        seconds: the time it took to run.
+        localisation: for a case that differs: where the error enters, if that could be found.
+        fits: for a case that differs: each hypothesis that reproduces its outputs -> the largest
+            error / tolerance between the two, the nearest first.
+        error_map: for a case that differs: the largest margin of Y, or else of the first output
+            that differs, at each (row, unit), a row being a step of a direction; at most 64 x 64;
+            else None.
+        error_over_time: the largest margin at each step of the output that has all steps, by
+            direction; beyond 256 steps at each of so many runs of steps. () if it could not be
+            compared. Not in `record()`.
+        expected: why a failure was expected, from the list of known failures; "" if it was not.
+        allowed: the option that allows this verdict if it is not expected; "" if none does.
+        data_set: the data set with the worst verdict, which all of the above describes.
+        after: ids of the earlier cases of the same process that make a case stale; () if another
+            call of its own session does.
     """
 
     id: str
@@ -198,18 +195,18 @@ class CaseVerdict:
 
     @property
     def fails(self) -> bool:
-        """Whether it makes a run fail: a failure that nothing excuses, or an expected one gone."""
+        """Whether it makes a run fail: an unexcused failure, or an expected one that passes."""
         if self.verdict in FAILURES:
             return not (self.expected or self.allowed)
         return bool(self.expected)
 
     @property
     def fails_as_expected(self) -> bool:
-        """Whether it is a known failure."""
+        """Whether it is a failure that was expected."""
         return self.verdict in FAILURES and bool(self.expected)
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it: what is not finite is text."""
+        """Return the verdict as JSON data: numbers that are not finite become text."""
         known = asdict(replace(self, error_over_time=()))
         del known["error_over_time"]
         return {**_json(known), "margin": _json(self.margin), "fails": self.fails}

@@ -1,12 +1,12 @@
-"""`--xfails FILE`: what is known to fail, and why; anything else that fails is news.
+"""`--xfails FILE`: the known failures with their reasons; any other failure fails the run.
 
-One entry a line: an id or a pattern (`*`, `?`, `[abc]`), in brackets the verdicts it is about if
-not any failure (`missing` aside), and the reason. Empty lines and those that begin with `#` say
-nothing:
+One entry per line: an id or a pattern (`*`, `?`, `[abc]`), optionally the expected verdicts in
+brackets, and the reason. Without brackets an entry expects any failure except `missing`. Empty
+lines and lines that begin with `#` are ignored:
 
     # OpenVINO 2026.4
     lstm_14_peepholes* [differs]   ignores P, https://example.com/1234
-    gru_14_zero_batch              takes the process down
+    gru_14_zero_batch              crashes the process
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# What a known failure is gone with; a case that was skipped says nothing about it.
+# Verdicts that show a known failure to be fixed; a skipped case shows nothing.
 GONE = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
-# A case without results says nothing of a bug; who expects that writes [missing].
+# Failures that an entry without brackets expects: a case without results does not show a bug.
 BY_DEFAULT = FAILURES - {Verdict.MISSING}
 
 _LINE = re.compile(r"(?P<pattern>\S+)(?P<verdicts>\s+\[[^\]]*\])?(?P<reason>.*)", re.DOTALL)
@@ -37,10 +37,10 @@ class Xfail:
     """One entry.
 
     Attributes:
-        pattern: of ids.
-        verdicts: the failures that are expected.
-        reason: why.
-        place: where it stands.
+        pattern: pattern of ids.
+        verdicts: the expected failures.
+        reason: why they are expected.
+        place: its place in the file.
     """
 
     pattern: str
@@ -49,7 +49,7 @@ class Xfail:
     place: Place
 
     def matches(self, case_id: str) -> bool:
-        """Whether it is about a case."""
+        """Whether its pattern matches a case."""
         return self.pattern == case_id or fnmatchcase(case_id, self.pattern)
 
 
@@ -60,10 +60,10 @@ class Xfails:
     entries: tuple[Xfail, ...] = ()
 
     def reason(self, case_id: str, verdict: Verdict) -> str:
-        """Return why a case was expected to fail, "" if it was not, or not like this.
+        """Return why a case was expected to fail, or "" if it was not, or not with this verdict.
 
-        A case that passes although an entry expects any failure of it has that entry's reason, so
-        that the entry is noticed and removed. One that was skipped has none.
+        A case that passes although an entry expects it to fail gets that entry's reason, so that
+        the entry is noticed and removed. A skipped case has none.
         """
         for entry in self.entries:
             if verdict in entry.verdicts | GONE and entry.matches(case_id):
@@ -71,23 +71,23 @@ class Xfails:
         return ""
 
     def doubts(self, ids: Iterable[str]) -> Iterator[str]:
-        """Yield a sentence for every entry whose pattern is of no case, or of all of several."""
+        """Yield a sentence for every entry whose pattern matches no case, or all of several."""
         known = list(ids)
         for entry in self.entries:
             matches = sum(map(entry.matches, known))
             if not matches:
                 hint = did_you_mean(entry.pattern, known)
-                yield f"{entry.place}: '{entry.pattern}' is no case of the pack{hint}"
+                yield f"{entry.place}: '{entry.pattern}' matches no case of the pack{hint}"
             elif matches == len(known) > 1:
-                yield f"{entry.place}: '{entry.pattern}' is every case: no failure is news"
+                yield f"{entry.place}: '{entry.pattern}' matches every case: no failure would count"
 
 
 def read_xfails(path: Path) -> Xfails:
     """Read a file of known failures.
 
     Raises:
-        UnreadableFile: it is no readable text.
-        ConfigError: an entry has no reason, or names what is no failure; with every such line.
+        UnreadableFile: it is not readable text.
+        ConfigError: entries lack a reason or name a verdict that is not a failure; lists them all.
     """
     if not (text := read_text(path)):
         raise UnreadableFile(f"{path}: the file is empty")
@@ -119,7 +119,7 @@ def parse_xfails(text: str, file: str) -> Xfails:
 def _entry(content: str, place: Place) -> Xfail | str:
     """Return the entry of a line, or what is wrong with it."""
     match = _LINE.fullmatch(content)
-    assert match  # a line that is not empty begins with what is no space
+    assert match  # `content` is stripped and not empty
     pattern, reason = match["pattern"], match["reason"].strip()
     named = [word.strip() for word in (match["verdicts"] or "").strip(" \t[]").split(",")]
     if match["verdicts"] is None:
@@ -127,7 +127,7 @@ def _entry(content: str, place: Place) -> Xfail | str:
     for word in named:
         if word not in FAILURES:
             hint = did_you_mean(word, FAILURES) or f"; there are {', '.join(sorted(FAILURES))}"
-            return f"'{word}' is no verdict that can be expected to fail{hint}"
+            return f"'{word}' is not a verdict that can be expected{hint}"
     if not reason:
         return f"'{pattern}' has no reason; write why it fails after it"
     return Xfail(pattern, frozenset(map(Verdict, named)), reason, place)

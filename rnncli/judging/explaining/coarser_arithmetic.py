@@ -1,4 +1,4 @@
-"""Arithmetic that is coarser than it should be: the errors of every step are of its size."""
+"""Arithmetic in a coarser dtype than the tensors': every step has errors of that dtype's size."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array, DType
 
-# A hypothesis that is no bug of the kernel's logic -> the arithmetic it computes with; from the
-# finest to the coarsest.
+# A hypothesis about arithmetic, not logic -> the dtype it computes in, from the finest to the
+# coarsest.
 PRECISIONS: Mapping[str, str] = {
     "computed-in-float32": "float32",
     "computed-in-float16": "float16",
     "computed-in-bfloat16": "bfloat16",
 }
-# So many numbers that a dtype happens to hold are no accident.
-LEAST_HELD = 4
+# The least count of expected values outside a dtype that rules out coincidence.
+LEAST_LOST = 4
 
 
 def coarser_arithmetic(steps: Steps) -> dict[str, float]:
-    """Return the coarsest arithmetic that explains steps most of whose h are off, with its margin.
+    """Return the coarsest arithmetic that explains steps with mostly wrong h, with its margin.
 
-    Every h must be a number of its dtype: errors of its size alone have many other causes.
+    Every h must be representable in its dtype: errors of that size have many other causes.
     """
     spot = steps.spot
     if spot is None or 2 * np.count_nonzero(steps.wrong) < np.count_nonzero(steps.live) * (
@@ -42,34 +42,34 @@ def coarser_arithmetic(steps: Steps) -> dict[str, float]:
         return {}
     for name, dtype in reversed(_coarser(steps)):
         row = DTYPES[dtype]
-        if all(holds(path.H[:, 1:], predicted(path), row) for path in steps.paths):
+        if all(is_rounded_to(path.H[:, 1:], predicted(path), row) for path in steps.paths):
             margin = _margin(steps, row)
             return {name: margin} if margin <= 1 else {}
     return {}
 
 
-def holds(got: Array, wanted: Array, dtype: DType) -> bool:
-    """Whether a dtype holds what came out, and hardly could what should have."""
-    lost = np.count_nonzero(~_is_held(wanted, dtype))
-    return bool(_is_held(got, dtype).all() and lost >= LEAST_HELD)
+def is_rounded_to(got: Array, wanted: Array, dtype: DType) -> bool:
+    """Whether a dtype represents all that was got, but not all that was wanted."""
+    lost = np.count_nonzero(~_is_representable(wanted, dtype))
+    return bool(_is_representable(got, dtype).all() and lost >= LEAST_LOST)
 
 
-def _is_held(values: Array, dtype: DType) -> Array:
+def _is_representable(values: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         wide = values.astype(np.float64)
         return np.asarray((round_to(wide, dtype).astype(np.float64) == wide) | np.isnan(wide))
 
 
 def _coarser(steps: Steps) -> list[tuple[str, str]]:
-    """Return the rows with fewer bits than the tensors have."""
+    """Return the rows with fewer bits than the tensors'."""
     own = steps.recurrence.dtype.precision
     return [row for row in PRECISIONS.items() if DTYPES[row[1]].precision < own]
 
 
 def _margin(steps: Steps, dtype: DType) -> float:
-    """Return the largest error / tolerance of a step that is computed in a dtype.
+    """Return the largest error / tolerance of a step computed in a dtype.
 
-    Sums in the dtype are about as far off as those of factors rounded to it.
+    Sums in the dtype have about the same errors as sums of factors rounded to it.
     """
     profile, live = PROFILES["dtype-accumulator"], steps.live[None, :, :, None]
     return max(

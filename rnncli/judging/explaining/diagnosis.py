@@ -19,39 +19,39 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.hypotheses import Evidence
     from rnncli.judging.explaining.patterns import Pattern
 
-# What becomes of the smallest and largest numbers of a dtype says nothing of another's.
+# Families whose evidence in one dtype says nothing about another: lost small and large numbers.
 OF_ONE_DTYPE = {"numbers lost"}
-# What may come near any values.
+# Families that may come close to any values by chance.
 ARITHMETIC = {"approximations", "formats"}
-# Two bugs that are never seen alone must explain so many cases at once.
+# Least number of cases that a pair of bugs must explain if neither is seen alone.
 LEAST_TOGETHER = 2
-# At most such a part of what a cause explains may speak against it.
+# Most cases that may contradict a cause, per case that it explains.
 AGAINST = 0.5
-# A cause explains at least such a part of what is left when all are found.
+# Least number of cases that a cause explains, per case that stays unexplained.
 MINOR = 0.25
-# Where no more than such a part of what is explained is left, causes of the rest may be rare.
+# If at most so many cases are left per explained case, causes of the rest may be rare.
 REST = 0.5
-# A condition that failures share by chance as seldom is what is behind them.
+# A condition that failures would share by chance with at most this probability is a cause.
 SHARED = 1e-6
-# A bug of a part of a kernel must explain so many cases.
+# Least number of cases that a bug in a part of a kernel must explain.
 LEAST_OF_A_PART = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A bug, or another reading, that explains failures of one cell's kernel.
+    """A bug or an alternative reading that explains failures of one cell's kernel.
 
     Attributes:
         hypothesis: id of a mutant, READING=CHOICE, or several of those.
-        cell: whose kernel has it.
-        explains: ids of the cases whose wrong outputs it gives.
-        of: how many cases of that cell differ.
-        predicts: how many cases that pass it leaves as they are.
-        refuted: ids of cases that pass although it would be seen in them.
+        cell: the cell whose kernel has the bug.
+        explains: ids of the cases whose wrong outputs it reproduces.
+        of: number of cases of that cell that differ.
+        predicts: number of passing cases that it leaves unchanged.
+        refuted: ids of the cases that pass although it would be seen in them.
         margin: the largest error / tolerance between its outputs and those that were got.
         indistinguishable: other hypotheses that explain and predict the same.
-        contradicted: ids of cases that differ otherwise than it would.
-        where: what the cases that it explains have in common, of those in which it would be seen.
+        contradicted: ids of the cases that differ in another way than it would.
+        where: what the explained cases have in common, among those in which it would be seen.
     """
 
     hypothesis: str
@@ -67,17 +67,17 @@ class Cause:
 
     @property
     def parts(self) -> list[str]:
-        """The mutants and readings that are at work at once."""
+        """The mutants and readings that it combines."""
         return parts_of(self.hypothesis)
 
     @property
     def against(self) -> int:
-        """How many cases speak against it."""
+        """The number of cases that contradict it."""
         return len(self.refuted) + len(self.contradicted)
 
     @property
     def sentence(self) -> str:
-        """Say it in one line."""
+        """The cause in one line."""
         passes = f", and predicts {self.predicts} of {self.predicts + len(self.refuted)} passes"
         others = f"; so do {', '.join(self.indistinguishable)}" if self.indistinguishable else ""
         return (
@@ -88,10 +88,10 @@ class Cause:
 
     @property
     def doubt(self) -> str:
-        """Say in one line why it is no cause, although it fits."""
+        """Why it is not a cause although it fits, in one line."""
         facts = (
             f"{len(self.refuted)} pass in which it would be seen" * bool(self.refuted),
-            f"{len(self.contradicted)} differ otherwise" * bool(self.contradicted),
+            f"{len(self.contradicted)} differ in another way" * bool(self.contradicted),
         )
         return (
             f"{self.cell}: {self.hypothesis} fits {len(self.explains)} of {self.of} failures by"
@@ -99,19 +99,19 @@ class Cause:
         )
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the cause as JSON data."""
         return {**asdict(self), "sentence": self.sentence}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Displayed):
-    """What is behind the failures of a pack.
+    """The causes of a pack's failures.
 
     Attributes:
-        causes: of each cell, the one that explains most first.
-        unexplained: ids of cases that differ and that nothing explains.
-        doubts: what fits some of those, although other cases speak against it.
-        patterns: what those have in common.
+        causes: the causes of each cell, the one that explains most first.
+        unexplained: ids of the cases that differ and that no cause explains.
+        doubts: hypotheses that fit some of those although other cases contradict them.
+        patterns: what those cases have in common.
     """
 
     causes: tuple[Cause, ...] = ()
@@ -127,36 +127,38 @@ class Diagnosis(Displayed):
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     """Find the fewest hypotheses that explain all failures, cell by cell.
 
-    The one that explains most of what is left is taken first; of those that explain as much the one
-    that fewer cases speak against, then one before several at once, then another reading before a
-    bug, then a bug before finer variants of others, then the one whose outputs are nearest. Several
-    at once come after all single ones.
+    The hypothesis that explains most of the remaining failures comes first. Ties go to the one that
+    fewer cases contradict, then to a single one before a combination, to a reading before a bug, to
+    a bug before finer variants of others, and to the one with the nearest outputs. Combinations
+    come after all single hypotheses.
     """
-    courts = [_Court(evidence, cell) for cell in dict.fromkeys(each.cell for each in evidence)]
-    for name in _unproved(courts):
-        for court in courts:
-            court.withdraw(name)
-    left = [each for court in courts for each in court.left]
+    diagnoses = [
+        _CellDiagnosis(evidence, cell) for cell in dict.fromkeys(each.cell for each in evidence)
+    ]
+    for name in _unproved(diagnoses):
+        for diagnosis in diagnoses:
+            diagnosis.withdraw(name)
+    left = [each for diagnosis in diagnoses for each in diagnosis.left]
     return Diagnosis(
-        tuple(cause for court in courts for cause in court.causes),
+        tuple(cause for diagnosis in diagnoses for cause in diagnosis.causes),
         tuple(each.id for each in left),
-        tuple(cause for court in courts for cause in court.doubts),
+        tuple(cause for diagnosis in diagnoses for cause in diagnosis.doubts),
         _patterns(evidence, left),
     )
 
 
-def _unproved(courts: Sequence[_Court]) -> list[str]:
-    """Return hypotheses of which nothing is seen but one number, such as 0, and that is no proof.
+def _unproved(diagnoses: Sequence[_CellDiagnosis]) -> list[str]:
+    """Return hypotheses that rest on a single output value, such as 0, which is not a proof.
 
-    Where other failures, which they leave unexplained, have a condition in common with those that
-    they explain, and hardly anything that passes has it, one bug is behind them all.
+    If unexplained failures share a condition with the failures that such a hypothesis explains, and
+    hardly any passing case meets it, one other bug causes them all.
     """
-    names = {cause.hypothesis for court in courts for cause in court.causes}
-    left = [each for court in courts for each in court.left]
-    passing = [each.features for court in courts for each in court.passing]
+    names = {cause.hypothesis for diagnosis in diagnoses for cause in diagnosis.causes}
+    left = [each for diagnosis in diagnoses for each in diagnosis.left]
+    passing = [each.features for diagnosis in diagnoses for each in diagnosis.passing]
     found = []
     for name in sorted(names) if left else ():
-        explained = [each for court in courts for each in court.explained_by(name)]
+        explained = [each for diagnosis in diagnoses for each in diagnosis.explained_by(name)]
         if all(each.places.one_value for each in explained):
             has = [each.features for each in (*explained, *left)]
             shared = patterns_of(has, passing, ())
@@ -165,7 +167,7 @@ def _unproved(courts: Sequence[_Court]) -> list[str]:
 
 
 def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[Pattern, ...]:
-    """Return what failures that nothing explains have in common: of all cells, or of the first."""
+    """Return the patterns of unexplained failures: of all cells, or of the first cell with any."""
     cells = list(dict.fromkeys(each.cell for each in left))
     for some in (cells, *([cell] for cell in cells)):
         failing = [each for each in left if each.cell in some]
@@ -176,12 +178,12 @@ def _patterns(evidence: Sequence[Evidence], left: Sequence[Evidence]) -> tuple[P
     return ()
 
 
-class _Court:
-    """The cases of one cell, which speak for and against hypotheses.
+class _CellDiagnosis:
+    """The diagnosis of one cell from the evidence of its cases.
 
     Args:
-        evidence: of all cells.
-        cell: the one.
+        evidence: the evidence of all cells.
+        cell: the cell to diagnose.
     """
 
     def __init__(self, evidence: Sequence[Evidence], cell: str) -> None:
@@ -204,7 +206,7 @@ class _Court:
         return [each for each in self.failing if each.id in names]
 
     def withdraw(self, name: str) -> None:
-        """Take a hypothesis for no cause."""
+        """Drop a hypothesis from the causes."""
         self._keep([cause for cause in self.causes if cause.hypothesis != name])
         self.doubts = self._doubts()
 
@@ -214,12 +216,12 @@ class _Court:
         self.left = [each for each in self.failing if each.id not in explained]
 
     def _drop_minor(self) -> None:
-        """Drop causes beside which too much is left: an unknown bug may look like them at times."""
+        """Drop causes that leave too much unexplained: an unknown bug may look like them."""
         most = MINOR * len(self.left)
         self._keep([cause for cause in self.causes if len(cause.explains) >= most])
 
     def _best(self, likely: Callable[[Cause], bool]) -> Cause | None:
-        """Return the hypothesis that explains most of what is left, and those as good."""
+        """Return the hypothesis that explains most of the rest, with those that tie with it."""
         names = dict.fromkeys(name for each in self.left for name in each.fits)
         causes = (self._cause(name, self.left) for name in names)
         ranked = sorted(filter(likely, causes), key=_merit)
@@ -230,15 +232,15 @@ class _Court:
         return replace(best, indistinguishable=tuple(same), where=self._where(best))
 
     def _is_single(self, cause: Cause) -> bool:
-        """Whether a likely cause is one hypothesis."""
+        """Whether a cause is likely and a single hypothesis."""
         return len(cause.parts) == 1 and self._is_likely(cause)
 
     def _is_rest(self, cause: Cause) -> bool:
-        """Whether a single hypothesis may be what is left where nearly all is explained.
+        """Whether a single hypothesis may cause the rest when nearly all failures are explained.
 
-        That other failures are otherwise speaks against it no more: they have another cause. What
-        passes does against an arithmetic, which may come near a few values by chance. Beside a
-        function that is only estimated what is left may be that function's.
+        Failures that differ in another way do not contradict it any more: they have another cause.
+        Passing cases still contradict an arithmetic, which may come close to a few values by
+        chance. Next to a function that is only estimated, the rest may be that function's.
         """
         explained = len(self.failing) - len(self.left)
         estimated = any(each.hypothesis in APPROXIMATIONS for each in self.causes)
@@ -248,13 +250,13 @@ class _Court:
         return len(cause.refuted) <= most
 
     def _is_likely(self, cause: Cause) -> bool:
-        """Whether a hypothesis is a cause: half as many cases at most speak against it as for it.
+        """Whether a hypothesis is a cause: at most half as many cases contradict it as it explains.
 
-        They all pass, or all differ: what is both seen where nothing is wrong and not all that is
-        wrong is another bug that looks like it at times. Or what passes against it lacks what all
-        have that it explains: it is a part of the bug.
-        Two bugs at once are a cause if each is one by itself, or else if they explain whatever any
-        of them is seen in.
+        Those cases must all pass or all differ: a hypothesis contradicted in both ways is another
+        bug that looks like it at times. Alternatively, the contradicting cases lack a condition
+        that all explained cases meet: the hypothesis is a part of the bug.
+        Two bugs at once are a cause if each is a cause by itself, or if no case in which either
+        would be seen contradicts them.
         """
         if sum(_is_bug(part) for part in cause.parts) <= 1:
             whole = self._cause(cause.hypothesis, self.failing)
@@ -270,8 +272,8 @@ class _Court:
         fitting = [each for each in of if name in each.fits]
         parts = set(parts_of(name))
         dtypes = {each.dtype for each in fitting} if _is_of_one_dtype(name) else set()
-        heard = [e for e in self.passing if not dtypes or e.dtype in dtypes]
-        refuted = [each.id for each in heard if parts & each.refuted]
+        comparable = [e for e in self.passing if not dtypes or e.dtype in dtypes]
+        refuted = [each.id for each in comparable if parts & each.refuted]
         contradicted = [
             each.id
             for each in self.failing
@@ -289,15 +291,15 @@ class _Court:
         )
 
     def _is_part(self, cause: Cause) -> bool:
-        """Whether one condition tells all that a hypothesis explains from all that passes.
+        """Whether one condition separates the explained cases from all that pass.
 
-        Of thousands of pairs of conditions some would.
+        Pairs of conditions do not count: among thousands of pairs some would by chance.
         """
         several = len(cause.explains) >= LEAST_OF_A_PART
         return several and not cause.contradicted and self._pattern(cause, whole=True) is not None
 
     def _where(self, cause: Cause) -> str:
-        """Say what the cases that a cause explains have, and those that speak against it lack."""
+        """Return the condition that the explained cases meet and the contradicting ones lack."""
         pattern = self._pattern(cause)
         return f"only {pattern.where}" if pattern else ""
 
@@ -309,7 +311,7 @@ class _Court:
         return next(found, None)
 
     def _doubts(self) -> list[Cause]:
-        """Return what fits cases that nothing explains, the most first."""
+        """Return hypotheses that fit unexplained cases, the one that fits most first."""
         left, found = self.left, []
         while names := dict.fromkeys(name for each in left for name in each.fits):
             best = min((self._cause(name, left) for name in names), key=_merit)
@@ -319,12 +321,12 @@ class _Court:
 
 
 def _is_bug(part: str) -> bool:
-    """Whether a part is a bug of the kernel's logic: no reading, no coarser arithmetic."""
+    """Whether a part is a bug in the kernel's logic: not a reading, not coarser arithmetic."""
     return "=" not in part and part not in PRECISIONS
 
 
 def _is_arithmetic(part: str) -> bool:
-    """Whether a part is an approximation, or a format that is too narrow."""
+    """Whether a part is an approximation or a format that is too narrow."""
     return part in PRECISIONS or (part in MUTANTS and MUTANTS[part].family in ARITHMETIC)
 
 
@@ -337,9 +339,9 @@ def _facts(cause: Cause) -> tuple[tuple[str, ...], ...]:
 
 
 def _merit(cause: Cause) -> tuple[int, int, int, int, int, float]:
-    """Order causes: more explained, fewer against it, one before two, readings, plain, nearer.
+    """Rank causes: explains more, fewer contradict, single, a reading, scored, nearer.
 
-    A mutant may be what another reading is: then that is no bug, and is named as what it is.
+    A reading precedes a mutant that computes the same: then the behaviour is not a bug.
     """
     return (
         -len(cause.explains),

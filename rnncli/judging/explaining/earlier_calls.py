@@ -1,7 +1,7 @@
-"""What a session kept from the call before: a tensor, its last states, or what it had written.
+"""Leaks from the previous call of a session: an input, its last states or its outputs.
 
-A call that is right alone and wrong after another one shows a buffer that is not the call's own.
-Each that may have been kept is a change of the right evaluation, and is tried by value.
+A call that is right alone and wrong after another one uses a buffer of the earlier call. Each
+possible leak is a change of the right evaluation, whose outputs are compared with those got.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.mutants.changes import live, results
 from rnncli.mutants.equivalence import is_same, lengths_of
 from rnncli.mutants.mutant import Change, Mutant
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-# Hypothesis -> what was kept.
-KEPT: Mapping[str, str] = {
+# Hypothesis -> what leaks from the previous call.
+LEAKS: Mapping[str, str] = {
     "x-of-call-before": "X of the call before is read.",
     "weights-of-call-before": "W and R of the call before are read.",
     "w-of-call-before": "W of the call before is read.",
@@ -39,14 +39,14 @@ KEPT: Mapping[str, str] = {
     "lengths-of-call-before": "sequence_lens of the call before is read.",
     "initial-h-of-call-before": "initial_h of the call before is read.",
     "initial-c-of-call-before": "initial_c of the call before is read.",
-    "starts-from-last-h-of-call-before": "H starts from where the call before has ended.",
-    "starts-from-last-c-of-call-before": "C starts from where the call before has ended.",
-    "starts-from-last-states-of-call-before": "States start from where the call before has ended.",
-    "padding-of-call-before": "Padding of Y holds what the call before has written there.",
+    "starts-from-last-h-of-call-before": "H starts from the last h of the call before.",
+    "starts-from-last-c-of-call-before": "C starts from the last c of the call before.",
+    "starts-from-last-states-of-call-before": "States start from the last ones of the call before.",
+    "padding-of-call-before": "Padding of Y keeps the values of the call before.",
     "last-states-of-call-before": (
-        "Last states of sequences of length 0 are those of the call before."
+        "Sequences of length 0 keep the last states of the call before."
     ),
-    "outputs-of-call-before": "Outputs are those of the call before.",
+    "outputs-of-call-before": "The outputs are those of the call before.",
 }
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "x-of-call-before": ("X",),
@@ -57,7 +57,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "peepholes-of-call-before": ("P",),
     "lengths-of-call-before": ("lengths",),
 }
-# Hypothesis -> which states start from those of the call before.
+# Hypothesis -> the states that start from those of the previous call.
 INITIAL: Mapping[str, tuple[int, ...]] = {
     "initial-h-of-call-before": (0,),
     "initial-c-of-call-before": (1,),
@@ -69,16 +69,16 @@ STARTS: Mapping[str, tuple[int, ...]] = {
 }
 
 
-def kept_fits(vector: Vector, got: Tensors, before: Vector, rule: Rule) -> dict[str, float]:
-    """Return what was kept, if it gives what came out, with its margin; the nearest first.
+def leak_fits(vector: Vector, got: Tensors, before: Vector, rule: Rule) -> dict[str, float]:
+    """Return the leaks that reproduce a call's outputs, with their margins, the nearest first.
 
     Args:
         vector: the call that is wrong.
-        got: what came out.
-        before: the call before it in the same session.
-        rule: how near is near enough.
+        got: its outputs.
+        before: the previous call of the same session.
+        rule: the tolerances.
     """
-    wrong = Wrong(vector, got, rule)
+    wrong = WrongOutputs(vector, got, rule)
     now, old = vector.recurrence, before.recurrence
     if not wrong.is_comparable or now.X.shape != old.X.shape:
         return {}
@@ -87,11 +87,11 @@ def kept_fits(vector: Vector, got: Tensors, before: Vector, rule: Rule) -> dict[
 
 
 def _mutant(name: str, change: Change) -> Mutant:
-    return Mutant(name, (), "calls", KEPT[name], "", change)
+    return Mutant(name, (), "calls", LEAKS[name], "", change)
 
 
 def _changes(now: Recurrence, old: Recurrence) -> Iterator[tuple[str, Change]]:
-    """Yield what may have been kept and is another than it should be."""
+    """Yield the leaks that would change something."""
     last = Change().run(old, Compute.FLOAT64)
     for name, changed in _changed(now, old, last.last):
         if not is_same(now, changed):
@@ -104,7 +104,7 @@ def _changes(now: Recurrence, old: Recurrence) -> Iterator[tuple[str, Change]]:
 def _changed(
     now: Recurrence, old: Recurrence, last: Sequence[Array]
 ) -> Iterator[tuple[str, Recurrence]]:
-    """Yield recurrences that read what was kept."""
+    """Yield recurrences that read something of the previous call."""
     for name, fields in FIELDS.items():
         yield name, replace(now, **{field: getattr(old, field) for field in fields})
     for name, which in INITIAL.items():

@@ -1,4 +1,4 @@
-"""What a case has that others lack: attributes, inputs, sizes, what its tensors hold."""
+"""Features that tell cases apart: attributes, inputs, sizes and contents of tensors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
-# A size of a case -> what a pattern of it is about.
+# A size of a case -> the topic of patterns about it.
 SIZES: Mapping[str, str] = {
     "hidden_size": "units",
     "batch_size": "rows",
     "seq_length": "steps",
     "input_size": "inputs",
 }
-# Kernels treat what is left over after so many as another part.
+# Block widths of kernels; the remainder often has code of its own.
 WIDTHS = (4, 8, 16)
 TOPICS: Mapping[str, str] = {
     "activations": "activations",
@@ -30,7 +30,7 @@ TOPICS: Mapping[str, str] = {
     "activation_beta": "activations",
     "sequence_lens": "lengths",
 }
-# What is written by itself below, or says nothing.
+# Attributes that WORDS covers, or that say nothing.
 ELSEWHERE = {"hidden_size", "direction", "layout"}
 
 
@@ -44,7 +44,7 @@ def _has_lost_numbers(vector: Vector) -> bool:
     return not all(np.isfinite(values).all() for values in given)
 
 
-# Phrase, what it is about, and in which cases it holds.
+# Phrase, topic, and the cases in which it holds.
 WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
     ("layout 1", "layout", lambda v: v.record["requirements"]["layout"] == 1),
     ("a reverse direction", "directions", lambda v: Direction.REVERSE in v.recurrence.directions),
@@ -62,12 +62,11 @@ WORDS: tuple[tuple[str, str, Callable[[Vector], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a case has.
+    """The features of a case.
 
     Attributes:
-        words: phrase, such as "with clip" -> what a pattern of it is about; of those that others
-            are said to be without.
-        sizes: the four, by name.
+        words: noun phrase, such as "clip" or "padding" -> the topic of a pattern about it.
+        sizes: the four sizes, by name.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +74,7 @@ class Features:
 
 
 def features_of(vector: Vector) -> Features:
-    """Return what a case has."""
+    """Return the features of a case."""
     return Features(dict(_words(vector)), dict(vector.record["sizes"]))
 
 
@@ -87,17 +86,17 @@ def _words(vector: Vector) -> Iterator[tuple[str, str]]:
     yield from ((name, "activations") for name in needs["activations"])
     yield from ((phrase, topic) for phrase, topic, holds in WORDS if holds(vector))
     yield f"dtype {needs['dtype']}", "dtype"
-    yield from ((f"{name} asked for", "outputs") for name in vector.record["outputs"])
+    yield from ((f"{name} requested", "outputs") for name in vector.record["outputs"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFeature:
-    """Something that holds in some cases.
+    """A condition that some cases meet.
 
     Attributes:
-        phrase: where it holds: "with clip", "where hidden_size > 8".
-        topic: what it is about.
-        holds: in which of the cases.
+        phrase: the condition in words: "with clip", "where hidden_size > 8".
+        topic: its topic.
+        holds: mask of the cases that meet it.
     """
 
     phrase: str
@@ -106,7 +105,7 @@ class SharedFeature:
 
 
 def conditions(cases: Sequence[Features]) -> Iterator[SharedFeature]:
-    """Yield what holds in some of the cases and not in all, the plainest first."""
+    """Yield the conditions that some but not all of the cases meet, the simplest first."""
     for condition in (*_of_words(cases), *_of_sizes(cases)):
         if 0 < np.count_nonzero(condition.holds) < len(cases):
             yield condition

@@ -1,4 +1,4 @@
-"""How near a hypothesis comes to what was got: the margin between its outputs and those."""
+"""Fit of a hypothesis: the margin between its outputs and those that were got."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import evaluate
 from rnncli.judging.comparing.margins import errors_of, problem_of
-from rnncli.judging.explaining.coarser_arithmetic import holds
+from rnncli.judging.explaining.coarser_arithmetic import is_rounded_to
 from rnncli.judging.explaining.combinations import RIGHT, Hypothesis, engine_of
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.mutants.equivalence import is_same
@@ -35,21 +35,20 @@ if TYPE_CHECKING:
 
 Computed = TypeVar("Computed")
 
-# A hypothesis has its own large and small numbers: so many units in the last place of each are
-# allowed at least, whatever the right outputs are allowed there.
+# Least tolerance for a hypothesis in units in the last place: its values may be larger or smaller
+# than the right ones, whose tolerances apply otherwise.
 LEAST_ULPS = 16
-# What hypotheses take a recurrence for is remembered if it has so many numbers at most: there are
-# hundreds of them.
-REMEMBERED = 1 << 16
-# How far off an element is, at most, where hypotheses are ranked; a number for a NaN is that.
+# Recurrences that hypotheses compute are cached up to so many numbers each: there are hundreds.
+LARGEST_CACHED = 1 << 16
+# Cap on an element's error in the ranking of hypotheses; also the error of a NaN.
 FARTHEST = 1e4
 
 
 class Fit(NamedTuple):
-    """A hypothesis and how near its outputs are to what was got.
+    """A hypothesis and the distance of its outputs from those that were got.
 
     Attributes:
-        hypothesis: one mutant, or several at once.
+        hypothesis: one mutant, or several combined.
         margin: the largest error / tolerance.
         error: the mean absolute error.
     """
@@ -59,15 +58,15 @@ class Fit(NamedTuple):
     error: float
 
 
-class Asked(NamedTuple):
-    """An output that was asked for, with the axes of the recurrence.
+class RequestedOutput(NamedTuple):
+    """A requested output, with the axes of the recurrence.
 
     Attributes:
-        which: of a result's arrays, 0 is Y.
-        got: what came out.
-        wanted: what should have.
-        tolerance: how far off it may be.
-        max_ulp: within how many units in the last place an element passes anyway.
+        which: index among a result's arrays; 0 is Y.
+        got: the values of the implementation.
+        wanted: the expected values.
+        tolerance: the absolute tolerance of each element.
+        max_ulp: an element this many units in the last place off passes in any case.
     """
 
     which: int
@@ -77,9 +76,10 @@ class Asked(NamedTuple):
     max_ulp: float
 
     def allowed(self, values: Array) -> Array:
-        """Return how far off a hypothesis' values [S, ...] may be.
+        """Return the tolerances of a hypothesis' values [S, ...].
 
-        What must be exact in the padding of the right output need not be there.
+        Values that equal the expected ones keep their tolerance; all others get the widest of the
+        output, even where the right output must be exact, as in padding.
         """
         size = np.abs(values.astype(np.float64))
         ulps = LEAST_ULPS * 2.0 ** (1 - dtype_of(values).precision) * size
@@ -88,66 +88,66 @@ class Asked(NamedTuple):
 
     @property
     def differs(self) -> Array:
-        """Which elements of what came out are wrong."""
+        """Mask of the wrong elements."""
         return errors_of(self.got, self.wanted, self.tolerance, self.max_ulp).margin > 1
 
     @property
     def widest(self) -> float:
-        """The largest tolerance of an element."""
+        """The largest tolerance of any element."""
         return float(self.tolerance.max(initial=0.0))
 
 
-class Wrong:
-    """A case's wrong outputs, ready to be held against hypotheses.
+class WrongOutputs:
+    """A case's wrong outputs, prepared for comparison with hypotheses.
 
     Args:
-        vector: what was asked.
-        got: what came out.
-        rule: how near is near enough.
+        vector: the vector.
+        got: the outputs of the implementation.
+        rule: the tolerances.
     """
 
     def __init__(self, vector: Vector, got: Tensors, rule: Rule) -> None:
         self.recurrence = vector.recurrence
-        self.asked = list(_asked(vector, got, rule))
-        self.is_comparable = len(self.asked) == len(vector.answers.outputs)
+        self.requested = list(_requested(vector, got, rule))
+        self.is_comparable = len(self.requested) == len(vector.answers.outputs)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
         self._derived: dict[str, Result] = {}
 
     @property
     def multiplications(self) -> int:
-        """How many the products of one run take."""
+        """The number of multiplications in the matrix products of one run."""
         T, N, I = self.recurrence.X.shape  # noqa: E741 -- the specification's letter
         D, G, H, _ = self.recurrence.W.shape
         return int(T * N * D * G * H * (I + H))
 
     def tried(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
-        """Compare what was got with what each hypothesis gives.
+        """Compare the outputs with those of each hypothesis.
 
-        Several mutants at once of which one counts on the other's part being right are left out.
+        Combinations whose mutants cannot be applied to each other's result are left out.
         """
-        given = list(hypotheses)
+        tried = list(hypotheses)
         fits = {
             fit.hypothesis: fit
-            for some, result in joined(self._results(given))
+            for some, result in joined(self._results(tried))
             for fit in map(Fit, some, *self._distances(result))
         }
-        return [fits[each] for each in given if each in fits]
+        return [fits[each] for each in tried if each in fits]
 
     def fitting(self, hypotheses: Iterable[Hypothesis]) -> list[Fit]:
-        """Return the hypotheses that give what was got, the nearest first."""
+        """Return the hypotheses that reproduce the outputs, the nearest first."""
         fits = [fit for fit in self.tried(hypotheses) if fit.margin <= 1]
         return sorted(fits, key=lambda fit: fit.margin)
 
     def is_idle(self, mutant: Mutant) -> bool:
-        """Whether a mutant that changes nothing but the recurrence leaves it as it is."""
+        """Whether a mutant of the recurrence leaves this one unchanged."""
         changed = self.changed((mutant,))
         return changed is not None and is_same(self.recurrence, changed)
 
     def changed(self, hypothesis: Hypothesis) -> Recurrence | None:
-        """Return what a hypothesis takes the recurrence for.
+        """Return the recurrence that a hypothesis computes.
 
-        None where one of several mutants counts on the other's part being right.
+        None if its mutants cannot be applied to each other's result.
         """
         if hypothesis in self._changed:
             return self._changed[hypothesis]
@@ -155,7 +155,10 @@ class Wrong:
         if acting in self._changed:
             return self._changed[acting]
         changed = self._change(acting)
-        if self.recurrence.X.size + self.recurrence.W.size + self.recurrence.R.size <= REMEMBERED:
+        if (
+            self.recurrence.X.size + self.recurrence.W.size + self.recurrence.R.size
+            <= LARGEST_CACHED
+        ):
             self._changed[acting] = changed
         return changed
 
@@ -173,11 +176,11 @@ class Wrong:
     def stacks(
         self, hypotheses: Iterable[Hypothesis], steps: int
     ) -> Iterator[tuple[list[Hypothesis], Recurrence]]:
-        """Yield hypotheses that change nothing but a recurrence and its arithmetic, in stacks.
+        """Yield stacks of hypotheses that change only a recurrence and its arithmetic.
 
         Args:
-            hypotheses: those of which one is impossible are left out.
-            steps: how many of a stack are to be computed.
+            hypotheses: impossible combinations among them are left out.
+            steps: number of steps to compute of each stack.
         """
         groups: dict[Hashable, list[Hypothesis]] = {}
         for each in hypotheses:
@@ -196,11 +199,11 @@ class Wrong:
         steps: int,
         run: Callable[[Recurrence, Engine], Computed],
     ) -> Iterator[tuple[list[Hypothesis], Computed]]:
-        """Yield what the stacks of hypotheses give, without those that cannot be at work at once.
+        """Yield what `run` returns for stacks of hypotheses, without impossible combinations.
 
         Args:
-            hypotheses: that change nothing but a recurrence and its arithmetic.
-            steps: how many of a stack are computed.
+            hypotheses: hypotheses that change only a recurrence and its arithmetic.
+            steps: number of steps that `run` computes of each stack.
             run: computes a stack.
         """
         for some, stack in self.stacks(hypotheses, steps):
@@ -216,7 +219,7 @@ class Wrong:
     def _results(
         self, hypotheses: Iterable[Hypothesis]
     ) -> Iterator[tuple[list[Hypothesis], Result]]:
-        """Yield what hypotheses give, several side by side, with one more axis in front."""
+        """Yield the results of hypotheses in stacks, with one more axis in front."""
         plain: list[Hypothesis] = []
         for each in hypotheses:
             if all(m.change.result is RIGHT.result for m in each):
@@ -245,22 +248,23 @@ class Wrong:
     def _distances(
         self, result: Result, tolerances: Sequence[Array] | None = None
     ) -> tuple[Array, Array]:
-        """Return of each of a stack the largest error / tolerance, and the mean absolute error.
+        """Return, for each hypothesis of a stack, the largest margin and the mean absolute error.
 
-        The first is infinite where a hypothesis gives nothing of what is wrong, although all of it
-        follows from numbers that the hypothesis loses: then the right outputs would fit as well.
+        Elements that follow from a number that the hypothesis loses do not count. If it reproduces
+        no wrong element among the others, the margin is infinite: the right outputs would fit as
+        well.
 
         Args:
-            result: what hypotheses give.
-            tolerances: of each output that was asked for; None for a hypothesis' own.
+            result: the results of the hypotheses.
+            tolerances: the tolerances of each requested output; None for the hypotheses' own.
         """
         tensors = (result.Y, *result.last)
         masks = self._lost(result)
-        told: Array = np.full(len(result.last[0]), fill_value=True)
+        reproduces: Array = np.full(len(result.last[0]), fill_value=True)
         if masks[1] is not None:
-            told = np.asarray(~masks[1].reshape(len(told), -1).any(axis=1))
+            reproduces = np.asarray(~masks[1].reshape(len(reproduces), -1).any(axis=1))
         margins = errors = np.zeros(len(tensors[-1]))  # type: ignore[arg-type]
-        for k, each in enumerate(self.asked):
+        for k, each in enumerate(self.requested):
             values = tensors[each.which]
             assert values is not None
             if not values.size:
@@ -269,22 +273,23 @@ class Wrong:
             allowed = tolerances[k] if tolerances else each.allowed(values)
             found = errors_of(got, values, allowed, each.max_ulp)
             lost = masks[min(each.which, 1)]
-            kept = found.margin
+            margin = found.margin
             if lost is not None:
-                told |= (each.differs & (kept <= 1)).reshape(len(values), -1).any(axis=1)
-                kept = np.where(lost, 0.0, kept)
-            margins = np.maximum(margins, kept.reshape(len(values), -1).max(axis=1))
+                fits = each.differs & (margin <= 1)
+                reproduces |= fits.reshape(len(values), -1).any(axis=1)
+                margin = np.where(lost, 0.0, margin)
+            margins = np.maximum(margins, margin.reshape(len(values), -1).max(axis=1))
             off = np.minimum(found.absolute, FARTHEST)
             errors = errors + off.reshape(len(values), -1).mean(axis=1)
-        return np.where(told, margins, np.inf), errors
+        return np.where(reproduces, margins, np.inf), errors
 
     def _lost(self, result: Result) -> tuple[Array | None, Array | None]:
-        """Return where Y [S, T, D, N, 1] and last states [S, D, N, 1] follow from a lost number.
+        """Return masks of Y [S, T, D, N, 1] and last states [S, D, N, 1] after a lost number.
 
-        That is a NaN or infinity at an earlier step of their sequence: what an implementation makes
-        of those is another matter than what made them.
+        A lost number is a NaN or infinity at an earlier step of the sequence: how an implementation
+        goes on from one is another matter than the bug that made it.
         """
-        if not any(each.which == 0 for each in self.asked):
+        if not any(each.which == 0 for each in self.requested):
             return None, None
         assert result.Y is not None
         bad: Array = np.asarray(~np.isfinite(result.Y.astype(np.float64)).all(axis=-1))
@@ -294,33 +299,36 @@ class Wrong:
         return before[..., None], np.asarray(bad.any(axis=1))[..., None]
 
     def coarsely(self, hypothesis: Hypothesis, dtype: str) -> float:
-        """Return the margin of a hypothesis that is computed in a coarser dtype.
+        """Return the margin of a hypothesis computed in a coarser dtype.
 
-        Errors may then be as large as the profile `standard` lets that dtype's be; those of a
-        mutant are large elsewhere. That is infinite where the outputs are not numbers of the dtype.
+        Errors may be as large as the profile `standard` allows for that dtype; where a mutant's
+        values go elsewhere, the largest tolerance applies. The margin is infinite if the outputs
+        are not numbers of the dtype.
         """
         own, row = self.recurrence.dtype.precision, dtype_named(dtype)
         if not self.is_comparable or row.precision >= own:
             return math.inf
-        if not all(holds(each.got, each.wanted, row) for each in self.asked if each.got.size):
+        if not all(
+            is_rounded_to(each.got, each.wanted, row) for each in self.requested if each.got.size
+        ):
             return math.inf
         ((_, result),) = self._results([hypothesis])
         return float(self._distances(result, self._coarse(hypothesis, dtype))[0][0])
 
     def _coarse(self, hypothesis: Hypothesis, dtype: str) -> list[Array]:
-        """Return how far off each output that was asked for may be in a coarser dtype."""
+        """Return the tolerances of each requested output in a coarser dtype."""
         if dtype not in self._derived:
             coarse = replace(self.recurrence, dtype=dtype_named(dtype))
             self._derived[dtype] = derive(coarse, PROFILES["standard"])
         derived = self._derived[dtype]
-        allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.asked]
+        allowed: list[Any] = [(derived.Y, *derived.last)[each.which] for each in self.requested]
         if hypothesis:
             return [np.full_like(values, values.max(initial=0)) for values in allowed]
         return allowed
 
 
-def _asked(vector: Vector, got: Tensors, rule: Rule) -> Iterator[Asked]:
-    """Yield the outputs that were asked for and can be compared."""
+def _requested(vector: Vector, got: Tensors, rule: Rule) -> Iterator[RequestedOutput]:
+    """Yield the requested outputs that can be compared."""
     answers = rule.answers(vector)
     node = vector.node
     roles = {row.name: row.role for row in node.operator.outputs}
@@ -329,11 +337,11 @@ def _asked(vector: Vector, got: Tensors, rule: Rule) -> Iterator[Asked]:
         if values is not None and not problem_of(values, wanted):
             tensors = (values, wanted, answers.tolerances[name])
             a, b, c = (node.canonical(name, each) for each in tensors)
-            yield Asked(RESULTS.index(roles[name]), a, b, c, rule.max_ulp(name))
+            yield RequestedOutput(RESULTS.index(roles[name]), a, b, c, rule.max_ulp(name))
 
 
 def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:
-    """Return where an earlier step of the same direction and sequence is bad [S, T, D, N]."""
+    """Return the mask of steps after a bad one of the same direction and sequence [S, T, D, N]."""
     found = np.zeros_like(bad)
     for d, direction in enumerate(directions):
         steps = slice(None, None, -1 if direction is Direction.REVERSE else 1)

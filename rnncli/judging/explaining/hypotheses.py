@@ -1,6 +1,6 @@
-"""What may be behind a wrong output: another reading, one bug, or two of them at once.
+"""Hypotheses about a wrong output: an alternative reading, one bug, or two bugs at once.
 
-All are mutants that can be run.
+All of them are mutants that can be run.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rnncli.judging.explaining.combinations import (
     subsets,
     together,
 )
-from rnncli.judging.explaining.earlier_calls import KEPT
+from rnncli.judging.explaining.earlier_calls import LEAKS
 from rnncli.judging.explaining.features import Features, features_of
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.places import Places, places_of
 from rnncli.judging.explaining.screening import Screen
@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence
 
-# Hypothesis that is no row of a table of mutants -> what it says.
-UNTABLED = {**{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()}, **KEPT}
-# Of several hypotheses that fit so many are named.
-NAMED = 3
-# Naming the bug of one case while a pack is judged takes so many multiplications at most: half a
-# second. Diagnosing it may take what it takes.
+# Hypothesis without a row in the table of mutants -> its sentence.
+UNTABLED = {**{name: sentence for name, (sentence, _) in APPROXIMATIONS.items()}, **LEAKS}
+# The most fitting hypotheses that a sentence names.
+MOST_FITS_NAMED = 3
+# The most multiplications for naming the bug of one case while a pack is judged: half a second.
+# Diagnosis has no such limit.
 AFFORDABLE = 1 << 31
-# Two bugs at once are looked for among so many whose outputs are nearest to what was got.
+# Pairs of bugs are tried among so many hypotheses with the nearest outputs.
 NEAREST = 48
-# Of which one fits here and there where the true one is not known.
-APPROXIMATED = "approximations"
-# Of the bugs that other cases of a cell named, so many are tried at once.
-MOST = 6
+# The family whose members fit here and there when the true bug is unknown.
+APPROXIMATE_FAMILY = "approximations"
+# The most bugs, named by other cases of a cell, that are combined.
+MOST_COMBINED = 6
 
 
 def sentence_of(hypothesis: str) -> str:
-    """Say what goes wrong."""
+    """Return what goes wrong, in words."""
     return " ".join(map(_sentence, parts_of(hypothesis)))
 
 
@@ -69,41 +69,42 @@ def _sentence(name: str) -> str:
     if name in UNTABLED:
         return UNTABLED[name]
     if name in PRECISIONS:
-        return f"Computes in {PRECISIONS[name]}, whatever the tensors are."
+        return f"Computes in {PRECISIONS[name]}, whatever the dtype of the tensors."
     reading, _, choice = name.partition("=")
     if not choice:
         return MUTANTS[name].sentence
     row = READINGS.get(reading)
-    if row is None or choice not in row.choices:  # of a pack that another rnncli has made
+    if row is None or choice not in row.choices:  # in a pack from another version of rnncli
         return f"Reads {reading} as {choice}."
     return f"Reads {row.summary} as {choice}: {row.meanings[choice]}."
 
 
 def naming(fits: Mapping[str, float]) -> str:
-    """Say which hypotheses fit; what goes wrong where just one does."""
+    """Return which hypotheses fit, in words; with the sentence if just one does."""
     names = list(fits)
     if len(names) == 1:
         return f"fits {names[0]}: {sentence_of(names[0])}"
-    shown = names[:NAMED] + [f"{len(names) - NAMED} more"] * (len(names) > NAMED)
+    more = [f"{len(names) - MOST_FITS_NAMED} more"] * (len(names) > MOST_FITS_NAMED)
+    shown = names[:MOST_FITS_NAMED] + more
     return f"fits {', '.join(shown[:-1])} or {shown[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one case says of the hypotheses of its cell.
+    """The evidence of one case for and against the hypotheses of its cell.
 
     Attributes:
-        id: of the case.
-        cell: whose kernel it tests.
-        verdict: of the case.
-        fits: of a case that differs: hypothesis -> the largest error / tolerance between its
-            outputs and what was got, of those that give just that.
-        refuted: the readings and single mutants that would have been seen, of those that were
-            tried; of a case that differs those that have no part in what fits.
-        got: the outputs of a case that differs and that nothing fits but an approximation.
-        dtype: of its tensors.
-        features: what it has that others lack.
-        places: of a case that differs: where it is wrong.
+        id: the case's id.
+        cell: the cell whose kernel it tests.
+        verdict: the case's verdict.
+        fits: for a case that differs: each hypothesis that reproduces its outputs -> the largest
+            error / tolerance between the two.
+        refuted: the readings and single mutants tried that would have been seen; for a case that
+            differs, those that are not part of a fit.
+        got: the outputs of a case that differs and that nothing but an approximation fits.
+        dtype: the dtype of its tensors.
+        features: the features that tell it from others.
+        places: for a case that differs: where it is wrong.
     """
 
     id: str
@@ -118,7 +119,7 @@ class Evidence:
 
     @property
     def parts(self) -> frozenset[str]:
-        """What has a part in any of its fits."""
+        """The mutants and readings in any of its fits."""
         return frozenset(part for name in self.fits for part in parts_of(name))
 
 
@@ -129,14 +130,14 @@ def evidence_of_failure(
     rule: Rule,
     fits: Mapping[str, float] | None = None,
 ) -> Evidence:
-    """Try readings and single mutants on a case that differs, and see what is particular about it.
+    """Try readings and single mutants on a case that differs, and collect its features.
 
     Args:
-        vector: what was asked.
-        got: what came out.
-        mutants: of its cell.
-        rule: how near is near enough.
-        fits: what `single_fits` has found, if it was asked.
+        vector: the vector.
+        got: the outputs of the implementation.
+        mutants: the mutants of its cell.
+        rule: the tolerances.
+        fits: the result of `single_fits`, if it was called.
     """
     steps = steps_of(vector, got, rule)
     found = dict(fits or {})
@@ -160,20 +161,20 @@ def single_fits(
     *,
     most: float = math.inf,
 ) -> dict[str, float]:
-    """Return the hypotheses that give what was got, each with its margin, the nearest first.
+    """Return the hypotheses that reproduce the outputs, each with its margin, the nearest first.
 
-    Those are the other readings of a vector and single mutants, or else a coarser arithmetic.
+    These are the alternative readings of a vector and single mutants, or else a coarser arithmetic.
 
     Args:
-        vector: what was asked.
-        got: what came out.
-        mutants: of its cell.
-        rule: how near is near enough.
-        steps: of the Y that came out; None where there is none.
-        most: how many multiplications whole runs may take. Where all that may fit would take more,
-            of those that give the first wrong step as many are run, and one at least.
+        vector: the vector.
+        got: the outputs of the implementation.
+        mutants: the mutants of its cell.
+        rule: the tolerances.
+        steps: the steps of its Y; None if there is no Y.
+        most: limit on the multiplications of whole runs. If the candidates would take more, only as
+            many as fit run, at least one, all of which give the first wrong step.
     """
-    wrong = Wrong(vector, got, rule)
+    wrong = WrongOutputs(vector, got, rule)
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
@@ -187,15 +188,15 @@ def single_fits(
 def evidence_of_two(
     vector: Vector, evidence: Evidence, mutants: Sequence[Mutant], rule: Rule
 ) -> Evidence:
-    """Try two at once on a case that nothing fits, of hypotheses whose outputs are near.
+    """Try pairs of the hypotheses with the nearest outputs on a case that nothing fits.
 
     Args:
-        vector: what was asked.
-        evidence: of the case.
-        mutants: of its cell.
-        rule: how near is near enough.
+        vector: the vector.
+        evidence: the evidence of the case.
+        mutants: the mutants of its cell.
+        rule: the tolerances.
     """
-    wrong, steps = Wrong(vector, evidence.got, rule), steps_of(vector, evidence.got, rule)
+    wrong, steps = WrongOutputs(vector, evidence.got, rule), steps_of(vector, evidence.got, rule)
     if not wrong.is_comparable:
         return evidence
     broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
@@ -206,7 +207,10 @@ def evidence_of_two(
 
 
 def _likely(
-    wrong: Wrong, steps: Steps | None, hypotheses: Sequence[Hypothesis], most: float = math.inf
+    wrong: WrongOutputs,
+    steps: Steps | None,
+    hypotheses: Sequence[Hypothesis],
+    most: float = math.inf,
 ) -> Sequence[Hypothesis]:
     """Return the hypotheses that are worth a whole run, within `most` multiplications."""
     near: list[Hypothesis] = []
@@ -222,40 +226,40 @@ def _likely(
 def evidence_of_several(
     vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
 ) -> Evidence:
-    """Try several hypotheses at once on a case that nothing explains: what other cases named.
+    """Try combinations of the mutants that other cases named on an unexplained case.
 
     Args:
-        vector: what was asked.
-        evidence: of the case.
-        names: of mutants and readings.
-        rule: how near is near enough.
+        vector: the vector.
+        evidence: the evidence of the case.
+        names: the ids of mutants and readings.
+        rule: the tolerances.
     """
-    wrong = Wrong(vector, evidence.got, rule)
+    wrong = WrongOutputs(vector, evidence.got, rule)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
-    found = _margins(wrong.fitting(subsets(_seen(vector, wrong.recurrence, known)[:MOST])))
+    found = _margins(wrong.fitting(subsets(_seen(vector, wrong.recurrence, known)[:MOST_COMBINED])))
     return replace(evidence, fits={**evidence.fits, **found})
 
 
 def evidence_of_named(
     vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
 ) -> Evidence:
-    """Try hypotheses on a case that nothing explains: the pairs that fit other cases.
+    """Try the pairs that fit other cases on an unexplained case.
 
     Args:
-        vector: what was asked.
-        evidence: of the case.
-        names: of hypotheses.
-        rule: how near is near enough.
+        vector: the vector.
+        evidence: the evidence of the case.
+        names: the names of hypotheses.
+        rule: the tolerances.
     """
-    wrong = Wrong(vector, evidence.got, rule)
+    wrong = WrongOutputs(vector, evidence.got, rule)
     known = {**MUTANTS, **{each.id: each for each in _readings(vector)}}
     parts = [parts_of(name) for name in names]
-    given = [together([known[part] for part in each]) for each in parts if known.keys() >= {*each}]
-    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(given))})
+    pairs = [together([known[part] for part in each]) for each in parts if known.keys() >= {*each}]
+    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(pairs))})
 
 
 def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> Evidence:
-    """Tell which of its readings and of some mutants a case rules out if it passes."""
+    """Return which readings and mutants a case rules out if it passes."""
     recurrence, trial = vector.recurrence, Trial(vector, rule)
     refuted = frozenset(
         mutant.id
@@ -270,20 +274,20 @@ def evidence_of_pass(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> E
 
 
 def _seen(vector: Vector, recurrence: Recurrence, mutants: Iterable[Mutant]) -> list[Mutant]:
-    """Return the other readings of a vector, then the mutants that can be seen in it."""
+    """Return the alternative readings of a vector, then the mutants that it can show."""
     seen = (mutant for mutant in mutants if not mutant.equivalent_when(recurrence))
     return [*_readings(vector), *seen]
 
 
-def _may_be_seen(mutant: Mutant, wrong: Wrong) -> bool:
-    """Whether a mutant may be seen; what takes an evaluation, that of its outputs tells as soon."""
+def _may_be_seen(mutant: Mutant, wrong: WrongOutputs) -> bool:
+    """Whether a mutant may be seen, without the checks that cost as much as running it."""
     change = mutant.change
     rewrites = change.engine is RIGHT.engine and change.result is RIGHT.result
     return not (mutant.unseen(wrong.recurrence) or (rewrites and wrong.is_idle(mutant)))
 
 
 def _readings(vector: Vector) -> Iterator[Mutant]:
-    """Yield the other readings of a vector as changes: of all that the recurrence is."""
+    """Yield the alternative readings of a vector as mutants that replace the recurrence."""
     for name in vector.alternatives:
         other = vector.recurrence_under(name)
         change = Change(recurrence=partial(_instead, other))
@@ -296,8 +300,8 @@ def _instead(other: Recurrence, recurrence: Recurrence) -> Recurrence:
 
 
 def _is_exact(part: str) -> bool:
-    """Whether a hypothesis is more than one of many approximations that look alike at times."""
-    return part not in MUTANTS or MUTANTS[part].family != APPROXIMATED
+    """Whether a hypothesis is not an approximation, many of which look alike at times."""
+    return part not in MUTANTS or MUTANTS[part].family != APPROXIMATE_FAMILY
 
 
 def _margins(fits: Iterable[Fit]) -> dict[str, float]:
@@ -305,8 +309,8 @@ def _margins(fits: Iterable[Fit]) -> dict[str, float]:
     return {name_of(fit.hypothesis): float(fit.margin) for fit in fits}
 
 
-def _coarse(wrong: Wrong, near: Sequence[Hypothesis]) -> Iterator[tuple[str, float]]:
-    """Yield the finest coarser arithmetic whose errors are as large, alone or beside a bug."""
+def _coarse(wrong: WrongOutputs, near: Sequence[Hypothesis]) -> Iterator[tuple[str, float]]:
+    """Yield the finest coarser arithmetic with errors of that size, alone or with a bug."""
     for hypotheses in ([()], near):
         for name, dtype in PRECISIONS.items():
             for hypothesis in hypotheses:

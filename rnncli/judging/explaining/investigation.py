@@ -1,4 +1,4 @@
-"""From wrong outputs of a whole pack to what is behind them, whoever does the work."""
+"""The search for the causes of a pack's failures, from the evidence of its cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.judging.explaining.approximations import approximation_of
 from rnncli.judging.explaining.diagnosis import Diagnosis, diagnose
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     Evidence,
     evidence_of_named,
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.diagnosis import Cause
     from rnncli.packs.vector import Vector
 
-# Two bugs at once are looked for in so many cases of a cell: they must explain the others, too.
+# The most cases of a cell in which pairs of bugs are searched; these must explain the others too.
 SEARCHED = 4
-# A function is only estimated: what passes speaks against it if it would be so far off by it.
+# Least margin at which a passing case contradicts an approximated function, which is an estimate.
 CLEARLY = 4.0
 
 
 class Investigation:
-    """The failures of a run, and what cases say of the hypotheses that were named.
+    """The failures of a run, and the evidence of all cases about the hypotheses they name.
 
     Args:
-        failures: of all cells.
-        rule_out: tells which of some hypotheses every case of those cells rules out if it passes.
+        failures: the evidence of failing cases, of all cells.
+        rule_out: returns the evidence of every case of those cells, if it passes, against the named
+            hypotheses.
         read: case id -> its vector.
-        rule: by which all was judged.
+        rule: the tolerances of the run.
     """
 
     def __init__(
@@ -52,37 +53,37 @@ class Investigation:
     ) -> None:
         self._failures, self._read, self._rule = list(failures), read, rule
         self._rule_out = rule_out
-        self._asked: frozenset[str] = frozenset()
+        self._tried: frozenset[str] = frozenset()
         self._ruled: Mapping[str, Evidence] = {}
         self._seen: dict[str, set[str]] = {}
         self._estimates: dict[tuple[str, str], str] = {}
 
     def diagnosis(self) -> Diagnosis:
-        """Name what is behind the failures: single hypotheses, then what those give at once."""
-        first = self._judged()
+        """Name the causes of the failures: single hypotheses, then combinations of those."""
+        first = self._diagnosed()
         fitting = (*first.causes, *first.doubts)
-        for k, each in self._open(first):
+        for k, each in self._unexplained(first):
             names = [name for c in fitting if c.cell == each.cell for name in c.parts]
             if names:
                 self._failures[k] = evidence_of_several(
                     *(self._read(each.id), each, dict.fromkeys(names), self._rule)
                 )
-        self._approximate(self._judged())
-        self._search(self._judged())
-        return self._judged()
+        self._approximate(self._diagnosed())
+        self._search(self._diagnosed())
+        return self._diagnosed()
 
     def _approximate(self, found: Diagnosis) -> None:
-        """Try whether functions are approximated, where that would not be seen in what passes."""
-        left = self._open(found)
+        """Look for approximated functions that the passing cases do not contradict."""
+        left = self._unexplained(found)
         for cell in dict.fromkeys(each.cell for _, each in left):
-            asked = [(k, each, self._read(each.id)) for k, each in left if each.cell == cell]
-            steps = (steps_of(vector, each.got, self._rule) for _, each, vector in asked)
+            left_over = [(k, each, self._read(each.id)) for k, each in left if each.cell == cell]
+            steps = (steps_of(vector, each.got, self._rule) for _, each, vector in left_over)
             approximation = approximation_of(s for s in steps if s is not None and s.spot)
             if approximation is None:
                 continue
             name = approximation.name
-            for k, each, vector in asked:
-                wrong = Wrong(vector, each.got, self._rule)
+            for k, each, vector in left_over:
+                wrong = WrongOutputs(vector, each.got, self._rule)
                 fit = approximation.fit(wrong) if wrong.is_comparable else math.inf
                 if fit <= 1:
                     self._failures[k] = replace(each, fits={**each.fits, name: fit})
@@ -99,8 +100,8 @@ class Investigation:
                     self._seen.setdefault(each.id, set()).add(mutant.id)
 
     def _search(self, found: Diagnosis) -> None:
-        """Look for two bugs at once in a few cases of each cell, and try those on the others."""
-        left = self._open(found)
+        """Look for pairs of bugs in a few cases of each cell, and try them on the others."""
+        left = self._unexplained(found)
         for cell in dict.fromkeys(each.cell for _, each in left):
             of_cell = [(k, each) for k, each in left if each.cell == cell]
             few = of_cell[:: max(1, len(of_cell) // SEARCHED)][:SEARCHED]
@@ -115,36 +116,36 @@ class Investigation:
                         *(self._read(each.id), each, names, self._rule)
                     )
 
-    def _open(self, found: Diagnosis) -> list[tuple[int, Evidence]]:
-        """Return the failures that nothing explains and whose outputs are known."""
+    def _unexplained(self, found: Diagnosis) -> list[tuple[int, Evidence]]:
+        """Return the unexplained failures whose outputs are known, with their positions."""
         left = set(found.unexplained)
         return [(k, each) for k, each in enumerate(self._failures) if each.got and each.id in left]
 
-    def _judged(self) -> Diagnosis:
-        """Weigh what is known so far."""
+    def _diagnosed(self) -> Diagnosis:
+        """Diagnose from the evidence so far."""
         named = frozenset(part for each in self._failures for part in each.parts)
-        if not self._ruled or not named <= self._asked:
-            self._asked = named
+        if not self._ruled or not named <= self._tried:
+            self._tried = named
             self._ruled = {each.id: each for each in self._rule_out(named)}
         passes = (
             replace(each, refuted=each.refuted | self._seen.get(each.id, set()))
             for each in self._passing()
         )
-        found = diagnose((*self._weighed(), *passes))
-        return replace(found, causes=tuple(map(self._estimated, found.causes)))
+        found = diagnose((*self._failing(), *passes))
+        return replace(found, causes=tuple(map(self._with_estimate, found.causes)))
 
-    def _estimated(self, cause: Cause) -> Cause:
-        """Return a cause with what is known of its size."""
+    def _with_estimate(self, cause: Cause) -> Cause:
+        """Return a cause with the estimate of its size, if there is one."""
         estimate = self._estimates.get((cause.cell, cause.hypothesis), "")
         return replace(cause, where="; ".join(filter(None, (estimate, cause.where))))
 
     def _passing(self) -> list[Evidence]:
-        """Return what cases that pass say."""
+        """Return the evidence of the passing cases."""
         differing = {each.id for each in self._failures}
         return [each for name, each in self._ruled.items() if name not in differing]
 
-    def _weighed(self) -> Iterator[Evidence]:
-        """Yield failures with what speaks against hypotheses that have no part in them."""
+    def _failing(self) -> Iterator[Evidence]:
+        """Yield the evidence of failures, each with the hypotheses that it refutes."""
         for each in self._failures:
             yield replace(each, refuted=self._ruled[each.id].refuted - each.parts)
 
@@ -155,12 +156,5 @@ def investigate(
     read: Callable[[str], Vector],
     rule: Rule,
 ) -> Diagnosis:
-    """Name what is behind failures.
-
-    Args:
-        failures: of all cells.
-        rule_out: tells which of some hypotheses every case of those cells rules out if it passes.
-        read: case id -> its vector.
-        rule: by which all was judged.
-    """
+    """Name the causes of failures; see `Investigation` for the arguments."""
     return Investigation(failures, rule_out, read, rule).diagnosis()

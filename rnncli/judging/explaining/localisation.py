@@ -1,7 +1,7 @@
-"""Where an error enters, found from an implementation's own states.
+"""The step at which an error enters, found from an implementation's own states.
 
-Each Y[t-1] that came out is put into one step in float64; what that step is off by is due to it
-alone, however wrong or chaotic the steps before were.
+Each Y[t-1] of the implementation enters one step in float64. The error of that step is its own,
+however wrong or chaotic the earlier steps were.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps | None:
-    """Check every step of what came out.
+    """Check every step of an implementation's Y.
 
     Args:
-        vector: that the outputs are wrong for.
-        outputs: what came out, by name.
-        rule: by which they are wrong.
+        vector: the vector that it gets wrong.
+        outputs: its outputs, by name.
+        rule: the tolerances.
 
     Returns:
-        None where Y is not among the outputs or cannot be compared.
+        None if Y is not among the outputs or cannot be compared.
     """
     node = vector.node
     Y = next(row.name for row in node.operator.outputs if row.role == "Y")
@@ -58,8 +58,8 @@ def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps 
 def _profile(name: str) -> Profile:
     """Return the profile to judge steps by.
 
-    An implementation whose states are wrong already cannot be exact, so that exact cases are judged
-    by the standard profile; so are those of profiles that only another rnncli has.
+    An implementation whose states are already wrong cannot be exact, so steps of exact cases are
+    judged by the standard profile, as are those of profiles unknown to this version.
     """
     standard = PROFILES["standard"]
     found = PROFILES.get(name, standard)
@@ -67,7 +67,7 @@ def _profile(name: str) -> Profile:
 
 
 class Spot(NamedTuple):
-    """An element of Y in processing order: of which direction, after how many steps before it."""
+    """An element of Y; `step` counts in processing order."""
 
     step: int
     direction: int
@@ -77,15 +77,15 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """What is known of every step of an implementation, in processing order.
+    """The steps of an implementation, each checked by itself, in processing order.
 
     Attributes:
-        recurrence: that it should have computed.
-        profile: what a step may be off by.
-        differs: which elements of its Y are beyond their tolerance [D, T, N, H].
-        paths: through its own states, directions with the same activations together.
+        recurrence: the recurrence that it should have computed.
+        profile: the profile that gives the tolerance of a step.
+        differs: mask of the elements of its Y beyond their tolerance [D, T, N, H].
+        paths: trajectories through its own states; directions with the same activations share one.
         margin: error / tolerance of each step alone [D, T, N, H].
-        live: whether it is no padding [T, N].
+        live: mask of the steps that are not padding [T, N].
     """
 
     recurrence: Recurrence
@@ -97,7 +97,7 @@ class Steps:
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, profile: Profile, differs: Array) -> Steps:
-        """Check every step of Y [T, D, N, H], of which some elements differ."""
+        """Check every step of Y [T, D, N, H], some elements of which differ."""
         T, _, N, _ = Y.shape
         lengths = np.full(N, T) if recurrence.lengths is None else recurrence.lengths
         live = np.arange(T)[:, None] < lengths
@@ -110,7 +110,7 @@ class Steps:
 
     @property
     def wrong(self) -> Array:
-        """Which elements of live steps are wrong by themselves [D, T, N, H]."""
+        """Mask of the elements of live steps that are wrong by themselves [D, T, N, H]."""
         return (self.margin > 1) & self.live[None, :, :, None]
 
     @property
@@ -123,7 +123,7 @@ class Steps:
 
     @property
     def localisation(self) -> Localisation | None:
-        """Where the error enters; None where nothing is wrong with Y."""
+        """The place where the error enters; None if nothing is wrong with Y."""
         spot = self.spot
         if spot is None:
             return None
@@ -135,7 +135,7 @@ class Steps:
         )
 
     def _time(self, spot: Spot) -> int:
-        """Return the index in time of a step; padding stays where it is."""
+        """Return the time index of a step; padding keeps its index."""
         length = self._length(spot.batch)
         reverse = self.recurrence.directions[spot.direction] is Direction.REVERSE
         return length - 1 - spot.step if reverse and spot.step < length else spot.step
@@ -153,7 +153,7 @@ class Steps:
         return f"first wrong at {where}; {self._extent(spot, steps, of)}"
 
     def _remark(self, spot: Spot, t: int) -> str:
-        """Say what is special about a step."""
+        """Return what is special about a step, in words."""
         length, T = self._length(spot.batch), len(self.recurrence.X)
         if t >= length:
             return f", past the end of sequence {spot.batch}, which has length {length}"
@@ -193,9 +193,9 @@ def _processed(recurrence: Recurrence, values: Array) -> Array:
 
 
 def _overflowed(path: Trajectory) -> Array:
-    """Return which steps start from an h that was too large to be stored, [D, T, N].
+    """Return the mask of steps that start from an h too large to be stored, [D, T, N].
 
-    The implementation may have gone on with what it was, and that is not known.
+    The implementation may have continued from its finite value, which is unknown.
     """
     found = np.asarray(np.isinf(path.H[:, :-1]).any(axis=3))
     found[:, 0] = False
@@ -203,6 +203,6 @@ def _overflowed(path: Trajectory) -> Array:
 
 
 def _first(wrong: Array) -> Spot:
-    """Return the first of some elements [D, T, N, H]: fewest steps before it, then in order."""
+    """Return the first element of a mask [D, T, N, H]: by step, then by the other axes."""
     by_step = wrong.swapaxes(0, 1)
     return Spot(*map(int, np.unravel_index(int(by_step.argmax()), by_step.shape)))

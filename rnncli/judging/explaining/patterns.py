@@ -1,6 +1,6 @@
-"""Patterns of failures: what the cases that fail have in common, and where they are wrong.
+"""Patterns of failures: conditions that failing cases share, and places where they are wrong.
 
-A pattern is no proof of anything: it says where to look.
+A pattern is not a proof: it says where to look.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from rnncli.judging.explaining.features import Features, SharedFeature
     from rnncli.judging.explaining.places import Places
 
-# A pattern that chance gives more often than that is none.
+# The largest probability by chance of a pattern.
 CHANCE = 0.02
-# So many are shown.
-SHOWN = 3
-# Two conditions at once must leave at most a part of the passing cases that one leaves.
+# The most patterns that a report shows.
+MOST_SHOWN = 3
+# Two conditions must leave at most such a part of the passing cases that one condition leaves.
 BETTER = 0.5
-# Kernels take so many of an axis at once, and treat what is left over apart.
+# Block widths of kernels; code of its own handles the remainder.
 WIDTHS = (4, 8, 16, 32, 64)
 NOUNS = {"directions": "direction", "steps": "step", "rows": "sequence", "units": "unit"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What failures that nothing explains have in common.
+    """Something that unexplained failures have in common.
 
     Attributes:
-        sentence: in words, with counts.
-        topics: what it is about.
-        chance: how likely chance gives it.
-        where: of one that is about whole cases: which they are.
-        among: how many cases that pass are like that.
-        conditions: how many at once it takes.
+        sentence: the pattern in words, with counts.
+        topics: its topics.
+        chance: its probability by chance.
+        where: the conditions of a pattern of whole cases, in words.
+        among: number of passing cases that meet them.
+        conditions: number of conditions.
     """
 
     sentence: str
@@ -54,11 +54,11 @@ class Pattern:
 
     @property
     def is_whole(self) -> bool:
-        """Whether one condition tells all that fails from all that passes."""
+        """Whether one condition separates all failing cases from all passing ones."""
         return self.conditions == 1 and not self.among
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON holds it; the sentence says how many conditions it takes."""
+        """Return the pattern as JSON data; the sentence implies the number of conditions."""
         return {name: value for name, value in asdict(self).items() if name != "conditions"}
 
 
@@ -68,20 +68,20 @@ def patterns_of(
     """Return the patterns of some failures, the least likely by chance first.
 
     Args:
-        failing: what each case has that fails.
-        passing: what each case has that passes.
-        places: where each case that fails is wrong.
+        failing: the features of each failing case.
+        passing: the features of each passing case.
+        places: where each failing case is wrong.
     """
     found = [*_of_cases(failing, passing), *_of_places(places)]
     likely = [pattern for pattern in found if pattern.chance <= CHANCE]
-    return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:SHOWN])
+    return tuple(sorted(likely, key=lambda pattern: pattern.chance)[:MOST_SHOWN])
 
 
 def _of_cases(failing: Sequence[Features], passing: Sequence[Features]) -> Iterator[Pattern]:
-    """Yield the condition, or two at once, that all failing cases meet and fewest passing ones.
+    """Yield the one or two conditions that all failing cases and the fewest passing ones meet.
 
-    Of several that are as good there is one of each topic: nothing tells them apart.
-    One case alone has a hundred things to itself.
+    Ties give one pattern for each topic. A single failure gives none, because a hundred conditions
+    hold in it alone.
     """
     fails, passes = len(failing), len(passing)
     if fails < 2 or not passes:
@@ -94,21 +94,21 @@ def _of_cases(failing: Sequence[Features], passing: Sequence[Features]) -> Itera
     one = int(together.diagonal().argmin())
     a, b = map(int, np.unravel_index(together.argmin(), together.shape))
     if together[a, b] <= BETTER * together[one, one] and together[one, one] > 1:
-        yield _said([met[a], met[b]], fails, int(together[a, b]), passes)
+        yield _pattern([met[a], met[b]], fails, int(together[a, b]), passes)
         return
     as_few = together.diagonal() == together[one, one]
     by_topic: dict[str, Pattern] = {}
     for each in itertools.compress(met, as_few):
-        by_topic.setdefault(each.topic, _said([each], fails, int(together[one, one]), passes))
+        by_topic.setdefault(each.topic, _pattern([each], fails, int(together[one, one]), passes))
     yield from by_topic.values()
 
 
-def _said(met: Sequence[SharedFeature], fails: int, among: int, passes: int) -> Pattern:
-    """Say where cases fail: the chance is that of drawing all failures from those that meet it."""
+def _pattern(met: Sequence[SharedFeature], fails: int, among: int, passes: int) -> Pattern:
+    """Return a pattern of cases, with the chance to draw all failures from those that meet it."""
     where = " and ".join(each.phrase for each in met)
-    beside = f"{among} of {passes} that pass meet that" if among else "none that passes meets that"
+    beside = f"so do {among} of {passes} passes" if among else f"none of {passes} passes does"
     return Pattern(
-        f"all {fails} failures are {where}; {beside}",
+        f"all {fails} failures occur {where}; {beside}",
         tuple(dict.fromkeys(each.topic for each in met)),
         math.comb(fails + among, fails) / math.comb(fails + passes, fails),
         where,
@@ -118,7 +118,7 @@ def _said(met: Sequence[SharedFeature], fails: int, among: int, passes: int) -> 
 
 
 def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
-    """Yield where elements are wrong, of all failures."""
+    """Yield patterns of the wrong elements of all failures."""
     if not places:
         return
     if all(each.only_padding for each in places):
@@ -137,7 +137,7 @@ def _of_places(places: Sequence[Places]) -> Iterator[Pattern]:
 
 
 def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[Pattern]:
-    """Yield what the wrong indices along an axis have in common."""
+    """Yield patterns of the wrong indices along an axis."""
     first = min(indices[0] for indices, _ in known)
     last = max(indices[-1] for indices, _ in known)
     noun, count = NOUNS[axis], _cases(len(known))
@@ -150,7 +150,7 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
         drawn = ((size, len(some)) for some, size in known)
         chance = math.prod(_part(last - first + 1, size, some) for size, some in drawn)
         words = (
-            f"{noun} {first} alone is" if first == last else f"{noun}s {first} to {last} alone are"
+            f"only {noun} {first} is" if first == last else f"only {noun}s {first} to {last} are"
         )
         yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
     elif first:
@@ -158,14 +158,14 @@ def _of_axis(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Iterato
         yield Pattern(f"{noun}s are wrong from {noun} {first} on, in {count}", (axis,), chance)
     elif last < min(size for _, size in known) - 1:
         chance = math.prod(_part(last + 1, size, len(some)) for some, size in known)
-        words = f"{noun} 0 alone is" if last == 0 else f"{noun}s 0 to {last} alone are"
+        words = f"only {noun} 0 is" if last == 0 else f"only {noun}s 0 to {last} are"
         yield Pattern(f"{words} wrong, in {count}", (axis,), chance)
 
 
 def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Pattern | None:
-    """Return whether only what whole blocks of some width leave over is wrong, or only those.
+    """Return the pattern that only whole blocks of some width, or only the remainder, are wrong.
 
-    Cases of several sizes must show it, or one edge would say as much.
+    Cases of several sizes must show it: with one size, it would be just a range of indices.
     """
     noun, count = NOUNS[axis], _cases(len(known))
     for width in WIDTHS:
@@ -174,18 +174,18 @@ def _left_over(axis: str, known: Sequence[tuple[tuple[int, ...], int]]) -> Patte
             continue
         if all(indices[0] >= edge for edge, indices, _ in edges):
             chance = math.prod(_part(size - edge, size, len(some)) for edge, some, size in edges)
-            where = f"after the last whole {width} alone"
+            where = f"after whole blocks of {width}"
         elif all(indices[-1] < edge for edge, indices, _ in edges):
             chance = math.prod(_part(edge, size, len(some)) for edge, some, size in edges)
-            where = f"in whole blocks of {width} alone"
+            where = f"in whole blocks of {width}"
         else:
             continue
-        return Pattern(f"{noun}s {where} are wrong, in {count}", (axis,), chance)
+        return Pattern(f"only {noun}s {where} are wrong, in {count}", (axis,), chance)
     return None
 
 
 def _part(among: int, size: int, drawn: int) -> float:
-    """Return the chance that so many drawn of a size are all among some."""
+    """Return the chance that `drawn` of `size` indices all fall among `among` of them."""
     return math.comb(among, drawn) / math.comb(size, drawn)
 
 

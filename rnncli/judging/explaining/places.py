@@ -1,4 +1,4 @@
-"""Where the elements of a case are wrong: of which outputs, directions, steps, sequences, units."""
+"""The places where a case is wrong: its outputs, directions, steps, sequences and units."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Places:
     """Where a case is wrong.
 
     Attributes:
-        wrong: axis -> the indices at which something is wrong, of how many; steps are counted as
-            they are processed.
-        outputs: the names of the outputs that differ, of how many.
+        wrong: axis -> the indices at which something is wrong, and the size of the axis; steps
+            count in processing order.
+        outputs: the names of the outputs that differ, and the number of outputs.
         only_padding: whether nothing but padding of Y differs.
-        one_value: whether all that is wrong is one number: any lost term gives as much.
+        one_value: whether all wrong elements have the same value, as any lost term may give.
     """
 
     wrong: Mapping[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
@@ -42,13 +42,13 @@ class Places:
 
 
 def places_of(vector: Vector, got: Tensors, rule: Rule, steps: Steps | None) -> Places:
-    """Find where a case is wrong: of Y each step by itself, where Y is known.
+    """Find where a case is wrong: if Y is known, each of its steps by itself.
 
     Args:
-        vector: what was asked.
-        got: what came out.
-        rule: how near is near enough.
-        steps: of the Y that came out; None where there is none.
+        vector: the vector.
+        got: the outputs of the implementation.
+        rule: the tolerances.
+        steps: the steps of its Y; None if there is no Y.
     """
     wrong = dict(_wrong(vector, got, rule))
     found = _in_steps(steps, wrong, (tuple(wrong), len(vector.answers.outputs)))
@@ -74,7 +74,7 @@ def _in_steps(
 
 
 def _wrong(vector: Vector, got: Tensors, rule: Rule) -> Iterator[tuple[str, Array]]:
-    """Yield the outputs that differ, and where, with the axes of the recurrence."""
+    """Yield the outputs that differ, each with a mask, with the axes of the recurrence."""
     answers = rule.answers(vector)
     for name, wanted in answers.outputs.items():
         values = got.get(name)
@@ -86,7 +86,7 @@ def _wrong(vector: Vector, got: Tensors, rule: Rule) -> Iterator[tuple[str, Arra
 
 
 def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ...], int]]:
-    """Return along each axis of more than one where anything is wrong."""
+    """Return the wrong indices along each axis of more than one, and its size."""
     found = {}
     for k, (axis, size) in enumerate(zip(axes, wrong.shape, strict=True)):
         others = tuple(other for other in range(wrong.ndim) if other != k)

@@ -1,7 +1,7 @@
-"""Which hypotheses are worth a whole run: those that give one wrong step of an implementation.
+"""The hypotheses worth a whole run: those that reproduce one wrong step of an implementation.
 
-A step from the implementation's own states costs little, however long the sequences are, and hardly
-ever comes out as a wrong hypothesis has it: each hidden unit of each sequence would have to.
+A step from the implementation's own states costs little, however long the sequences are, and a
+wrong hypothesis hardly ever reproduces it: every hidden unit of every sequence would have to agree.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from rnncli.backends.reference import Engine
     from rnncli.judging.explaining.combinations import Hypothesis
-    from rnncli.judging.explaining.fitting import Wrong
+    from rnncli.judging.explaining.fitting import WrongOutputs
     from rnncli.judging.explaining.localisation import Steps
     from rnncli.judging.tolerances.trajectory import Trajectory
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-# An LSTM's C, which nobody sees, is carried through so many steps before the wrong one.
+# An LSTM's C, which is not an output, is carried through so many steps before the wrong one.
 BEFORE = 16
-# How much wider than for whole runs tolerances are: the h before the step has errors, too.
+# How much wider than for whole runs tolerances are: the h before the step has errors as well.
 WIDER = 2.0
 
 
@@ -37,11 +37,11 @@ class Screen:
     """The first wrong step of an implementation, of all directions and sequences.
 
     Args:
-        wrong: its outputs.
+        wrong: the outputs of the implementation.
         steps: the steps of its Y.
     """
 
-    def __init__(self, wrong: Wrong, steps: Steps) -> None:
+    def __init__(self, wrong: WrongOutputs, steps: Steps) -> None:
         spot = steps.spot
         assert spot is not None
         carried = BEFORE if wrong.recurrence.cell.states > 1 else 0
@@ -54,12 +54,12 @@ class Screen:
         C = zip(*(_cell_states(path, self._start) for path in steps.paths), strict=True)
         self._C = [np.concatenate(states) for states in C]
         known = np.isfinite(self._H).all(axis=(1, 3))
-        self._Y = next(each for each in wrong.asked if each.which == 0)
+        self._Y = next(each for each in wrong.requested if each.which == 0)
         self._wider = WIDER * (1 + _gain(wrong.recurrence.R))
         self._known = (known & steps.live[spot.step])[..., None]
 
     def likely(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return those that may fit; of some only a whole run can tell."""
+        """Return the hypotheses that may fit, those that only a whole run can judge among them."""
         names: list[Hypothesis] = []
         h: list[Array] = []
         forcible = list(filter(self.is_forcible, hypotheses))
@@ -74,7 +74,7 @@ class Screen:
         return [each for each in hypotheses if each not in unlikely]
 
     def is_forcible(self, hypothesis: Hypothesis) -> bool:
-        """Whether it takes the steps that the implementation should, and returns what they give."""
+        """Whether one step can judge it: it changes no X, lengths, directions or results."""
         right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
         return (
             changed is not None
@@ -85,12 +85,12 @@ class Screen:
         )
 
     def predicted(self, stack: Recurrence, engine: Engine) -> Array:
-        """Return the h that recurrences of a stack give in the step, [S, D, N, H]."""
+        """Return the h of the step for the recurrences of a stack, [S, D, N, H]."""
         parts = [self._steps(of_directions(stack, part), part, engine) for part in alike(stack)]
         return np.concatenate(parts, axis=1)
 
     def _is_near(self, h: Array) -> Array:
-        """Return which of some predictions [S, D, N, H] are what was got after the step, [S]."""
+        """Return which predictions [S, D, N, H] agree with the h got after the step, [S]."""
         h = as_stored(h, self._wrong.recurrence.dtype)
         allowed = self._allowed(h)
         with np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ class Screen:
         return np.asarray((near | ~self._known).all(axis=(1, 2, 3)))
 
     def _steps(self, stack: Recurrence, part: slice, engine: Engine) -> Array:
-        """Return the same of some directions that have the same activations."""
+        """Return the h of the step for directions with the same activations."""
         X, H = (_for_each(values[part], stack) for values in (self._X, self._H))
         lanes = lanes_with(stack, X)
         if self._start:
@@ -109,7 +109,7 @@ class Screen:
         return found[:, -1].reshape(len(stack.X), -1, *found.shape[2:])
 
     def _allowed(self, h: Array) -> Array:
-        """Return how far h [S, D, N, H] may be off: wider the more R makes of an error before."""
+        """Return the tolerances of h [S, D, N, H], wider the more R amplifies earlier errors."""
         ulps = max(LEAST_ULPS, self._Y.max_ulp) * 2.0 ** (
             1 - self._wrong.recurrence.dtype.precision
         )
@@ -117,17 +117,17 @@ class Screen:
 
 
 def _gain(R: Array) -> float:
-    """Return how many times as large as an error of h one of a product with R may be."""
+    """Return the largest factor by which a product with R amplifies an error of h."""
     sizes = np.abs(R.astype(np.float64))
     return float(max(sizes.sum(axis=axis).max(initial=0.0) for axis in (-1, -2)))
 
 
 def _for_each(values: Array, stack: Recurrence) -> Array:
-    """Return what is known of some directions [D, ...] for each of a stack, [S * D, ...]."""
+    """Repeat the values of some directions [D, ...] for each of a stack, [S * D, ...]."""
     return np.concatenate([values] * len(stack.X))
 
 
 def _cell_states(path: Trajectory, start: int) -> tuple[Array, ...]:
-    """Return the C [D, N, H] that the known h give before a step; () for a cell without."""
+    """Return the C [D, N, H] before a step, computed from the known h; () for a cell without C."""
     lanes = lanes_of(path.recurrence)
     return forced(lanes, ENGINE, path.X[:, :start], path.H[:, :start])[1]

@@ -1,8 +1,8 @@
-"""Teacher forcing: one float64 step from each h that an implementation itself had.
+"""Teacher forcing: one float64 step from each h of an implementation.
 
-Unlike the whole recurrence, a step carries no error of the steps before it: what is wrong here went
-wrong here. Of an LSTM only h is seen; its C is carried in float64 by the gates that the known h
-give, so a C that went wrong shows in later steps as well.
+Unlike the whole recurrence, a step carries no error from the steps before it: an error here arose
+here. An LSTM outputs only h; its C is carried in float64 by the gates computed from the known h, so
+a wrong C shows in later steps as well.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from rnncli.recurrence.lanes import Lanes
 
 ENGINE = NumPyEngine(FLOAT64)
-# What squares of states stay finite with; a larger state is as wrong as can be.
+# Bound on states that keeps their squares finite; a larger state is certainly wrong.
 LARGEST = 1e100
 
 
 def predicted(path: Trajectory) -> Array:
-    """Return the h that each step gives from the states before it, [D, T, N, H].
+    """Return the h of each step, computed from the states before it, [D, T, N, H].
 
     Args:
-        path: through an implementation's own states.
+        path: the trajectory through an implementation's own states.
     """
     found, _ = forced(lanes_of(path.recurrence), ENGINE, path.X, path.H[:, :-1])
     return as_stored(found, path.recurrence.dtype)
@@ -48,8 +48,8 @@ def forced(lanes: Lanes, engine: Engine, X: Array, H: Array) -> tuple[Array, tup
     """Take steps from known h.
 
     Args:
-        lanes: what computes; their own inputs are left aside, and so are their first h.
-        engine: what they compute with.
+        lanes: the lanes to compute; their own inputs and initial h are ignored.
+        engine: the arithmetic.
         X: the inputs of the steps [L, T, N, I].
         H: the h before each step [L, T, N, H].
 
@@ -62,10 +62,10 @@ def forced(lanes: Lanes, engine: Engine, X: Array, H: Array) -> tuple[Array, tup
         alone = replace(lanes, X=steps, live=None, initial=(H.reshape(L, T * N, units),))
         Y, _ = _walked(alone, engine)
         return Y.reshape(L, T, N, units), ()
-    given = iter(H.swapaxes(0, 1))
+    known = iter(H.swapaxes(0, 1))
 
     def step(p: Parameters, x: Value, states: States) -> States:
-        return lanes.cell.step(p, x, (next(given), *states[1:]))
+        return lanes.cell.step(p, x, (next(known), *states[1:]))
 
     taught = replace(lanes, X=X, live=None, cell=replace(lanes.cell, step=step))
     Y, states = _walked(taught, engine)
@@ -82,15 +82,15 @@ def _walked(lanes: Lanes, engine: Engine) -> tuple[Array, list[Array]]:
 def as_stored(h: Array, dtype: DType) -> Array:
     """Return h in float64, infinite where it is too large for the dtype."""
     with np.errstate(all="ignore"):
-        held = round_to(h, dtype)
-        return np.asarray(np.where(np.isinf(held), held, h), np.float64)
+        rounded = round_to(h, dtype)
+        return np.asarray(np.where(np.isinf(rounded), rounded, h), np.float64)
 
 
 def step_tolerances(path: Trajectory, profile: Profile) -> Array:
-    """Return how far each h of `predicted` may be from a correct implementation's, [D, T, N, H].
+    """Return the tolerances between `predicted` and a correct implementation's h, [D, T, N, H].
 
-    The implementation may have stored its states less exactly than it went on with them. What
-    nothing can be said about is infinite.
+    The implementation may store its states less exactly than it carries them on. Where nothing is
+    known, the tolerance is infinite.
     """
     rounding = profile.rounding(path.recurrence.dtype)
     found = np.empty(0)

@@ -1,1 +1,1 @@
-"""Scoring vectors by the mutants that they catch."""
+"""Scores of vectors: the mutants that they catch, and the sizes and calls that they cover."""

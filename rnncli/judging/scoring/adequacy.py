@@ -1,6 +1,6 @@
-"""What a vector sees of mutants: plausible bugs, each put to it like any implementation.
+"""Outcomes of mutants: plausible bugs, each judged by a vector like any implementation.
 
-A suite is as good as the bugs it catches. Mutants that no vector tells from the reference show
+A suite is as good as the bugs it catches. A mutant that no vector tells from the reference shows
 which case is missing.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Fate(StrEnum):
-    """What becomes of a mutant in a vector; of several, the first of these counts."""
+    """How a mutant fares in a vector; over several vectors the first of these counts."""
 
     KILLED = "killed"
     ACCEPTABLE = "acceptable"
@@ -34,13 +34,13 @@ class Fate(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """What one vector says of one mutant.
+    """The outcome of one mutant in one vector.
 
     Attributes:
         fate: whether it is caught.
-        margin: the largest error / tolerance of any output; 0 where nothing was computed.
-        reason: why it is equivalent here, which reading makes it acceptable, or why it could not
-            even be compared; else "".
+        margin: the largest error / tolerance of any output; 0 if nothing was computed.
+        reason: why it is equivalent here, which reading makes it acceptable, or why its outputs
+            could not be compared; else "".
     """
 
     fate: Fate
@@ -49,20 +49,20 @@ class Outcome(NamedTuple):
 
 
 def unscored(vector: Vector) -> str:
-    """Return why a vector says nothing of mutants, or ""."""
+    """Return why a vector is not scored, or ""."""
     return "" if vector.record["expect"] == "result" else "must be refused"
 
 
 def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str, Outcome]:
-    """Put a vector to mutants of its cell, by id.
+    """Return the outcomes of mutants of its cell in a vector, by id.
 
-    A mutant that answers as another reading of the specification does is acceptable, as it is to
+    A mutant whose answers are those of another reading of the specification is acceptable, as in
     `judge`.
 
     Args:
-        vector: one that is scored, see `unscored`.
+        vector: a vector that is scored, see `unscored`.
         mutants: wrong implementations of its cell.
-        rule: by which tolerances they are judged.
+        rule: the tolerances.
     """
     recurrence, trial = vector.recurrence, Trial(vector, rule)
     found = {}
@@ -74,7 +74,7 @@ def outcomes(vector: Vector, mutants: Iterable[Mutant], rule: Rule) -> dict[str,
 
 
 class Trial:
-    """A vector's answers, ready to judge many results by."""
+    """A vector's answers, prepared to judge many results."""
 
     def __init__(self, vector: Vector, rule: Rule) -> None:
         self.node = vector.node

@@ -1,4 +1,4 @@
-"""What some vectors cover besides bugs: sizes, second calls, dtypes, operators; and what not."""
+"""Coverage besides bugs: the sizes, second calls, dtypes and operators of vectors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rnncli.operators import OPERATORS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rnncli.judging.scoring.kill_matrix import Row
+    from rnncli.judging.scoring.kill_matrix import VectorRow
 
-# What kernels are built on: vectors, tiles, blocks and chunks, and the range of a byte.
+# Widths that kernels are built on: vectors, tiles, blocks and chunks, and the range of a byte.
 EDGES = (4, 8, 16, 32, 64, 128, 256)
 AXES = {"T": "steps", "N": "sequences", "I": "inputs", "H": "units"}
-THREADS = "races, shared buffers: the calls of a pack come one by one"
+THREADS = "races, shared buffers: a pack is called sequentially"
 
 
-class Covered(NamedTuple):
-    """One thing that vectors can cover.
+class CoverageItem(NamedTuple):
+    """The coverage of one dimension.
 
     Attributes:
-        what: such as "H, units".
-        covered: in words.
-        missing: what is not, in words; "" where nothing is missing.
+        what: the dimension, such as "H, units".
+        covered: what is covered, in words.
+        missing: what is not covered, in words; "" if nothing is missing.
     """
 
     what: str
@@ -31,33 +31,33 @@ class Covered(NamedTuple):
     missing: str
 
 
-def coverage_of(rows: Sequence[Row]) -> list[Covered]:
-    """Return what some vectors cover and what they do not."""
+def coverage_of(rows: Sequence[VectorRow]) -> list[CoverageItem]:
+    """Return the coverage of some vectors."""
     return [*(_sizes(axis, rows) for axis in AXES), _calls(rows), _threads(), *_named(rows)]
 
 
-def _sizes(axis: str, rows: Iterable[Row]) -> Covered:
+def _sizes(axis: str, rows: Iterable[VectorRow]) -> CoverageItem:
     sizes = sorted({row.sizes[axis] for row in rows})
     crossed = [edge for edge in EDGES if sizes[-1] > edge]
     words = f"{_spelled(sizes[:6])}{' ...' if len(sizes) > 6 else ''}, at most {sizes[-1]}"
     beyond = f"; beyond {_spelled(crossed)}" if crossed else ""
     missing = [f"beyond {_spelled(EDGES[len(crossed) :])}"] if len(crossed) < len(EDGES) else []
     ones = ["1"] if 1 not in sizes else []
-    return Covered(f"{axis}, {AXES[axis]}", words + beyond, "; ".join(ones + missing))
+    return CoverageItem(f"{axis}, {AXES[axis]}", words + beyond, "; ".join(ones + missing))
 
 
-def _calls(rows: Sequence[Row]) -> Covered:
+def _calls(rows: Sequence[VectorRow]) -> CoverageItem:
     again = sum(row.calls > 1 for row in rows)
     missing = "" if again == len(rows) else f"{len(rows) - again} of {len(rows)} are called once"
-    return Covered("second calls", f"{again} of {len(rows)} cases", missing)
+    return CoverageItem("second calls", f"{again} of {len(rows)} cases", missing)
 
 
-def _threads() -> Covered:
-    return Covered("threads", "nothing", THREADS)
+def _threads() -> CoverageItem:
+    return CoverageItem("threads", "nothing", THREADS)
 
 
-def _named(rows: Sequence[Row]) -> list[Covered]:
-    """Return the operators and dtypes of vectors, and those that the same operators also have."""
+def _named(rows: Sequence[VectorRow]) -> list[CoverageItem]:
+    """Return the coverage of dtypes and operator versions, among those of the same types."""
     operators = list(dict.fromkeys(row.operator for row in rows))
     types = {OPERATORS[name].type for name in operators}
     versions = [row for row in OPERATORS.values() if row.type in types]
@@ -65,8 +65,8 @@ def _named(rows: Sequence[Row]) -> list[Covered]:
     every = dict.fromkeys(dtype for row in versions for dtype in row.dtypes)
     absent = [dtype for dtype in every if dtype not in dtypes]
     return [
-        Covered("dtypes", _spelled(dtypes), _spelled(absent)),
-        Covered(
+        CoverageItem("dtypes", _spelled(dtypes), _spelled(absent)),
+        CoverageItem(
             "operators",
             _spelled(operators),
             _spelled(row.name for row in versions if row.name not in operators),

@@ -1,4 +1,4 @@
-"""The kill matrix: what each vector of a suite says of each mutant, and what follows from it."""
+"""The kill matrix: the outcome of each mutant in each vector of a suite, and its totals."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ AXES = ("T", "N", "I", "H")
 
 
 class Bug(NamedTuple):
-    """A mutant of a cell; of another cell it is another bug."""
+    """A mutant of one cell; the same mutant of another cell is another bug."""
 
     cell: str
     mutant: str
 
 
-class Row(NamedTuple):
-    """One vector.
+class VectorRow(NamedTuple):
+    """The outcomes of one vector.
 
     Attributes:
-        id: of the case.
-        cell: whose mutants were put to it.
-        dtype: of its tensors.
-        outcomes: by mutant, of what catches most of its data sets; every semantic mutant of the
-            cell has one.
+        id: the case's id.
+        cell: the cell whose mutants were run.
+        dtype: the dtype of its tensors.
+        outcomes: mutant -> its best outcome over the data sets, for every semantic mutant of the
+            cell.
         operator: such as "LSTM-14".
-        sizes: T, N, I and H; of several calls the largest of each.
-        calls: how many one session is asked.
-        structural: by structural mutant; empty where they were not put to it.
-        of_calls: the outcomes of each data set; () where only the first was looked at.
+        sizes: T, N, I and H; the largest of each over all calls.
+        calls: number of calls in one session.
+        structural: structural mutant -> its outcome; empty if these were not run.
+        of_calls: the outcomes of each data set; () if only the first was run.
     """
 
     id: str
@@ -66,23 +66,23 @@ class Row(NamedTuple):
 
 
 class Unscored(NamedTuple):
-    """A vector that says nothing of mutants.
+    """A vector that is not scored.
 
     Attributes:
-        id: of the case.
-        reason: why.
+        id: the case's id.
+        reason: why it is not scored.
     """
 
     id: str
     reason: str
 
 
-def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
-    """Put every mutant of its cell to a vector's first data set, as `kills` in manifests has it.
+def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
+    """Run every mutant of its cell on a vector's first data set, as for `kills` in manifests.
 
     Args:
-        vector: of any case.
-        rule: by which tolerances mutants are judged.
+        vector: any vector.
+        rule: the tolerances.
     """
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
@@ -92,11 +92,11 @@ def row_of(vector: Vector, rule: Rule) -> Row | Unscored:
     sizes = [sizes_of(call.recurrence) for call in vector.calls]
     largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
     dtype = vector.record["dtype"]
-    return Row(vector.id, cell, dtype, found, operator, largest, len(vector.calls))
+    return VectorRow(vector.id, cell, dtype, found, operator, largest, len(vector.calls))
 
 
-def whole_row(vector: Vector, rule: Rule) -> Row | Unscored:
-    """Put every mutant of its cell, structural ones too, to every data set of a vector."""
+def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
+    """Run every mutant of its cell, structural ones included, on every data set of a vector."""
     row = row_of(vector, rule)
     if isinstance(row, Unscored):
         return row
@@ -109,13 +109,13 @@ def whole_row(vector: Vector, rule: Rule) -> Row | Unscored:
 
 
 class Survivor(NamedTuple):
-    """A mutant that nothing catches, and why.
+    """A mutant that no vector catches, and why.
 
     Attributes:
-        bug: which.
-        fate: acceptable, survived, or equivalent wherever it was tried.
-        margin: the largest anywhere; None where no vector exercises it.
-        reason: in words.
+        bug: the mutant.
+        fate: acceptable, survived, or equivalent in every vector.
+        margin: the largest margin in any vector; None if no vector exercises it.
+        reason: why it is not caught, in words.
     """
 
     bug: Bug
@@ -125,16 +125,16 @@ class Survivor(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Some vectors' mutants counted.
+    """Counts of the mutants of some vectors.
 
     Attributes:
         name: what the vectors have in common.
-        vectors: how many there are.
-        mutants: how many of their cells there are.
-        killed: how many are caught.
-        acceptable: how many are no bugs here but another reading of the specification.
-        survived: how many are exercised and not caught.
-        unexercised: how many no vector can show.
+        vectors: number of vectors.
+        mutants: number of mutants of their cells.
+        killed: number of mutants caught.
+        acceptable: number of mutants that here are another reading of the specification.
+        survived: number of mutants exercised but not caught.
+        unexercised: number of mutants that no vector can show.
     """
 
     name: str
@@ -147,124 +147,125 @@ class Score(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How many of a hundred bugs are caught; all, where there are none."""
+        """The percentage of bugs that are caught; 100 if there are none."""
         bugs = self.mutants - self.acceptable
         return 100 * self.killed / bugs if bugs else 100.0
 
 
 @dataclass(frozen=True, repr=False)
 class KillMatrix(Displayed):
-    """What a suite sees.
+    """The outcomes of all mutants in all vectors of a suite.
 
     Attributes:
-        name: of the suite or pack.
-        rule: by which tolerances, in words.
-        rows: the vectors that were scored, in the pack's order.
-        unscored: id -> why, of the others.
+        name: name of the suite or pack.
+        rule: the tolerances, in words.
+        rows: the scored vectors, in the pack's order.
+        unscored: id of every other vector -> why it is not scored.
     """
 
     name: str
     rule: str
-    rows: tuple[Row, ...]
+    rows: tuple[VectorRow, ...]
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def total(self) -> Score:
-        """Of all vectors."""
+        """The score of all vectors."""
         return score("all", self.rows)
 
     @property
     def by_cell(self) -> list[Score]:
-        """Of the vectors of each cell, in order of appearance."""
+        """The score of each cell's vectors, in order of appearance."""
         return self._grouped(lambda row: row.cell)
 
     @property
     def by_dtype(self) -> list[Score]:
-        """Of the vectors of each dtype alone, in order of appearance."""
+        """The score of each dtype's vectors alone, in order of appearance."""
         return self._grouped(lambda row: row.dtype)
 
     @property
     def by_family(self) -> list[Score]:
-        """Of the mutants of each family, in order of appearance."""
+        """The score of each family of mutants, in order of appearance."""
         families = dict.fromkeys(family_of(mutant) for row in self.rows for mutant in row.outcomes)
         return [score(each, self.rows, of_family(each)) for each in families]
 
     @property
     def by_data_set(self) -> list[Score]:
-        """Of the first data sets of all vectors alone, of the second ones, and so on."""
+        """The score of the first data sets of all vectors alone, of the second ones, and so on."""
         most = max((len(row.of_calls) for row in self.rows), default=0)
         return [score(f"test_data_set_{k}", self._at_call(k)) for k in range(most)]
 
-    def _at_call(self, call: int) -> list[Row]:
+    def _at_call(self, call: int) -> list[VectorRow]:
         some = (row for row in self.rows if len(row.of_calls) > call)
         return [row._replace(outcomes=row.of_calls[call]) for row in some]
 
     @cached_property
     def structural(self) -> KillMatrix:
-        """The same vectors and the structural mutants."""
+        """The kill matrix of the structural mutants."""
         rows = (row._replace(outcomes=row.structural, structural={}) for row in self.rows)
         return replace(self, rows=tuple(rows))
 
     @property
     def by_reach(self) -> list[Score]:
-        """Of structural mutants: of those that small sizes, large ones, a second call show."""
+        """The score of structural mutants by reach: small sizes, large sizes, a second call."""
         return [score(each, self.rows, of_reach(each)) for each in Reach]
 
     @property
     def survivors(self) -> list[Survivor]:
-        """What nothing catches, by cell."""
+        """The mutants that no vector catches, by cell."""
         return list(survivors(self.rows))
 
     @cached_property
     def only(self) -> Mapping[str, list[str]]:
-        """Return, by vector, the mutants that it alone catches."""
+        """Vector -> the mutants that it alone catches."""
         counts = Counter(bug for row in self.rows for bug in _killed(row))
         return {row.id: [b.mutant for b in _killed(row) if counts[b] == 1] for row in self.rows}
 
     @property
     def needed(self) -> list[str]:
-        """Return the vectors that alone catch something."""
+        """The vectors that alone catch some mutant."""
         return [name for name, mutants in self.only.items() if mutants]
 
     def minimal_subset(self) -> list[str]:
-        """Return few vectors that catch what all do, in the pack's order.
+        """Return a small subset of vectors that catches as much as all do, in the pack's order.
 
-        The one that catches most of what is left comes first, of equals the earlier; what the
-        later ones made superfluous goes again. That is no proof of the minimum, which is NP-hard,
-        but within ln(n) + 1 of it (Chvatal 1979, A greedy heuristic for the set-covering problem).
+        Greedy: the vector that catches most of the rest comes next, the earlier one of equals;
+        vectors that later ones make superfluous are dropped. The result may not be the minimum,
+        which is NP-hard to find, but is within ln(n) + 1 of it (Chvatal 1979, A greedy heuristic
+        for the set-covering problem).
         """
         caught = {row.id: set(_killed(row)) for row in self.rows}
         chosen = _without_superfluous(_greedy(caught), caught)
         return [row.id for row in self.rows if row.id in chosen]
 
-    def _grouped(self, name: Callable[[Row], str]) -> list[Score]:
+    def _grouped(self, name: Callable[[VectorRow], str]) -> list[Score]:
         names = dict.fromkeys(map(name, self.rows))
         return [score(each, [row for row in self.rows if name(row) == each]) for each in names]
 
 
 def every(mutant: str) -> bool:
-    """Keep a mutant, whichever it is."""
+    """Keep every mutant."""
     del mutant
     return True
 
 
 def of_family(name: str) -> Callable[[str], bool]:
-    """Return what keeps the mutants of a family."""
+    """Return the predicate that keeps the mutants of a family."""
     return lambda mutant: family_of(mutant) == name
 
 
 def of_reach(reach: Reach) -> Callable[[str], bool]:
-    """Return what keeps the structural mutants that it takes as much to see."""
+    """Return the predicate that keeps the structural mutants of a reach."""
     return lambda mutant: STRUCTURAL[mutant].reach is reach
 
 
-def score(name: str, rows: Iterable[Row], keep: Callable[[str], bool] = every) -> Score:
+def score(name: str, rows: Iterable[VectorRow], keep: Callable[[str], bool] = every) -> Score:
     """Count the mutants of some vectors.
 
     Args:
         name: what the vectors, or the mutants, have in common.
         rows: the vectors.
-        keep: which mutants are counted.
+        keep: predicate of the mutants to count.
     """
     rows = list(rows)
     bugs = {bug: found for bug, found in _bugs(rows).items() if keep(bug.mutant)}
@@ -280,8 +281,8 @@ def score(name: str, rows: Iterable[Row], keep: Callable[[str], bool] = every) -
     )
 
 
-def survivors(rows: Iterable[Row]) -> Iterator[Survivor]:
-    """Yield what none of some vectors catches."""
+def survivors(rows: Iterable[VectorRow]) -> Iterator[Survivor]:
+    """Yield the mutants that no vector catches."""
     for bug, found in _bugs(rows).items():
         fate = fate_of(found.values())
         if fate is not Fate.KILLED:
@@ -308,7 +309,7 @@ def _unexercised(found: Mapping[str, Outcome]) -> tuple[None, str]:
     return None, f"never exercised: {'; '.join(reasons)}"
 
 
-# How the largest margin and the reason of what is not killed are told.
+# Fate -> the largest margin and the reason of a mutant that is not killed.
 _REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, str]]] = {
     Fate.ACCEPTABLE: _acceptable,
     Fate.SURVIVED: _survived,
@@ -316,8 +317,8 @@ _REASONS: Mapping[Fate, Callable[[Mapping[str, Outcome]], tuple[float | None, st
 }
 
 
-def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:
-    """Return what each vector says of each mutant, by mutant."""
+def _bugs(rows: Iterable[VectorRow]) -> dict[Bug, dict[str, Outcome]]:
+    """Return the outcomes of each mutant, by vector."""
     found: dict[Bug, dict[str, Outcome]] = {}
     for row in rows:
         for mutant, outcome in row.outcomes.items():
@@ -326,12 +327,12 @@ def _bugs(rows: Iterable[Row]) -> dict[Bug, dict[str, Outcome]]:
 
 
 def fate_of(outcomes: Iterable[Outcome]) -> Fate:
-    """Return the best that any vector says of a mutant."""
+    """Return the fate of a mutant over several vectors: the first in the order of `Fate`."""
     fates = {outcome.fate for outcome in outcomes}
     return next(fate for fate in Fate if fate in fates)
 
 
-def _killed(row: Row) -> list[Bug]:
+def _killed(row: VectorRow) -> list[Bug]:
     return [Bug(row.cell, mutant) for mutant in row.kills]
 
 
@@ -339,7 +340,7 @@ def _greedy(caught: Mapping[str, set[Bug]]) -> list[str]:
     left = set().union(*caught.values())
     chosen: list[str] = []
     while left:
-        best = max(caught, key=lambda name: len(caught[name] & left))  # of equals the first
+        best = max(caught, key=lambda name: len(caught[name] & left))  # the first of equals
         chosen.append(best)
         left -= caught[best]
     return chosen

@@ -1,4 +1,4 @@
-"""What a vector sees of structural mutants: of each call by itself, and of one session of all."""
+"""Outcomes of structural mutants: in each call by itself, and in one session of all calls."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ONE_CALL = Outcome(Fate.EQUIVALENT, reason=f"{UNREACHED}{Reach.CALLS}")
 
 
 def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
-    """Put the structural mutants of its cell to a vector, by id.
+    """Return the outcomes of the structural mutants of its cell in a vector, by id.
 
     Args:
-        vector: one that is scored, see `adequacy.unscored`.
-        rule: by which tolerances they are judged.
+        vector: a vector that is scored, see `adequacy.unscored`.
+        rule: the tolerances.
     """
     calls = [(call, Trial(call, rule)) for call in vector.calls]
     session = [calls[k] for k in vector.call_order]
@@ -38,14 +38,14 @@ def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
 
 
 def best_of(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return what counts of several outcomes: the fate that says most, its largest margin."""
+    """Return the best of several outcomes: by fate, then by largest margin."""
     return min(outcomes, key=lambda found: (FATES.index(found.fate), -found.margin))
 
 
 def _one_by_one(
     mutant: StructuralMutant, calls: Iterable[tuple[Vector, Trial]]
 ) -> Iterator[Outcome]:
-    """Yield what each call sees, until one catches it."""
+    """Yield the outcome of each call, until one catches the mutant."""
     for call, trial in calls:
         reason = mutant.equivalent_when(call.recurrence)
         found = (
@@ -61,7 +61,7 @@ def _one_by_one(
 def _in_session(
     mutant: StructuralMutant, calls: Sequence[tuple[Vector, Trial]]
 ) -> Iterator[Outcome]:
-    """Yield what the calls of one session see."""
+    """Yield the outcomes of the calls of one session."""
     reasons = [mutant.equivalent_when(call.recurrence) for call, _ in calls]
     if len(calls) < mutant.calls:
         yield ONE_CALL

@@ -1,4 +1,4 @@
-"""How far off the expressions of a step may be, systematically and where it is not linear."""
+"""Bounds on the errors of a step's expressions: systematic and of second order."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-class Reply(NamedTuple):
-    """What errors of the states make of a group of activations, [group, D, T, N, H].
+class GroupErrors(NamedTuple):
+    """Error bounds of a group of activations, given the errors of the states, [group, D, T, N, H].
 
     Attributes:
-        carried: how far their arguments may be off by them, in first order.
-        systematic: how far the activations may then be off besides their linear part.
-        error: how far they may be off in all.
+        carried: first-order error of their arguments due to the states.
+        systematic: error of the activations beyond first order.
+        error: total error of the activations.
     """
 
     carried: Array
@@ -41,14 +41,14 @@ class Reply(NamedTuple):
 
 
 class OwnBounds:
-    """What activations may be off on their own, and what that makes of other expressions."""
+    """Bounds on the systematic errors of activations, carried through other expressions."""
 
     def __init__(self, linear: Linearised) -> None:
         self.linear = linear
         self._bounds: dict[Expression, Any] = {}
 
     def bound(self, node: Expression) -> Any:
-        """Return how far an expression may be off besides its linear part, None for not at all."""
+        """Return a bound on an expression's error beyond first order, None for zero."""
         if node not in self._bounds:
             self._bounds[node] = self._bound(node)
         return self._bounds[node]
@@ -73,17 +73,17 @@ class OwnBounds:
         return response.own[k]
 
     def _crosses(self, node: Expression) -> Iterable[Array]:
-        """Yield what products of two errors add: these are of second order."""
+        """Yield the products of two errors, which are of second order."""
         del node
         return ()
 
 
 class Bounds(OwnBounds):
-    """The same, given how far off the states are.
+    """The same bounds, given the errors of the states.
 
     Args:
-        linear: the first order.
-        variances: of the states before and after every step, [D, T + 1, N, S, H].
+        linear: the first-order errors.
+        variances: variances of the states before and after every step, [D, T + 1, N, S, H].
     """
 
     def __init__(self, linear: Linearised, variances: Array) -> None:
@@ -91,19 +91,19 @@ class Bounds(OwnBounds):
         self._variances = variances
         H = variances[:, :-1, :, 0]
         self._by_H = through(H, linear.R2[: linear.equations.gates_of_H])
-        self._replies: dict[Group, Reply] = {}
+        self._group_errors: dict[Group, GroupErrors] = {}
         self._errors: dict[Expression, Any] = {}
 
     def error(self, node: Expression) -> Any:
-        """Return how far an expression may be off in all."""
+        """Return the total error bound of an expression."""
         if node not in self._errors:
             self._errors[node] = self._error(node)
         return self._errors[node]
 
     def _error(self, node: Expression) -> Any:
         if isinstance(node, Activated):
-            reply, k = self._reply(node)
-            return reply.error[k]
+            errors, k = self._errors_of_group(node)
+            return errors.error[k]
         if isinstance(node, State | NewState) or is_of_H(node):
             return self._carried(node)
         if isinstance(node, Recurrent):
@@ -111,17 +111,17 @@ class Bounds(OwnBounds):
         return total((self._added(node, self.error), *self._crosses(node)))
 
     def _systematic(self, node: Expression) -> Any:
-        reply, k = self._reply(node)
-        return reply.systematic[k]
+        errors, k = self._errors_of_group(node)
+        return errors.systematic[k]
 
-    def _reply(self, node: Expression) -> tuple[Reply, int]:
-        """Return the reply of the group of an activation, and its place there."""
+    def _errors_of_group(self, node: Expression) -> tuple[GroupErrors, int]:
+        """Return the errors of an activation's group, and its index in the group."""
         group, k = self.linear.equations.groups[node]
-        if group not in self._replies:
-            self._replies[group] = self._replied(group)
-        return self._replies[group], k
+        if group not in self._group_errors:
+            self._group_errors[group] = self._compute_group_errors(group)
+        return self._group_errors[group], k
 
-    def _replied(self, group: Group) -> Reply:
+    def _compute_group_errors(self, group: Group) -> GroupErrors:
         response, _ = self.linear.response(group[0])
         carried = np.zeros(response.y.shape)
         for k, node in enumerate(group):
@@ -133,13 +133,13 @@ class Bounds(OwnBounds):
             if (inner := self.bound(node.of)) is not None:
                 reach[k] += inner
         systematic = response.systematic(reach)
-        return Reply(carried, systematic, response.steepness * reach + systematic)
+        return GroupErrors(carried, systematic, response.steepness * reach + systematic)
 
     def _variance(self, term: Expression) -> Any:
         """Return the variance that a term of a sum has from those of the states.
 
-        Terms are as if independent; what has several ways into one of them is added up, however
-        those may be correlated.
+        Terms are taken as independent; within a term, contributions by several ways add up in
+        modulus, whatever their correlation.
         """
         if isinstance(term, State):
             return self._variances[:, :-1, :, term.label]
@@ -156,10 +156,10 @@ class Bounds(OwnBounds):
         return by * by * self._variance(leaf)
 
     def _carried(self, node: Expression) -> Any:
-        """Return how far an expression may be off because the states are, in first order."""
+        """Return the first-order error of an expression due to the states."""
         if isinstance(node, Activated):
-            reply, k = self._reply(node)
-            return self._steepness(node) * reply.carried[k]
+            errors, k = self._errors_of_group(node)
+            return self._steepness(node) * errors.carried[k]
         if isinstance(node, State | NewState | Recurrent):
             return np.sqrt(self._variance(node))
         return self._added(node, self._carried)

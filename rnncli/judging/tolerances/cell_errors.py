@@ -1,4 +1,4 @@
-"""What the equations of a cell tell the recursion of variances."""
+"""The errors of a cell's step, as the recursion of variances needs them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class CellErrors:
-    """The errors of a cell along a trajectory, linearised.
+    """The linearised errors of a cell along a trajectory.
 
-    All variances are in units of lambda squared: their roots are tolerances. States are S: h, or h
-    and C.
+    All variances are in units of lambda squared: their roots are tolerances. S is the number of
+    states: h, or h and C.
 
     Attributes:
         sizes: D, T, N, H.
@@ -74,7 +74,7 @@ class CellErrors:
         return self._by_state(found)
 
     def _by_state(self, values: list[Any]) -> Array:
-        """Put what is of h and what is of C side by side, [D, T, N, S, H]."""
+        """Join the values of h and of C along a new axis, [D, T, N, S, H]."""
         found = np.empty((*self.sizes[:3], self.states, self.sizes[3]))
         for k, of in enumerate(values):
             found[..., k, :] = of
@@ -101,7 +101,7 @@ class CellErrors:
         return found
 
     def _through(self, leaf: Expression, factor: Factor, steps: slice) -> Array:
-        """Return diag(factor) R J, J being the derivatives of what R is applied to."""
+        """Return diag(factor) R J, where J are the derivatives of R's operand."""
         inner = self._jacobian([by_old_states(leaf.of, self._new)], steps)[:, :, :, 0]
         found: Array = self._linear.R[leaf.label][:, None, None] @ inner
         found *= self._at(steps, factor)[..., None]

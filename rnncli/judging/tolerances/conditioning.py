@@ -1,4 +1,4 @@
-"""Whether a case is fit to judge anybody: its tolerances finite, and small beside its values."""
+"""Check that a case can judge: its tolerances are finite and small relative to its values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rnncli.numerics import dtype_of
 if TYPE_CHECKING:
     from rnncli.numerics import Array
 
-# The largest tolerance of an output, as a part of its largest value.
+# The largest tolerance of an output, as a fraction of its largest value.
 LIMIT = 0.05
-# Where the dtype is too coarse for that, so many roundings: in bfloat16 the first three steps of
-# well-conditioned recurrences have 7 to 60 of them, and a wrong gate is still farther off.
+# The limit in roundings for coarser dtypes: in bfloat16 the first three steps of well-conditioned
+# recurrences have errors of 7 to 60 roundings, and a wrong gate a larger one.
 ROUNDINGS = 64
 
 
 def limit_of(wanted: Array) -> float:
-    """Return the largest tolerance an output may have, as a part of its largest value."""
+    """Return the largest tolerance an output may have, as a fraction of its largest value."""
     return max(LIMIT, ROUNDINGS * 2.0 ** -dtype_of(wanted).precision)
 
 
 def well_conditioned(wanted: Array, tolerance: Array) -> Array:
-    """Return of which outputs of a stack [n, ...] there is no `conditioning_problem`, [n]."""
+    """Return which outputs of a stack [n, ...] have no `conditioning_problem`, [n]."""
     n, *shape = wanted.shape
     if not math.prod(shape):
         return np.ones(n, np.bool_)
@@ -37,15 +37,15 @@ def well_conditioned(wanted: Array, tolerance: Array) -> Array:
 
 
 def conditioning_problem(wanted: Array, tolerance: Array, limit: float | None = None) -> str:
-    """Return why an output cannot judge an implementation, or "" when it can.
+    """Return why an output cannot judge an implementation, or "".
 
-    An output that is all zeros has no size to compare with; its tolerance is compared with 1, the
-    size of what the activations return. An empty output is fine: it says that nothing comes out.
+    The tolerance of an output of zeros is compared with 1, the magnitude of activations. An empty
+    output has no problem.
 
     Args:
         wanted: an output.
-        tolerance: of each of its elements, in its shape.
-        limit: the largest it may be, as a part of the largest value; `limit_of` if not given.
+        tolerance: the tolerance of each of its elements, in its shape.
+        limit: the largest tolerance, as a fraction of the largest value; `limit_of` by default.
     """
     if not tolerance.size:
         return ""

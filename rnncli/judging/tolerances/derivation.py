@@ -1,9 +1,9 @@
 """Tolerances derived from a recurrence and a profile, one for each element of its outputs.
 
-Every rounding that a correct implementation may do is a random error with a known variance; beside
-the trajectory in float64 the variances of the states are carried through the squared derivatives of
-each step. What activations may be off systematically, and what the linear view leaves out, counts
-as three deviations. The tolerance is lambda deviations: a statistical statement, not a proof.
+Every rounding of a correct implementation is a random error with a known variance. Along the
+trajectory in float64, the squared derivatives of each step carry the variances of the states
+forward. Bounds on systematic errors of activations and on nonlinear effects count as three
+deviations. The tolerance is lambda deviations: a statistical statement, not a proof.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
-# Recurrences are walked through together up to about this many derivatives.
+# Recurrences are processed together up to about this many derivatives.
 TOGETHER = 1 << 16
 
 _SIGNIFICANT_BITS = 8
@@ -38,18 +38,18 @@ _NOISE = 1 - 2.0**-40
 
 
 def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = None) -> Result:
-    """Return how far each element of a recurrence's result may be off.
+    """Return the tolerance of each element of a recurrence's result.
 
     Args:
-        recurrence: what is evaluated.
-        profile: what an implementation may do.
-        golden: its result with Y, where that is known; else it is evaluated in float64.
+        recurrence: the recurrence.
+        profile: the arithmetic that an implementation may use.
+        golden: its result with Y, if known; else it is evaluated in float64.
 
     Returns:
         Y [T, D, N, H] (None when not wanted) and the last states [D, N, H] in float32, rounded up
-        so that they are the same bits on every machine. Padding has 0, and so has what is NaN or
-        infinite: it must match exactly. A finite element whose tolerance is NaN or infinite is one
-        that nothing can be said about.
+        so that they are the same bits on every machine. Padding, NaN and infinity have tolerance 0:
+        they must match exactly. If the tolerance of a finite element is NaN or infinite, nothing is
+        known about its error.
     """
     return derive_all([(recurrence, golden)], profile)[0]
 
@@ -57,22 +57,22 @@ def derive(recurrence: Recurrence, profile: Profile, golden: Result | None = Non
 def derive_all(
     evaluated: Sequence[tuple[Recurrence, Result | None]], profile: Profile
 ) -> list[Result]:
-    """Derive many at once, stacks among them, each with the very bits that `derive` gives.
+    """Derive the tolerances of many recurrences or stacks, bit for bit as `derive` does.
 
-    Small recurrences of the same kind and sizes are walked through together, as if they were
-    directions of one: for those this is several times faster.
+    Small recurrences of the same kind and sizes are processed together, like directions of one:
+    that is several times faster for them.
     """
     goldens = [_with_all_steps(*pair) for pair in evaluated]
-    found = [_nothing(golden) for golden in goldens]
-    groups: dict[Any, list[_Piece]] = {}
+    found = [_zeros(golden) for golden in goldens]
+    groups: dict[Any, list[_AlikeDirections]] = {}
     for k, (recurrence, _) in enumerate(evaluated):
         if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
             for part in alike(recurrence):
-                piece = _Piece(of_directions(recurrence, part), part, k)
+                piece = _AlikeDirections(of_directions(recurrence, part), part, k)
                 groups.setdefault(_kind(piece.recurrence), []).append(piece)
     for pieces in groups.values():
         for some in _chunks(pieces):
-            _fill(some, goldens, found, profile)
+            _derive_together(some, goldens, found, profile)
     for golden, tolerance in zip(goldens, found, strict=True):
         _match_what_is_not_finite(golden, tolerance)
     return [
@@ -84,8 +84,8 @@ def derive_all(
 def round_up(values: Array) -> Array:
     """Round values >= 0 up to float32 numbers of 8 significant bits.
 
-    What differs in the last bits of float64, as results of another libm or BLAS do, becomes the
-    same number; a value that is on the grid but for such noise stays there. Positive values give at
+    Values that differ in the last bits of float64, as results of another libm or BLAS do, become
+    the same number; a value within such noise of the grid stays there. Positive values give at
     least the smallest subnormal; NaN and infinity stay.
     """
     significand, exponent = np.frexp(values * _NOISE)
@@ -95,13 +95,13 @@ def round_up(values: Array) -> Array:
         return np.asarray(up, dtype=np.float32)
 
 
-class _Piece(NamedTuple):
-    """Directions of a recurrence that have the same activations.
+class _AlikeDirections(NamedTuple):
+    """The directions of a recurrence that have the same activations.
 
     Attributes:
-        recurrence: with no other directions.
-        part: which ones they are.
-        position: of the whole recurrence, among those asked for.
+        recurrence: the recurrence with these directions only.
+        part: their indices.
+        position: index of the whole recurrence among those to derive.
     """
 
     recurrence: Recurrence
@@ -115,7 +115,7 @@ def _with_all_steps(recurrence: Recurrence, golden: Result | None) -> Result:
     return evaluate(replace(recurrence, wants_Y=True), NumPyEngine(FLOAT64))
 
 
-def _nothing(golden: Result) -> Result:
+def _zeros(golden: Result) -> Result:
     """Return zeros in the shapes of a result."""
     assert golden.Y is not None
     Y, *last = (np.zeros(part.shape, np.float32) for part in (golden.Y, *golden.last))
@@ -123,7 +123,7 @@ def _nothing(golden: Result) -> Result:
 
 
 def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
-    """Return what recurrences that are walked through together have in common."""
+    """Return the key that recurrences processed together share."""
     return (
         recurrence.cell.name,
         recurrence.dtype.name,
@@ -138,9 +138,9 @@ def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
     )
 
 
-def _chunks(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
-    """Cut into groups whose squared derivatives stay within the cache."""
-    chunk: list[_Piece] = []
+def _chunks(pieces: list[_AlikeDirections]) -> Iterator[list[_AlikeDirections]]:
+    """Split into groups whose squared derivatives fit the cache."""
+    chunk: list[_AlikeDirections] = []
     taken = 0
     for piece in pieces:
         D, H = len(piece.recurrence.directions), piece.recurrence.R.shape[-1]
@@ -153,12 +153,12 @@ def _chunks(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
     yield chunk
 
 
-def _fill(
-    pieces: list[_Piece], goldens: list[Result], found: list[Result], profile: Profile
+def _derive_together(
+    pieces: list[_AlikeDirections], goldens: list[Result], found: list[Result], profile: Profile
 ) -> None:
-    """Write the tolerances of pieces to the results they are of.
+    """Write the tolerances of pieces to their results.
 
-    Only where one of them is not finite are NaN and infinities looked for and settled.
+    NaN and infinity are handled only if a tolerance is not finite without that.
     """
     first = pieces[0].recurrence
     rounding = profile.rounding(first.dtype)

@@ -1,7 +1,6 @@
 """Derivatives of a step's expressions, themselves expressions.
 
-They are by leaves, whose errors are known otherwise: states, activations, and what is multiplied
-by R.
+Derivatives are by leaves, whose errors other rules give: states, activations and products with R.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ Derivatives: TypeAlias = "dict[Expression, Factor]"
 LEAVES = (State, NewState, Activated, Recurrent)
 
 
-class Part(NamedTuple):
-    """An expression within another, and the other's derivative by it."""
+class Subexpression(NamedTuple):
+    """A subexpression, and the derivative of the whole by it."""
 
     factor: Factor
     node: Expression
 
 
 @cache
-def parts(node: Expression) -> tuple[Part, ...]:
-    """Return what is added and multiplied in an expression, down to its leaves; itself first."""
-    own = Part(1.0, node)
+def subexpressions(node: Expression) -> tuple[Subexpression, ...]:
+    """Return the sums, products and leaves of an expression, itself first."""
+    own = Subexpression(1.0, node)
     inner: list[tuple[Factor, Expression]] = []
     if isinstance(node, Sum | Negative):
         sign = 1.0 if isinstance(node, Sum) else -1.0
@@ -48,21 +47,23 @@ def parts(node: Expression) -> tuple[Part, ...]:
         left, right = node.operands
         inner = [(right, left), (left, right)]
     return own, *(
-        Part(_times(outer, factor), part)
+        Subexpression(_times(outer, factor), part)
         for outer, operand in inner
-        for factor, part in parts(operand)
+        for factor, part in subexpressions(operand)
     )
 
 
 @cache
 def linear(node: Expression) -> Derivatives:
-    """Return an expression's derivatives by its leaves; a leaf's by itself is 1."""
-    return _added((p.factor, {p.node: 1.0}) for p in parts(node) if isinstance(p.node, LEAVES))
+    """Return an expression's derivatives by its leaves; a leaf's derivative by itself is 1."""
+    return _added(
+        (p.factor, {p.node: 1.0}) for p in subexpressions(node) if isinstance(p.node, LEAVES)
+    )
 
 
 @cache
 def by_states(node: Expression) -> Derivatives:
-    """Return the derivatives by states and by what is multiplied by R, through activations."""
+    """Return the derivatives by states and by products with R, through activations."""
     if isinstance(node, Activated):
         return _added([(Slope((node,)), by_states(node.of))])
     if isinstance(node, LEAVES):
@@ -72,7 +73,7 @@ def by_states(node: Expression) -> Derivatives:
 
 @cache
 def by_old_states(node: Expression, new: tuple[Expression, ...]) -> Derivatives:
-    """Return the same, through the states after the step, which are given."""
+    """Return the derivatives by states before the step, through the given states after it."""
     return _added(
         (factor, by_old_states(new[leaf.label], new) if isinstance(leaf, NewState) else {leaf: 1.0})
         for leaf, factor in by_states(node).items()
@@ -80,27 +81,27 @@ def by_old_states(node: Expression, new: tuple[Expression, ...]) -> Derivatives:
 
 
 @cache
-def biased(node: Expression) -> tuple[Part, ...]:
-    """Return the leaves that may be off besides their linear part."""
-    return tuple(Part(by, leaf) for leaf, by in linear(node).items() if _is_biased(leaf))
+def biased(node: Expression) -> tuple[Subexpression, ...]:
+    """Return the leaves with errors beyond first order."""
+    return tuple(Subexpression(by, leaf) for leaf, by in linear(node).items() if _is_biased(leaf))
 
 
 @cache
-def crosses(node: Expression) -> tuple[Part, ...]:
-    """Return the products of two numbers that both have derivatives."""
-    products = (part for part in parts(node) if isinstance(part.node, Product))
+def crosses(node: Expression) -> tuple[Subexpression, ...]:
+    """Return the products whose operands both have derivatives."""
+    products = (part for part in subexpressions(node) if isinstance(part.node, Product))
     return tuple(part for part in products if all(map(linear, part.node.operands)))
 
 
 @cache
-def rounded(node: Expression) -> tuple[Part, ...]:
-    """Return the operations, each of which rounds."""
-    return tuple(part for part in parts(node) if isinstance(part.node, Sum | Product))
+def rounded(node: Expression) -> tuple[Subexpression, ...]:
+    """Return the sums and products, each of which rounds."""
+    return tuple(part for part in subexpressions(node) if isinstance(part.node, Sum | Product))
 
 
 @cache
 def terms(node: Expression) -> tuple[Expression, ...]:
-    """Return what an expression adds up that has derivatives."""
+    """Return the terms of an expression that have derivatives."""
     if isinstance(node, Sum | Negative):
         return tuple(term for operand in node.operands for term in terms(operand))
     return (node,) * bool(linear(node))
@@ -112,7 +113,7 @@ def _is_biased(leaf: Expression) -> bool:
 
 
 def _added(products: Iterable[tuple[Factor, Derivatives]]) -> Derivatives:
-    """Return a sum of derivatives, each multiplied by a factor."""
+    """Return the sum of derivatives, each multiplied by a factor."""
     found: Derivatives = {}
     for factor, derivatives in products:
         for leaf, inner in derivatives.items():

@@ -1,7 +1,7 @@
-"""Whether a case is exact: every right implementation returns the very same values.
+"""Check that a case is exact: every right implementation returns the same values.
 
-Its weights and inputs are small integers over powers of two, so that every partial sum of a gate is
-representable whatever the order, and its activations are piecewise linear.
+The weights and inputs of exact cases are small integers over powers of two, so that every partial
+sum of a gate is representable in any order; their activations are piecewise linear.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def exactness_problem(recurrence: Recurrence, golden: Result) -> str:
-    """Return why a case is not exact, or "" when it is.
+    """Return why a case is not exact, or "".
 
-    Two things are required: that an evaluation in the dtype itself, every product and partial sum
-    rounded to it, gives the golden values, first term first and last term first; and that in each
-    gate the moduli of all terms together stay below 2^p times the smallest unit that any of them is
-    a multiple of, so that no order of summation ever rounds.
+    A case is exact if it meets two conditions. First, evaluation in the dtype itself, with every
+    product and partial sum rounded to it, gives the golden values, in both orders of summation.
+    Second, the sum of the moduli of a gate's terms stays below 2^p times the smallest unit that any
+    of them is a multiple of, so that no order of summation ever rounds.
 
     Args:
-        recurrence: what is evaluated.
+        recurrence: the recurrence.
         golden: its result.
     """
     whole = replace(recurrence, wants_Y=True)
@@ -66,7 +66,7 @@ def _difference(found: Result, golden: Result, dtype: DType, *, backwards: bool)
 
 
 def _headroom_problem(recurrence: Recurrence, golden: Result) -> str:
-    """Say which gate's terms could round in some order."""
+    """Return which gate's terms could round in some order, or ""."""
     assert golden.Y is not None
     path = Trajectory.of(recurrence, golden.Y, hostile=False)
     D, T, N, H = path.sizes
@@ -92,21 +92,21 @@ def _headroom_problem(recurrence: Recurrence, golden: Result) -> str:
 
 
 def _outer(x: Array, weights: Array) -> Array:
-    """Return x [D, T, N, K] times weights [G, D, H, K], [G, D, T, N, H]."""
+    """Return x [D, T, N, K] times weights [G, D, H, K], as [G, D, T, N, H]."""
     D, T, N, K = x.shape
     found = x.reshape(D, T * N, K) @ weights.swapaxes(2, 3)
     return np.asarray(found).reshape(len(weights), D, T, N, -1)
 
 
 def _outer_unit(x: Array, weights: Array) -> Array:
-    """Return a power of two that all products in a sum are multiples of, [G, D, T, N, H]."""
+    """Return a power of two that divides all products in a sum, [G, D, T, N, H]."""
     of_x = _unit(x).min(axis=-1, initial=np.inf)[None, ..., None]
     of_weights = _unit(weights).min(axis=-1, initial=np.inf)[:, :, None, None]
     return np.asarray(of_x * of_weights)
 
 
 def _unit(values: Array) -> Array:
-    """Return the largest power of two that each value is a multiple of; infinity for zero."""
+    """Return the largest power of two that divides each value; infinity for zero."""
     significand, exponent = np.frexp(values)
     whole = np.ldexp(significand, 53).astype(np.int64)
     unit = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
@@ -114,7 +114,7 @@ def _unit(values: Array) -> Array:
 
 
 class _RoundedEngine:
-    """Sums one term after another, rounding every product and every sum to the dtype."""
+    """An engine that sums term by term and rounds every product and sum to the dtype."""
 
     math = NumPyArithmetic()
 

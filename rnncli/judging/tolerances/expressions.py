@@ -1,6 +1,6 @@
-"""The expressions of a cell's new states, found by running its step once over symbols.
+"""The expressions of a cell's new states, recorded by running its step once on symbols.
 
-All that the error model knows of a cell stands here: what its equations compute from what.
+They are all that the error model knows about a cell.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """What a step computes from what; an array of rows is one of expressions.
+    """A symbolic value in a step; arrays of gates hold one expression per row.
 
     Attributes:
-        operands: what it is computed from.
+        operands: the expressions that it is computed from.
         label: which one it is among those of its kind.
     """
 
@@ -42,7 +42,7 @@ class Expression:
         return self.operands[0]
 
     def evaluate(self, value: Callable[[Expression], Any]) -> Any:
-        """Return what it makes of its operands' values; None where that takes more."""
+        """Return the value for its operands' values; None if those do not suffice."""
         operation = type(self).operation
         return None if operation is None else operation(*map(value, self.operands))
 
@@ -70,7 +70,7 @@ class Expression:
 
 
 class Constant(Expression):
-    """A number of the equations, its label."""
+    """A number in the equations; the label is the number."""
 
     def evaluate(self, value: Callable[[Expression], Any]) -> Any:
         """Return the number."""
@@ -79,39 +79,39 @@ class Constant(Expression):
 
 
 class State(Expression):
-    """A state before the step; that of label 0 is H."""
+    """A state before the step; label 0 is H."""
 
 
 class NewState(Expression):
-    """A state after the step, where another is computed from it."""
+    """A state after the step, as an operand of another new state."""
 
 
 class GateInput(Expression):
-    """Xt*(W^T) with its biases, of the gate that is its label."""
+    """Xt*(W^T) with its biases; the label is the gate."""
 
 
 class Bias(Expression):
-    """The recurrent bias that is not in the inputs'."""
+    """The recurrent bias that is not added to the inputs' bias."""
 
 
 class Peephole(Expression):
-    """The row of P that is its label."""
+    """A row of P; the label is the row."""
 
 
 class Recurrent(Expression):
-    """An operand times (R^T) of the gate that is its label."""
+    """An operand times (R^T); the label is the gate."""
 
 
 class Activated(Expression):
-    """The activation whose letter is its label, of an operand that is clipped before."""
+    """An activation of its clipped operand; the label is the activation's letter."""
 
 
 class Slope(Expression):
-    """The derivative of an activation, its operand, by the argument."""
+    """The derivative of an activation, its operand, by the activation's argument."""
 
 
 class Negative(Expression):
-    """Its operand with the other sign."""
+    """Its operand, negated."""
 
     operation = operator.neg
 
@@ -133,17 +133,17 @@ Group: TypeAlias = "tuple[Expression, ...]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equations:
-    """What a step computes.
+    """The equations of a step.
 
     Attributes:
-        old: the states before it.
-        new: the states after it; where one is computed from another, that is its symbol.
-        symbols: of the states after it.
-        groups: each activation -> its group, those that can be evaluated at the same time, as they
-            have the same letter and none needs another; and its place there.
-        of_C: what is computed from the old C.
+        old: the states before the step.
+        new: the states after it; a new state within another is replaced by its symbol.
+        symbols: the symbols of the states after the step.
+        groups: each activation -> its group and its index there. The activations of a group have
+            the same letter and do not depend on each other, so they are evaluated together.
+        of_C: the expressions computed from the old C.
         in_order: positions of the new states, each after those that it is computed from.
-        gates_of_H: how many gates, from the first on, have a term Ht-1*(R^T).
+        gates_of_H: number of leading gates that have a term Ht-1*(R^T).
     """
 
     old: tuple[Expression, ...]
@@ -162,10 +162,10 @@ def equations(
     """Return the expressions of a cell.
 
     Args:
-        cell: whose step is run.
+        cell: the cell whose step is run.
         peepholes: whether there are peephole weights.
-        input_forget: the LSTM's forget gate is 1 - it.
-        after: the GRU resets after the linear transformation.
+        input_forget: whether the LSTM's forget gate is 1 - it.
+        after: whether the GRU resets after the linear transformation.
         bias: whether there is a recurrent bias.
 
     Raises:
@@ -204,12 +204,12 @@ def equations(
 
 
 def is_of_H(node: Expression) -> bool:
-    """Tell whether an expression is Ht-1*(R^T)."""
+    """Whether an expression is Ht-1*(R^T)."""
     return isinstance(node, Recurrent) and isinstance(node.of, State)
 
 
 def is_sum(node: Expression) -> bool:
-    """Tell whether a product with a matrix is a term of an expression, as of a gate's argument."""
+    """Whether an expression contains a matrix product as a term, as a gate's argument does."""
     inner = isinstance(node, Sum | Product | Negative) and any(map(is_sum, node.operands))
     return inner or isinstance(node, GateInput | Recurrent | Bias)
 
@@ -229,7 +229,7 @@ def _activated(letter: str, of: Expression | Array) -> Any:
 
 
 def _apart(new: Sequence[Expression], symbols: Sequence[Expression]) -> tuple[Expression, ...]:
-    """Return new states with the others, where those are in them, as symbols."""
+    """Return new states in which other new states are replaced by symbols."""
     known = dict(zip(new, symbols, strict=True))
 
     def in_symbols(node: Expression) -> Expression:
@@ -245,7 +245,7 @@ def _apart(new: Sequence[Expression], symbols: Sequence[Expression]) -> tuple[Ex
 
 
 def _within(node: Expression) -> Iterator[Expression]:
-    """Yield all that an expression is computed from, and it itself last."""
+    """Yield all expressions within an expression, itself last."""
     for operand in node.operands:
         yield from _within(operand)
     yield node
@@ -273,11 +273,11 @@ def _groups(nodes: Sequence[Expression]) -> Iterator[Group]:
 
 
 def _level(node: Expression) -> int:
-    """Return how many activations stand above each other in an expression."""
+    """Return the depth of nested activations in an expression."""
     return max(map(_level, node.operands), default=0) + isinstance(node, Activated)
 
 
 def _depth(node: Expression, new: Sequence[Expression]) -> int:
-    """Return how many new states stand one behind the other in an expression."""
+    """Return the depth of nested new states in an expression."""
     inner = [new[part.label] for part in _within(node) if isinstance(part, NewState)]
     return max((1 + _depth(state, new) for state in inner), default=0)

@@ -1,6 +1,6 @@
-"""A step's expressions along a trajectory: values, and what roundings on the way to them add.
+"""A step's expressions along a trajectory: their values and the variances of their roundings.
 
-Each kind of expression has its rule here, and none is about a particular cell.
+Each kind of expression has one rule, and no rule is specific to a cell.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 def times(a: Any, b: Any) -> Any:
-    """Return a product; that by 1 costs nothing."""
+    """Return a product; a factor of 1 costs nothing."""
     return b if isinstance(a, float) and a == 1 else a * b
 
 
 def total(values: Iterable[Any]) -> Any:
-    """Return the sum of what there is, None where that is nothing."""
+    """Return the sum of the values that are not None, or None."""
     found = None
     for value in values:
         if value is not None:
@@ -91,7 +91,7 @@ class Linearised:
         self._moduli: dict[Expression, Any] = {}
 
     def value(self, node: Factor) -> Any:
-        """Return an expression's values, made of those of leaves with zero for the infinite."""
+        """Return an expression's values, computed from leaves with zeros for NaN and infinity."""
         if isinstance(node, float):
             return node
         found = self._values.get(node)
@@ -103,7 +103,7 @@ class Linearised:
         return found
 
     def modulus(self, node: Factor) -> Any:
-        """Return the modulus of `value`."""
+        """Return the modulus of an expression's `value`."""
         if isinstance(node, float):
             return abs(node)
         found = self._moduli.get(node)
@@ -148,7 +148,7 @@ class Linearised:
         return C
 
     def _at(self, t: int, node: Expression, known: dict[Expression, Any]) -> Any:
-        """Return the values at one step [D, N, H], where C is known up to there."""
+        """Return the values at one step [D, N, H], given C up to there."""
 
         def value(operand: Expression) -> Any:
             return self._at(t, operand, known)
@@ -166,14 +166,14 @@ class Linearised:
         return self._path.activation(node.label)(MATH, np.clip(x, -clip, clip))
 
     def response(self, node: Expression) -> tuple[Response, int]:
-        """Return how the group of an activation responds to arguments, and its place there."""
+        """Return the response of an activation's group, and its index in the group."""
         group, k = self.equations.groups[node]
         if group not in self._responses:
             self._responses[group] = self._respond(group)
         return self._responses[group], k
 
     def _respond(self, group: Group) -> Response:
-        """Return how a group of activations responds to its arguments [group, D, T, N, H]."""
+        """Return the response of a group of activations to its arguments [group, D, T, N, H]."""
         letter, path = group[0].label, self._path
         x, error = self._arguments([node.of for node in group])
         bound = path.recurrence.bound(letter)
@@ -183,7 +183,7 @@ class Linearised:
         return response
 
     def _arguments(self, nodes: list[Expression]) -> tuple[Array, Array]:
-        """Return values and deviations of what some activations are applied to."""
+        """Return the values and deviations of the arguments of some activations."""
         if not is_sum(nodes[0]):
             noise: Any = [self.noise_of_all(node) for node in nodes]
             error = np.zeros(()) if noise[0] is None else np.sqrt(noise)
@@ -223,7 +223,7 @@ class Linearised:
         return found
 
     def noise(self, node: Expression) -> Any:
-        """Return the variance that the leaves of an expression give it, None for nothing."""
+        """Return the variance that an expression has from its leaves, None for zero."""
         if isinstance(node, State | NewState) or is_of_H(node):
             return None
         if isinstance(node, Recurrent):
@@ -237,12 +237,12 @@ class Linearised:
         return total(times(by * by, noise) for by, noise in parts if noise is not None)
 
     def noise_of_all(self, node: Expression, kept: Array | None = None) -> Any:
-        """Return that, and what its own operations add.
+        """Return the variance of an expression from its leaves and its own operations.
 
         Args:
             node: an expression.
-            kept: its values where they are a new state: what was added up is rounded twice then,
-                and what was neither added nor multiplied once.
+            kept: its values if they are a new state: a sum is then rounded twice, a value that was
+                neither added nor multiplied once.
         """
         own, *inner = rounded(node) or (None,)
         sizes = [times(self.modulus(by), self.modulus(part)) for by, part in inner]
@@ -259,5 +259,5 @@ class Linearised:
         return total(noises)
 
     def through(self, variances: Array, node: Expression) -> Array:
-        """Return variances after a product with R: in each sum the signs are mixed."""
+        """Return variances after a product with R, whose sums have mixed signs."""
         return np.asarray(through(variances, self.R2[node.label : node.label + 1])[0])

@@ -1,14 +1,14 @@
-"""Whether a sound implementation could overflow where the expected values do not, or otherwise.
+"""Check that a sound implementation overflows exactly where the expected values do.
 
-Expected values are those of real numbers, rounded once. A kernel has accumulators and keeps states
-in them or in the tensors' dtype; what exceeds those becomes infinite, and infinity minus infinity
-is NaN. A case judges kernels only if none of that can matter:
+Expected values are computed in real numbers and rounded once. A kernel has accumulators, and keeps
+states in them or in the tensors' dtype; larger values become infinite, and infinity minus infinity
+is NaN. A case may judge kernels only if none of that can matter:
 
 - the moduli of all terms of a sum, infinite ones aside, stay below the accumulator's largest
   number, so that no order of summation overflows on its way;
 - no state is so near the dtype's largest number that rounding errors decide whether it overflows;
-- where states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly where
-  the expected values have.
+- if states do overflow, a kernel that keeps them in the dtype has infinity and NaN exactly where
+  the expected values do.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-# So near the largest number, as a part of it, errors of rounding may decide what overflows.
+# Within such a fraction of the largest number, rounding errors may decide what overflows.
 NEAR = 2.0**-6
 # Activations whose values stay within -1 and 1.
 WITHIN_ONE = frozenset({"Sigmoid", "Tanh", "HardSigmoid", "Softsign"})
 Blend: TypeAlias = "Callable[[Value, Value, Value], Value]"
-# How kernels write (1 - z) (.) h + z (.) H of a GRU, beside that: of infinite h and H it is NaN.
+# Forms in which kernels compute a GRU's (1 - z) (.) h + z (.) H; the second is NaN for infinities.
 BLENDS: tuple[Blend | None, ...] = (None, lambda z, h, H: h + z * (H - h))
 
 
@@ -48,9 +48,9 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     """Return why a sound implementation might not give the expected values, or "".
 
     Args:
-        recurrence: what is evaluated.
+        recurrence: the recurrence.
         golden: the expected values.
-        profile: says how sums are formed.
+        profile: gives the accumulator of sums.
     """
     limits = _Limits.of(recurrence.dtype, profile)
     if _is_small(recurrence, limits):
@@ -60,19 +60,19 @@ def overflow_problem(recurrence: Recurrence, golden: Result, profile: Profile) -
     return (
         _problem_of_sums(recurrence, seen, limits)
         or _problem_of_states(seen, limits)
-        or (_problem_of_kept(recurrence, golden) if seen.overflows else "")
+        or (_problem_of_stored(recurrence, golden) if seen.overflows else "")
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The largest numbers.
+    """The largest finite numbers of states and sums.
 
     Attributes:
-        dtype: of the tensors.
-        state: which they can hold.
-        accumulator: by name.
-        total: which a sum can hold.
+        dtype: the dtype of the tensors.
+        state: its largest number.
+        accumulator: the dtype of sums.
+        total: its largest number.
     """
 
     dtype: DType
@@ -82,7 +82,7 @@ class _Limits:
 
     @classmethod
     def of(cls, dtype: DType, profile: Profile) -> _Limits:
-        """Return those of a dtype; nothing is summed in fewer bits than it has."""
+        """Return the limits of a dtype; its sums have at least its own precision."""
         wide = ACCUMULATORS[profile.accumulator].precision > dtype.precision
         accumulator = dtype_named("float32") if wide else dtype
         return cls(dtype, _largest(dtype), accumulator, _largest(accumulator))
@@ -93,7 +93,7 @@ def _largest(dtype: DType) -> float:
 
 
 def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
-    """Whether the sizes of tensors alone say that nothing comes near an overflow."""
+    """Whether the magnitudes of the tensors alone rule out an overflow."""
     names = {activation.name for row in recurrence.activations for activation in row}
     if not names <= WITHIN_ONE:
         return False
@@ -108,7 +108,7 @@ def _is_small(recurrence: Recurrence, limits: _Limits) -> bool:
 
 
 def _size(values: Array | None) -> float:
-    """Return the largest finite modulus, 0 of nothing."""
+    """Return the largest finite modulus, 0 if there is none."""
     if values is None:
         return 0.0
     moduli = np.abs(values.astype(np.float64))
@@ -116,13 +116,13 @@ def _size(values: Array | None) -> float:
 
 
 class _Observer:
-    """Watches the states of an evaluation in float64.
+    """The largest states of an evaluation in float64.
 
     Attributes:
-        kept: the largest finite modulus of a state that is kept from step to step, by state.
-        multiplied: that of what is multiplied by R.
+        kept: the largest finite modulus of each state that is carried from step to step.
+        multiplied: the largest finite modulus of the operands of products with R.
         overflows: whether a state exceeds the dtype.
-        is_near: whether one is so near its largest number that rounding errors decide.
+        is_near: whether a state is so near the dtype's largest number that rounding errors decide.
     """
 
     def __init__(self, recurrence: Recurrence, limits: _Limits) -> None:
@@ -132,7 +132,7 @@ class _Observer:
         self.overflows = self.is_near = False
 
     def run(self) -> None:
-        """Evaluate."""
+        """Evaluate the recurrence and record its states."""
         wide = replace(
             self.recurrence,
             dtype=dtype_named("float64"),
@@ -158,7 +158,7 @@ class _Observer:
 
 
 def _problem_of_sums(recurrence: Recurrence, seen: _Observer, limits: _Limits) -> str:
-    """Say of which gates the terms add up to more than an accumulator holds."""
+    """Return why the terms of a gate may exceed the accumulator, or ""."""
     lanes = lanes_of(recurrence)
     X = np.abs(np.where(np.isfinite(lanes.X), lanes.X, 0).astype(np.float64))
     W = np.abs(recurrence.W.astype(np.float64)).max(axis=1, initial=0.0)  # of any gate, [D, H, I]
@@ -190,14 +190,16 @@ def _problem_of_states(seen: _Observer, limits: _Limits) -> str:
     return f"a state reaches {max(seen.kept):.3g}, beyond the largest {limits.accumulator}"
 
 
-def _problem_of_kept(recurrence: Recurrence, golden: Result) -> str:
-    """Say where states kept in the dtype give infinity or NaN otherwise than is expected."""
-    found = (_difference(_kept(recurrence, form), golden, recurrence.dtype) for form in BLENDS)
+def _problem_of_stored(recurrence: Recurrence, golden: Result) -> str:
+    """Return where states kept in the dtype give unexpected infinities or NaN, or ""."""
+    found = (
+        _difference(_stored_in_dtype(recurrence, form), golden, recurrence.dtype) for form in BLENDS
+    )
     return next(filter(None, found), "")
 
 
-def _kept(recurrence: Recurrence, blend: Blend | None) -> Result:
-    """Evaluate with states that are rounded to the dtype after every step."""
+def _stored_in_dtype(recurrence: Recurrence, blend: Blend | None) -> Result:
+    """Evaluate a recurrence whose states are rounded to the dtype after every step."""
     cell, dtype = recurrence.cell, recurrence.dtype
 
     def step(p: Parameters, x: Value, states: States) -> States:
@@ -217,17 +219,17 @@ def _difference(found: Result, golden: Result, dtype: DType) -> str:
         where = np.argwhere(_kind(values) != _kind(wanted))
         if len(where):
             index = tuple(map(int, where[0]))
-            return _otherwise(name, index, (values[index], wanted[index]), dtype)
+            return _mismatch(name, index, (values[index], wanted[index]), dtype)
     return ""
 
 
 def _kind(values: Array) -> Array:
-    """Return 0 of each finite value, 1 and -1 of infinities, 2 of NaN."""
+    """Return 0 for each finite value, 1 and -1 for infinities, 2 for NaN."""
     signs = np.where(np.isinf(values), np.sign(values.astype(np.float64)), 0)
     return np.where(np.isnan(values), 2, signs)
 
 
-def _otherwise(name: str, index: Sequence[int], pair: tuple[Any, Any], dtype: DType) -> str:
+def _mismatch(name: str, index: Sequence[int], pair: tuple[Any, Any], dtype: DType) -> str:
     got, wanted = (float(value) for value in pair)
     return (
         f"a kernel that keeps its states in {dtype} has {got:g} at canonical {name}{list(index)},"

@@ -1,4 +1,4 @@
-"""Carrying the variances of errors through time."""
+"""The recursion that carries variances of errors through time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rnncli.judging.tolerances.cell_errors import CellErrors
     from rnncli.numerics import Array
 
-# Squared derivatives are kept for about this many numbers; longer recurrences form them anew.
+# Squared derivatives are cached up to about this many numbers; beyond, they are computed again.
 BLOCK_NUMBERS = 1 << 22
-# What is added has settled when it grows by less than this from one pass to the next.
+# Added variances have converged when a pass makes them grow by less than this factor.
 SETTLED = 1.001
 PASSES = 30
 
@@ -22,17 +22,17 @@ PASSES = 30
 def variances_of(errors: CellErrors) -> Array:
     """Return the variances of all states before and after every step, [D, T + 1, N, S, H].
 
-    Errors of second order, kinks and jumps depend on how far the states may be off, and those on
-    what they add: the first pass leaves them out, each further one takes the states of the one
-    before. What has not settled then is infinite: nothing can be said about it.
+    Errors of second order, kinks and jumps depend on the errors of the states, and these on them:
+    the first pass leaves them out, and each further pass uses the states' errors of the one before.
+    Directions that do not converge get infinite variances: nothing is known about them.
     """
     blocks, added = _Blocks(errors), errors.fresh(None)
     found = _carry(errors, blocks, added)
-    growing = np.ones(len(found), np.bool_)  # directions settle on their own
+    growing = np.ones(len(found), np.bool_)  # directions converge independently
     for _ in range(PASSES):
         before, added = added, errors.fresh(found)
         growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
-        if not growing.any():  # where nothing more is added, the variances grow no more either
+        if not growing.any():  # the variances have converged as well
             return found
         found[growing] = _carry(errors, blocks, added)[growing]
     found[growing] = np.inf
@@ -42,10 +42,11 @@ def variances_of(errors: CellErrors) -> Array:
 def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
     """Return the variances of the new states of every step alone, [D, T, N, S, H].
 
-    Of each step the old h is known, but for a given variance; C, which nobody sees, is carried on.
+    The old h of each step is known up to a given variance; C, which is not an output, carries its
+    variance from step to step.
 
     Args:
-        errors: along the known states.
+        errors: the errors along the known states.
         entering: variances of the old h of each step, [D, T, N, H].
     """
     D, T, N, H = errors.sizes
@@ -75,34 +76,34 @@ def _from_h(errors: CellErrors, entering: Array) -> Array:
 
 
 def _carry_C(errors: CellErrors, found: Array) -> None:
-    """Add to the variances of each step what they have from the old C."""
+    """Add the contribution of the old C to the variances of each step."""
     if errors.own is not None:
         for t in range(1, found.shape[1]):
             found[:, t] += errors.own[:, t] * found[:, t - 1, :, 1:]
 
 
 class _Blocks:
-    """The squared derivatives of every step, in blocks of steps; a single block is kept."""
+    """The squared derivatives of every step, in blocks of steps; a single block is cached."""
 
     def __init__(self, errors: CellErrors) -> None:
         D, T, N, H = errors.sizes
         self._errors = errors
         self._T = T
         self._steps = max(1, BLOCK_NUMBERS // max(1, D * N * errors.states * H * H))
-        self._kept: Array | None = None
+        self._cached: Array | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Array]]:
         for start in range(0, self._T, self._steps):
             yield start, self._of(slice(start, min(start + self._steps, self._T)))
 
     def _of(self, steps: slice) -> Array:
-        if self._kept is None or self._steps < self._T:
-            self._kept = self._errors.squares(steps)
-        return self._kept
+        if self._cached is None or self._steps < self._T:
+            self._cached = self._errors.squares(steps)
+        return self._cached
 
 
 def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
-    """Walk v <- (J o J) v + q from v = 0: initial states are exact."""
+    """Iterate v <- (J o J) v + q from v = 0: initial states are exact."""
     D, T, N, S, H = fresh.shape
     found = np.empty((T + 1, D, N, S, H))
     found[0] = 0.0

@@ -1,4 +1,4 @@
-"""An activation along a trajectory: its values, its slopes, and the systematic errors it adds."""
+"""The response of an activation along a trajectory: values, slopes and systematic errors."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _steepest(curvature: Curvature, alpha: float, beta: float) -> float:
 
 
 class Response:
-    """What an activation makes of its arguments and of their errors; all arrays have their shape.
+    """The response of an activation to its arguments; all arrays have their shape.
 
     Attributes:
-        y: its values.
-        slope: its derivative, 0 where the argument is clipped.
-        steepness: its modulus.
+        y: the activation's values.
+        slope: the activation's derivative, 0 where the argument is clipped.
+        steepness: the modulus of the slope.
         spread: lambda standard deviations of the arguments' own rounding errors.
-        own: the systematic error allowed to its evaluation: kr*u*|y|, and ka*u where it cancels.
+        own: the systematic error allowed in its evaluation: kr*u*|y|, and ka*u where it cancels.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Response:
             self._near = _steepest(self._row.curvature, *self._values)
 
     def forgive(self, finite: Array) -> None:
-        """Count no error where the argument is infinite: what is saturated stays so."""
+        """Set errors to 0 where the argument is not finite: a saturated value stays saturated."""
         self.slope = np.where(finite, self.slope, 0.0)
         self.steepness = np.abs(self.slope)
         self.spread = np.where(finite, self.spread, 0.0)
@@ -74,16 +74,15 @@ class Response:
             self._far = np.where(finite, self._far, 0.0)
 
     def systematic(self, reach: Array) -> Array:
-        """Bound what a first-order error of the value leaves out, and add its evaluation's own.
+        """Return a bound on the value's error beyond first order, its evaluation's own included.
 
         Args:
-            reach: how far off the arguments may be.
+            reach: bound on the arguments' errors.
 
         Returns:
-            `own`, half the second derivative times reach squared (its bound within reach: the one
-            at |x|/2, or the overall one where more than half of x is within reach), and for each
-            kink within reach the change of slope times the part of the reach beyond it, or the
-            jump.
+            The sum of `own`, half the second derivative times reach squared (its bound within
+            reach: the one at |x|/2, or the overall one if reach exceeds |x|/2), and for each kink
+            within reach the change of slope times the part of the reach beyond it, or the jump.
         """
         found: Array = self.own
         if self._row.curvature is not None:
@@ -103,14 +102,14 @@ class Response:
         return size
 
     def _breaks(self, clip: float) -> tuple[Kink, ...]:
-        """Return where the clipped activation is not smooth."""
+        """Return the points at which the clipped activation is not smooth."""
         within = [k for k in self._row.kinks(*self._values) if abs(k.position) <= clip]
         if not math.isfinite(clip):
             return tuple(within)
         return (*within, self._edge(-clip), self._edge(clip))
 
     def _edge(self, position: float) -> Kink:
-        """Return the kink that clipping makes: inside it the function's slope, outside none."""
+        """Return the kink of clipping: the slope is the function's inside and 0 outside."""
         x = np.array([position])
         y = np.asarray(self._activation(MATH, x))
         return Kink(position, abs(float(np.max(self._row.derivative(x, y, *self._values)))))

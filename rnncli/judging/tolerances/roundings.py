@@ -1,8 +1,8 @@
-"""How far rounding may take sums of products and what is stored, and variances of such errors.
+"""Rounding errors of sums of products and of stored values, and their variances.
 
-Variances are in units of lambda squared: their roots are tolerances. Sums are held as one array
-[3, ...]: their values, the sums of their squared terms, and the moduli of the parts that an
-implementation may round on its own. To add sums is to add these arrays.
+Variances are in units of lambda squared: their roots are tolerances. A sum is an array [3, ...]:
+its values, the sums of its squared terms, and the moduli of the parts that an implementation may
+round separately. Adding these arrays adds the sums.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def single(term: Array) -> Array:
 
 
 def scaled(sums: Array, by: Array) -> Array:
-    """Return sums [3, ...] whose every term is multiplied by [...]; that product rounds as well."""
+    """Return sums [3, ...] with every term multiplied by [...]; the product rounds as well."""
     found: Array = sums * single(by)
     found[2] += np.abs(found[0])
     return found
@@ -48,10 +48,10 @@ def scaled(sums: Array, by: Array) -> Array:
 def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
     """Return lambda standard deviations of the rounding errors of sums of so many terms.
 
-    For terms in no particular order a running sum is about as large as the root of the squared
-    terms, or a part of the whole, and each of the additions rounds it; the factor 2 leaves room for
-    products that round, blocks and unlucky orders. Each part may then be stored in the dtype, and
-    factors be rounded before they are multiplied.
+    With terms in random order, a running sum is about as large as the root of the sum of squares,
+    or a part of the whole, and every addition rounds it. The factor 2 leaves room for products that
+    round, blocks and unlucky orders. An implementation may also store each part in the dtype, and
+    round factors before it multiplies them.
     """
     root: Array = np.sqrt(sums[1])
     adding = rounding.accumulator * math.sqrt(terms / 3)
@@ -77,6 +77,6 @@ def stored(size: Array, rounding: Rounding) -> Array:
 
 
 def systematic(bound: Array, rounding: Rounding) -> Array:
-    """Return what a systematic error counts as: a third of its bound is a deviation."""
+    """Return the variance that stands for a systematic error: a third of its bound, squared."""
     third = bound * (rounding.deviations / 3)
     return np.asarray(third * third)

@@ -1,4 +1,4 @@
-"""One rtol and one atol in place of a tolerance for each element, for those who know no more."""
+"""One rtol and one atol instead of elementwise tolerances, for tools that take only these."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def scalar_equivalents(wanted: Array, tolerance: Array) -> list[tuple[float, float]]:
-    """Return for each of a stack of outputs (rtol, atol): nowhere below its tolerance.
+    """Return (rtol, atol) for each of a stack of outputs, nowhere below its tolerances.
 
-    The line is atol + rtol |wanted|. Of all lines above the points (|wanted|, tolerance) the one
-    with the least sum over the elements is taken: it lies on the edge of their upper hull above the
-    mean of |wanted|. Both numbers are rounded up to three digits. What is not finite must match
-    exactly and has no part in this.
+    atol + rtol |wanted| is the line above the points (|wanted|, tolerance) with the least sum over
+    the elements: it lies on the edge of their upper hull above the mean of |wanted|. Both numbers
+    are rounded up to three digits. Elements that are not finite must match exactly and are ignored.
 
     Args:
         wanted: outputs [n, ...].
-        tolerance: of each of their elements.
+        tolerance: the tolerance of each of their elements.
     """
     n, elements = len(wanted), math.prod(wanted.shape[1:])
     x = np.abs(wanted.reshape(n, elements).astype(np.float64))
     t = tolerance.reshape(n, elements).astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(t)
-    if not finite.all():  # rows of different lengths, each for itself
+    if not finite.all():  # rows of different lengths, one by one
         return [_lines(x[k : k + 1, f], t[k : k + 1, f])[0] for k, f in enumerate(finite)]
     return _lines(x, t)
 
@@ -53,7 +52,7 @@ def _lines(x: Array, t: Array) -> list[tuple[float, float]]:
 
 
 def _slopes(x: Array, t: Array) -> Array:
-    """Return the slope of the tightest line above each row's points, no number negative, [n]."""
+    """Return the slope of the tightest line with slope and intercept >= 0 above each row, [n]."""
     every = np.arange(len(x))
     left, right = x.argmin(axis=1), x.argmax(axis=1)
     mean = np.array([math.fsum(row) for row in x.tolist()]) / x.shape[1]
@@ -70,9 +69,9 @@ def _slopes(x: Array, t: Array) -> Array:
 def _edges_above(x: Array, t: Array, positions: Array, left: Array, right: Array) -> Array:
     """Return the slope of each row's upper hull's edge above a position strictly within, [n].
 
-    Starting from any two points on both sides, the one farthest above the line through them takes
-    the place of that on its side, until none is above. A few rounds suffice; where the moduli are
-    all but equal rounding might go on for ever, and any slope will do.
+    From any two points on both sides, the point farthest above the line through them replaces the
+    one on its side, until no point is above. A few rounds suffice; if the moduli are nearly equal,
+    rounding might keep this going for ever, and any slope will do.
     """
     slopes = np.zeros(len(x))
     going = np.arange(len(x))

@@ -1,7 +1,7 @@
-"""How far outputs may be off: absolute, relative and in ulp, for all outputs or for one.
+"""Tolerances: absolute, relative and in ulp, for all outputs or for one.
 
-NaN equals NaN wherever outputs are compared, as in `onnx.backend.test`: a NaN that is wanted is a
-result. Only `equal_nan=False` asks for something else.
+NaN equals NaN wherever outputs are compared, as in `onnx.backend.test`: a NaN may be the expected
+value. `equal_nan=False` makes them differ.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-# What users of Python give: a number for all outputs, or numbers by output.
+# A bound as Python callers write it: a number for all outputs, or numbers by output.
 Limit: TypeAlias = float | Mapping[str, float]
 
 
 class Bound(NamedTuple):
-    """One kind of tolerance: a number for every output, and others for some."""
+    """One kind of tolerance: a default for every output, and numbers for single outputs."""
 
     default: float = 0.0
     by_output: Mapping[str, float] = {}
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
         """Read ``1e-5`` (every output) and ``Y:1e-5`` (one; the name may contain colons).
 
         Raises:
-            InvalidRequest: no number, negative, not finite, or the same output given twice.
+            InvalidRequest: not a number, negative, not finite, or the same output given twice.
         """
         bounds: dict[str | None, float] = {}
         for text in texts:
@@ -48,7 +48,7 @@ class Bound(NamedTuple):
 
     @classmethod
     def given(cls, numbers: Limit | None) -> Bound:
-        """Return what is given in Python: a number, or numbers by output, `""` for the others.
+        """Return the bound of a Python argument: a number, or numbers by output (`""`: all others).
 
         Raises:
             InvalidRequest: negative, or not finite.
@@ -61,7 +61,7 @@ class Bound(NamedTuple):
         return cls(bounds.pop("", 0.0), bounds)
 
     def texts(self) -> list[str]:
-        """Return it as the command line has it; nothing where it is zero."""
+        """Return the bound as arguments of the command line, without a default of zero."""
         named = {"": self.default, **self.by_output}
         return [
             f"{output}{':' if output else ''}{value!r}".removesuffix(".0")
@@ -87,13 +87,13 @@ def _parse_number(text: str, number: str) -> float:
 
 
 class Tolerance(NamedTuple):
-    """What is tolerated, output by output; see `comparison` for how the three combine.
+    """The tolerance of each output; `comparison` tells how the three bounds combine.
 
     Attributes:
-        atol, rtol, max_ulp: numbers for all outputs, or for some.
+        atol, rtol, max_ulp: bounds for all outputs, or for some.
         equal_nan: whether NaN equals NaN.
-        elements: by output, how far off each element may be, in the output's shape; replaces the
-            three numbers.
+        elements: output -> absolute tolerance of each element, in the output's shape; replaces the
+            three bounds.
     """
 
     atol: Bound = Bound()
@@ -122,7 +122,7 @@ class Tolerance(NamedTuple):
     def given(
         cls, atol: Limit | None = None, rtol: Limit | None = None, max_ulp: Limit | None = None
     ) -> Tolerance | None:
-        """Return what is given in Python; None where nothing is.
+        """Return the tolerance of Python arguments; None if all are None.
 
         Raises:
             InvalidRequest: see `Bound.given`.
@@ -132,7 +132,7 @@ class Tolerance(NamedTuple):
         return cls(Bound.given(atol), Bound.given(rtol), Bound.given(max_ulp))
 
     def of(self, output: str) -> Limits:
-        """Return the numbers that hold for one output."""
+        """Return the limits of one output."""
         if output in self.elements:
             return Limits(self.elements[output].reshape(-1), 0.0, 0.0, self.equal_nan)
         return Limits(
@@ -146,12 +146,12 @@ class Tolerance(NamedTuple):
 
 
 EXACT = Tolerance()
-# For the outputs of a test data set that has no tolerances of its own.
+# The default for test data sets without tolerances of their own.
 DATA_SET = Tolerance(Bound(1e-5), Bound(1e-3), Bound(1))
 
 
 class Limits(NamedTuple):
-    """The tolerance of one output, or of a run of its elements.
+    """The tolerance of one output, or of a range of its elements.
 
     Attributes:
         atol: absolute, for all elements or for each.
@@ -166,13 +166,13 @@ class Limits(NamedTuple):
     equal_nan: bool
 
     def at(self, elements: slice) -> Limits:
-        """Return the limits of some elements, which are counted in row-major order."""
+        """Return the limits of a range of elements, counted in row-major order."""
         if isinstance(self.atol, int | float):
             return self
         return self._replace(atol=self.atol[elements].astype(np.float64))
 
     def allowed(self, wanted: Array) -> Array:
-        """Return how far off elements may be by atol and rtol; NaN and infinity must match."""
+        """Return the absolute tolerance by atol and rtol; NaN and infinity must match exactly."""
         size = np.abs(wanted).astype(np.float64)
         finite = np.isfinite(size)
         with np.errstate(over="ignore"):

@@ -1,6 +1,6 @@
-"""The states a recurrence runs through, every direction in the order in which it processes them.
+"""Trajectories: the states of a recurrence, each direction in its order of processing.
 
-The directions of a stack of recurrences stand one after the other, as if they were those of one.
+The directions of a stack of recurrences follow one another, like those of a single recurrence.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Sequence[Array]) -> None:
-    """Write what is known of every state of some recurrence to the places of its outputs.
+    """Write values of every state to the corresponding places of the outputs.
 
-    Of a sequence of length 0 that is the initial state.
+    The last state of a sequence of length 0 is its initial state.
 
     Args:
-        recurrence: one, or a stack.
-        states: before and after every step [D, T + 1, N, S, H], in processing order.
-        Y: gets what is after each step [..., T, D, N, H], 0 in padding.
-        last: get what is after the last valid step, [..., D, N, H].
+        recurrence: a recurrence, or a stack.
+        states: values before and after every step [D, T + 1, N, S, H], in processing order.
+        Y: receives the values after each step [..., T, D, N, H], 0 in padding.
+        last: receive the values after the last valid step, [..., D, N, H].
     """
     front = recurrence.X.shape[:-3]
     whole = states.reshape(*front, len(recurrence.directions), *states.shape[1:])
@@ -40,11 +40,11 @@ def put_back(recurrence: Recurrence, states: Array, Y: Array | None, last: Seque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
-    """Everything in float64, D directions at once, in processing order.
+    """The inputs, states and weights of D directions in float64, in processing order.
 
     Attributes:
-        recurrence: where it, or the first that was joined, comes from; all activations are alike.
-        hostile: something is NaN or infinite.
+        recurrence: the recurrence, or the first of those joined; all activations are the same.
+        hostile: whether anything is NaN or infinite.
         X: inputs [D, T, N, I], zero in padding.
         H: hidden states [D, T + 1, N, H], from the initial one on.
         W: input weights [G, D, H, I].
@@ -52,7 +52,7 @@ class Trajectory:
         Wb: input bias [G, D, 1, 1, H], or None.
         Rb: recurrent bias, likewise.
         P: peephole weights [3, D, 1, 1, H], or None.
-        C0: initial cell states [D, N, H]; zero for a cell without.
+        C0: initial cell states [D, N, H]; zero for a cell without C.
     """
 
     recurrence: Recurrence
@@ -68,12 +68,12 @@ class Trajectory:
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
-        """Follow the states Y [..., T, D, N, H] that a backend found, zero in padding.
+        """Return the trajectory through the states Y [..., T, D, N, H] of a backend.
 
         Args:
-            recurrence: one, or a stack.
-            Y: of all steps.
-            hostile: whether to look out for what is not finite.
+            recurrence: a recurrence, or a stack.
+            Y: the hidden states of all steps, zero in padding.
+            hostile: whether to handle NaN and infinity.
         """
         lanes = lanes_of(recurrence)
         X, W, R = (values.astype(np.float64) for values in (lanes.X, lanes.W, lanes.R))
@@ -88,7 +88,7 @@ class Trajectory:
 
     @classmethod
     def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:
-        """Return trajectories of the same kind and sizes as the directions of one."""
+        """Join trajectories of the same kind and sizes as the directions of one."""
         first = paths[0]
         if len(paths) == 1:
             return first
@@ -112,7 +112,7 @@ class Trajectory:
 
     @property
     def terms(self) -> int:
-        """How many terms a gate sums up: inputs, states, two biases, and a peephole if any."""
+        """The number of terms of a gate: inputs, states, two biases, and a peephole if any."""
         return int(self.X.shape[-1] + self.H.shape[-1]) + 2 + (self.P is not None)
 
     def activation(self, letter: str) -> Activation:
@@ -120,18 +120,18 @@ class Trajectory:
         return self.recurrence.activations[0][self.recurrence.cell.activations.index(letter)]
 
     def settled(self, values: Array) -> Array:
-        """Return values with zero for what is NaN or infinite.
+        """Return values with zeros for NaN and infinity.
 
-        What depends on those is NaN or infinite itself, or saturated: either way no error of it is
-        tolerated, and none must be computed for the rest.
+        Results that depend on those are NaN, infinite or saturated: they must match exactly, and
+        must not affect the tolerances of other elements.
         """
         return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) if self.hostile else values
 
 
 def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:
-    """Join optional tensors [G, D, ...] along D; all are there or none is."""
-    given = [tensor for tensor in tensors if tensor is not None]
-    return np.concatenate(given, axis=1) if given else None
+    """Join optional tensors [G, D, ...] along D; either all or none are None."""
+    present = [tensor for tensor in tensors if tensor is not None]
+    return np.concatenate(present, axis=1) if present else None
 
 
 def _wide(values: Array | None) -> Array | None:

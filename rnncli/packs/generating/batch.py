@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.errors import RnncliWarning, explain
 from rnncli.files.small_files import compare_files, write_files
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.scoring.kill_matrix import Row, row_of
+from rnncli.judging.scoring.kill_matrix import VectorRow, row_of
 from rnncli.packs.case_folder import packed
 from rnncli.packs.generating.production import outcomes
 
@@ -93,7 +93,7 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
     if isinstance(outcome, Exception):
         return outcome
     row = row_of(outcome, PACK_RULE)
-    kills = row.kills if isinstance(row, Row) else []
+    kills = row.kills if isinstance(row, VectorRow) else []
     return replace(outcome, record={**outcome.record, "kills": kills})
 
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing import comparison
-from rnncli.judging.comparing.comparison import Worst, compare
+from rnncli.judging.comparing.comparison import WorstElement, compare
 from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 from rnncli.numerics import DTYPES
 
@@ -36,7 +36,7 @@ def test_numbers_small_enough_to_check_by_hand():
     assert (2, 2, 6) == (result.differing, result.unequal, result.size)
     assert (2, 1, 0.5) == (result.max_abs, result.max_rel, result.mean_abs)
     assert 2**23 == result.max_ulp
-    assert Worst((1, 0), 4, 2, 0) == result.worst
+    assert WorstElement((1, 0), 4, 2, 0) == result.worst
 
 
 def test_equal_outputs_differ_nowhere():
@@ -134,7 +134,7 @@ def test_each_element_may_have_a_tolerance_of_its_own(monkeypatch):
     got["Y"][1, 1] -= 9
     (beyond, _) = compare(got, {"Y": wanted, "Z": wanted}, tolerance)
     assert 1 == beyond.differing
-    assert Worst((0, 3), 3.5, 0, 3) == beyond.worst
+    assert WorstElement((0, 3), 3.5, 0, 3) == beyond.worst
 
 
 def test_worst_is_among_those_that_differ():
@@ -142,7 +142,7 @@ def test_worst_is_among_those_that_differ():
     result = one([1010, 1.5], [1000, 1], rtol=["0.1"])
 
     assert (10, 1, 2) == (result.max_abs, result.differing, result.unequal)
-    assert Worst((1,), 1.5, 1, 0.1) == result.worst
+    assert WorstElement((1,), 1.5, 1, 0.1) == result.worst
 
 
 def test_worst_of_a_tolerated_output_is_still_shown():
@@ -150,7 +150,7 @@ def test_worst_of_a_tolerated_output_is_still_shown():
     result = one([1.25, 1], [1, 1], atol=["1"])
 
     assert result.agrees
-    assert Worst((0,), 1.25, 1, 1) == result.worst
+    assert WorstElement((0,), 1.25, 1, 1) == result.worst
 
 
 def test_worst_is_found_across_blocks(monkeypatch):
@@ -230,7 +230,7 @@ def test_integers_are_exact(dtype):
 
     assert not result.agrees
     assert (1, 1, None) == (result.differing, result.max_abs, result.max_ulp)
-    assert Worst((0,), 0, 1, 0.0) == result.worst
+    assert WorstElement((0,), 0, 1, 0.0) == result.worst
 
 
 def test_the_largest_integers_are_told_apart():
@@ -240,7 +240,7 @@ def test_the_largest_integers_are_told_apart():
     unsigned = one([0], [2**64 - 1], np.uint64)
 
     assert (1, 1) == (result.differing, result.max_abs)
-    assert Worst((0,), 2**63 - 1, 2**63 - 2, 0.0) == result.worst
+    assert WorstElement((0,), 2**63 - 1, 2**63 - 2, 0.0) == result.worst
     assert 2.0**64 == far.max_abs == unsigned.max_abs
 
 
@@ -250,7 +250,7 @@ def test_text_and_bool_are_exact():
     flags = one([True, True], [True, False], bool)
 
     assert (2, None, None, None) == (text.differing, text.max_abs, text.max_rel, text.mean_abs)
-    assert Worst((1,), "b", "x", 0.0) == text.worst
+    assert WorstElement((1,), "b", "x", 0.0) == text.worst
     assert (1, 1, 0.5) == (flags.differing, flags.max_abs, flags.mean_abs)
     assert flags.worst.got is True
 
@@ -267,7 +267,7 @@ def test_complex_numbers_are_compared_in_the_plane():
     result = one([3 + 4j, 1], [0, 1 + 2**-23 * 1j], np.complex64)
 
     assert 5 == result.max_abs
-    assert Worst((0,), 3 + 4j, 0, 0.0) == result.worst
+    assert WorstElement((0,), 3 + 4j, 0, 0.0) == result.worst
     assert one([3 + 4j], [0], np.complex64, atol=["5"]).agrees
     assert one([1 + 1j], [1 + (1 + 2**-23) * 1j], np.complex64, max_ulp=["1"]).agrees
     assert one([complex(math.nan, 0)], [complex(0, math.nan)], np.complex64, equal_nan=True).agrees
@@ -311,7 +311,7 @@ def test_missing_extra_shape_and_dtype_are_differences():
         ("Y", "is missing"),
         ("Y_h", "shape is [3, 2], wanted [2, 3]"),
         ("Y_c", "dtype is float64, wanted float32"),
-        ("other", "is not wanted"),
+        ("other", "is not expected"),
     ] == [(each.name, each.problem) for each in results]
     assert not any(each.agrees for each in results)
 

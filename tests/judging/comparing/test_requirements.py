@@ -78,9 +78,9 @@ UNMET = {
 }
 # expression -> what is wrong with it
 WRONG = {
-    "": "'' is no FIELD=VALUE, such as opset<=14",
-    "opset": "'opset' is no FIELD=VALUE",
-    "opset<=14,": "'' is no FIELD=VALUE",
+    "": "'' is not FIELD=VALUE, such as opset<=14",
+    "opset": "'opset' is not FIELD=VALUE",
+    "opset<=14,": "'' is not FIELD=VALUE",
     "opst<=14": "unknown field 'opst'; did you mean 'opset'?",
     "=14": "unknown field ''; there are operator, opset,",
     "opset<=x": "'opset' is compared with a whole number, got 'x'",
@@ -88,7 +88,7 @@ WRONG = {
     "opset<=1e3": "'opset' is compared with a whole number, got '1e3'",
     f"opset<={'9' * 99}": "'opset' is compared with a whole number",
     "opset<=7|14": "'opset' is compared with one number; write opset=7|14",
-    "dtype<=float32": "'dtype' is no number; write dtype=float32",
+    "dtype<=float32": "'dtype' is not a number; write dtype=float32",
     "dtype=float23": "'dtype' is never 'float23'; did you mean 'float32'?",
     "dtype=": "'dtype' is never ''; there are",
     "activations=tanh": "'activations' is never 'tanh'; did you mean 'Tanh'?",
@@ -173,4 +173,4 @@ def test_a_case_that_does_not_say_is_not_tried(damage):
     """Manifests of others need not hold everything; what is not known is not assumed."""
     found = Requirements.parse(["opset<=14"]).reason({**RECORD, "requirements": damage})
 
-    assert found == "requires opset <= 14, of which the case says nothing"
+    assert found == "requires opset <= 14, but the case has no opset"

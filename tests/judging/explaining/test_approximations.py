@@ -7,8 +7,8 @@ import pytest
 from judged import core, outputs_of
 
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.explaining.approximations import UnitPart, approximation_of
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.approximations import UnitSubset, approximation_of
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.mutants.changes import RIGHT, computing
 from rnncli.mutants.table import MUTANTS
@@ -48,7 +48,7 @@ def test_an_approximated_tanh_is_named_with_its_error(cell, size):
     """Whatever the error is, as long as it is a function of the argument."""
     cases = list(wrong(cell, computing(tanh=off_by(size, "tanh"))))
     found = approximation_of(steps for *_, steps in cases)
-    fits = [found.fit(Wrong(vector, got, PACK_RULE)) for vector, got, _ in cases]
+    fits = [found.fit(WrongOutputs(vector, got, PACK_RULE)) for vector, got, _ in cases]
 
     assert found.name == "tanh-approximated"
     assert size / 2 < float(found.where.removeprefix("off by up to ").split(",")[0]) < 2 * size
@@ -87,10 +87,10 @@ def test_other_bugs_are_no_approximation(bug):
 
 def test_the_units_of_a_vector_body_are_told_from_those_left_over():
     """A width of 0 stands for all of them."""
-    assert UnitPart(4).has(6).tolist() == [True] * 4 + [False] * 2
-    assert UnitPart(4, rest=True).has(6).tolist() == [False] * 4 + [True] * 2
-    assert UnitPart().has(3).all()
-    assert UnitPart(8, rest=True).words == ", in units behind whole blocks of 8 alone"
+    assert UnitSubset(4).has(6).tolist() == [True] * 4 + [False] * 2
+    assert UnitSubset(4, rest=True).has(6).tolist() == [False] * 4 + [True] * 2
+    assert UnitSubset().has(3).all()
+    assert UnitSubset(8, rest=True).words == ", only in units after whole blocks of 8"
 
 
 def test_the_units_of_a_part_are_named():
@@ -102,4 +102,4 @@ def test_the_units_of_a_part_are_named():
 
     found = approximation_of(steps for *_, steps in wrong("RNN", computing(tanh=body)))
 
-    assert found.where.endswith(", in units in whole blocks of 4 alone")
+    assert found.where.endswith(", only in units in whole blocks of 4")

@@ -18,7 +18,7 @@ from rnncli.judging.explaining.combinations import (
     subsets,
     together,
 )
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.mutants.mutant import Change, Mutant
 from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.recurrence.recurrence import Result
@@ -37,7 +37,7 @@ def reading(recurrence):
 
 def fits(vector, outputs, hypothesis):
     """Whether a hypothesis gives just these outputs."""
-    (fit,) = Wrong(vector, outputs, PACK_RULE).tried([hypothesis])
+    (fit,) = WrongOutputs(vector, outputs, PACK_RULE).tried([hypothesis])
     return fit.margin == 0
 
 

@@ -260,7 +260,9 @@ def test_what_other_failures_contradict_is_a_doubt():
     found = diagnose(failures)
 
     assert (found.causes, len(found.unexplained)) == ((), 3)
-    assert found.doubts[0].doubt == "RNN: x fits 1 of 3 failures by value, but 2 differ otherwise"
+    assert (
+        found.doubts[0].doubt == "RNN: x fits 1 of 3 failures by value, but 2 differ in another way"
+    )
 
 
 def with_word(word, *facts):

@@ -9,7 +9,7 @@ from second_calls import twice
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.explaining.earlier_calls import KEPT, kept_fits
+from rnncli.judging.explaining.earlier_calls import LEAKS, leak_fits
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.mutants.equivalence import RIGHT
 
@@ -49,12 +49,12 @@ BEFORE = FIRST.recurrence
 )
 def test_what_was_kept_is_named(name, fields):
     """By value, and alone."""
-    assert list(kept_fits(SECOND, given(**fields), FIRST, PACK_RULE)) == [name]
+    assert list(leak_fits(SECOND, given(**fields), FIRST, PACK_RULE)) == [name]
 
 
 def test_outputs_may_be_those_of_the_call_before():
     """A call that is answered from memory."""
-    found = kept_fits(SECOND, FIRST.answers.outputs, FIRST, PACK_RULE)
+    found = leak_fits(SECOND, FIRST.answers.outputs, FIRST, PACK_RULE)
 
     assert next(iter(found)) == "outputs-of-call-before"
 
@@ -63,11 +63,11 @@ def test_what_was_not_kept_is_not_named():
     """Another wrong start, and outputs of other shapes."""
     wrong = given(initial=mixed((np.ones_like(last_states()[0]), None), 0))
 
-    assert kept_fits(SECOND, wrong, FIRST, PACK_RULE) == {}
-    assert kept_fits(SECOND, {}, FIRST, PACK_RULE) == {}
+    assert leak_fits(SECOND, wrong, FIRST, PACK_RULE) == {}
+    assert leak_fits(SECOND, {}, FIRST, PACK_RULE) == {}
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", LEAKS)
 def test_it_is_said(name):
     """In a sentence, as of a mutant."""
-    assert sentence_of(name) == KEPT[name]
+    assert sentence_of(name) == LEAKS[name]

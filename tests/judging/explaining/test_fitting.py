@@ -9,7 +9,7 @@ from judged import core, outputs_of, vectors_of
 
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.explaining.combinations import RIGHT
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.mutants.stacks import Runs
 from rnncli.mutants.table import MUTANTS, mutants_of
 
@@ -21,7 +21,7 @@ def wrong(vector, name, spoil=lambda _: None):
     got = outputs_of(vector, MUTANTS[name].run(vector.recurrence))
     got = {output: values.copy() for output, values in got.items()}
     spoil(got)
-    return Wrong(vector, got, PACK_RULE)
+    return WrongOutputs(vector, got, PACK_RULE)
 
 
 def tried(held, mutant):
@@ -149,6 +149,6 @@ def test_what_is_not_remembered_fits_as_well(monkeypatch):
     vector = core()["lstm_14_both"]
     singles = [(mutant,) for mutant in mutants_of("LSTM")[::9]]
     kept = wrong(vector, "biases-dropped").tried(singles)
-    monkeypatch.setattr("rnncli.judging.explaining.fitting.REMEMBERED", 0)
+    monkeypatch.setattr("rnncli.judging.explaining.fitting.LARGEST_CACHED", 0)
 
     assert wrong(vector, "biases-dropped").tried(singles) == kept

@@ -8,7 +8,7 @@ from emulation import NARROW, WIDE
 from judged import computed, core, outputs_of, ran, vectors_of
 
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.explaining.fitting import Wrong
+from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     evidence_of_failure,
     evidence_of_two,
@@ -159,7 +159,7 @@ def test_where_y_is_not_asked_for_a_case_is_named_by_its_last_states():
 
 
 def test_nothing_is_named_where_nothing_fits():
-    """Wrong weights of all gates, and outputs that cannot be compared."""
+    """WrongOutputs weights of all gates, and outputs that cannot be compared."""
     vector = core()["lstm_14_initial"]
     wrong = computed(vector, lambda r: replace(r, R=r.R[:, :, ::-1], W=r.W[:, :, ::-1]))
 
@@ -210,7 +210,7 @@ def test_screening_rules_out_most(kind):
     got = computed(vector, but(Wb=None, Rb=None))
     singles = [(mutant,) for mutant in mutants_of(kind)]
 
-    likely = Screen(Wrong(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
+    likely = Screen(WrongOutputs(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
 
     assert (MUTANTS["biases-dropped"],) in likely
     assert len(likely) < len(singles) / 2
@@ -226,7 +226,7 @@ def test_a_late_error_is_screened_from_the_states_before_it():
     got["Y"][30, 0, 1, 2] += 0.01  # what follows is right
     steps = steps_of(vector, got)
 
-    screen = Screen(Wrong(vector, got, PACK_RULE), steps)
+    screen = Screen(WrongOutputs(vector, got, PACK_RULE), steps)
 
     assert steps.spot.step == 30
     assert screen.likely([(MUTANTS["padding-computed"],), (MUTANTS["biases-dropped"],)]) == [
@@ -295,7 +295,7 @@ def test_bugs_that_cannot_be_at_work_at_once_are_left_out():
     vector = core()["gru_14_after"]
     got = computed(vector, but(Wb=None, Rb=None))
     pair = (MUTANTS["activation-f-missing"], MUTANTS["reset-ignored"])
-    wrong, possible = Wrong(vector, got, PACK_RULE), (MUTANTS["biases-dropped"], pair[0])
+    wrong, possible = WrongOutputs(vector, got, PACK_RULE), (MUTANTS["biases-dropped"], pair[0])
 
     assert Screen(wrong, steps_of(vector, got)).likely([pair]) == []
     assert [fit.hypothesis for fit in wrong.tried([pair, possible])] == [possible]

@@ -30,9 +30,7 @@ def test_what_all_failures_have_and_few_others_is_a_pattern():
     """With its counts."""
     failing, passing = cases("clip", "P", count=4), [*cases("P", count=5), *cases(count=9)]
 
-    assert sentences(failing, passing) == [
-        "all 4 failures are with clip; none that passes meets that"
-    ]
+    assert sentences(failing, passing) == ["all 4 failures occur with clip; none of 14 passes does"]
 
 
 def test_two_conditions_are_a_pattern_where_one_leaves_too_many():
@@ -41,7 +39,7 @@ def test_two_conditions_are_a_pattern_where_one_leaves_too_many():
     passing = [*cases("P", count=8), *cases("clip", count=8)]
 
     assert sentences(failing, passing) == [
-        "all 4 failures are with clip and with P; none that passes meets that"
+        "all 4 failures occur with clip and with P; none of 16 passes does"
     ]
 
 
@@ -91,7 +89,7 @@ def test_features_are_what_a_case_has():
     """Attributes, inputs, what its lengths are."""
     words = features_of(core()["gru_14_ragged"]).words
 
-    assert {"sequence_lens", "padding", "Tanh", "Y asked for", "dtype float32"} <= words.keys()
+    assert {"sequence_lens", "padding", "Tanh", "Y requested", "dtype float32"} <= words.keys()
     assert words["padding"] == "lengths"
     assert "clip" not in words
 
@@ -131,9 +129,9 @@ def test_what_blocks_leave_over_is_a_pattern():
     tails = wrong("units", ([16, 17], 18), ([8, 12], 13), ([8], 9))
     bodies = wrong("rows", (range(4), 5), (range(8), 11))
 
-    assert sentences([], [], tails) == ["units after the last whole 8 alone are wrong, in 3 cases"]
+    assert sentences([], [], tails) == ["only units after whole blocks of 8 are wrong, in 3 cases"]
     assert sentences([], [], [*bodies, *bodies]) == [
-        "sequences in whole blocks of 4 alone are wrong, in 4 cases"
+        "only sequences in whole blocks of 4 are wrong, in 4 cases"
     ]
 
 
@@ -141,7 +139,7 @@ def test_indices_between_two_edges_are_a_pattern():
     """Units 16 to 20 of 40."""
     found = wrong("units", (range(16, 21), 40), ((16, 20), 33))
 
-    assert sentences([], [], found) == ["units 16 to 20 alone are wrong, in 2 cases"]
+    assert sentences([], [], found) == ["only units 16 to 20 are wrong, in 2 cases"]
 
 
 def test_conditions_that_are_as_good_are_all_said():
@@ -150,6 +148,6 @@ def test_conditions_that_are_as_good_are_all_said():
     passing = cases(hidden=[1, 5, 8, 15, 16, 16, 7, 3])
 
     assert sentences(failing, passing) == [
-        "all 3 failures are with clip; none that passes meets that",
-        "all 3 failures are where hidden_size > 16; none that passes meets that",
+        "all 3 failures occur with clip; none of 8 passes does",
+        "all 3 failures occur where hidden_size > 16; none of 8 passes does",
     ]

@@ -16,7 +16,7 @@ from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
-from rnncli.judging.scoring.kill_matrix import Bug, KillMatrix, Row
+from rnncli.judging.scoring.kill_matrix import Bug, KillMatrix, VectorRow
 from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 
 LOOSE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(10)))
@@ -159,7 +159,7 @@ UNSEEN = Outcome(Fate.EQUIVALENT, reason="no bias")
 
 def row(name, outcomes_by_mutant, cell="LSTM", dtype="float32"):
     """A row of a matrix."""
-    return Row(name, cell, dtype, outcomes_by_mutant)
+    return VectorRow(name, cell, dtype, outcomes_by_mutant)
 
 
 MATRIX = KillMatrix(

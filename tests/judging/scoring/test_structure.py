@@ -7,7 +7,7 @@ from judged import core, vectors_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.coverage import coverage_of
-from rnncli.judging.scoring.kill_matrix import KillMatrix, Row, row_of, whole_row
+from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow, row_of, whole_row
 from rnncli.judging.scoring.structure import best_of, structural_outcomes
 from rnncli.mutants.structural.bug import Reach
 from rnncli.mutants.structural.table import STRUCTURAL, structural_of
@@ -87,7 +87,7 @@ def test_what_says_most_counts():
 def row(name, outcomes, **sizes):
     """A vector that sees some structural mutants."""
     given = {"T": 5, "N": 3, "I": 2, "H": 5} | sizes
-    return Row(name, "RNN", "float32", {}, "RNN-14", given, 1, outcomes)
+    return VectorRow(name, "RNN", "float32", {}, "RNN-14", given, 1, outcomes)
 
 
 def test_sized_and_size_free_are_counted_apart():
