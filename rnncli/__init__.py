@@ -75,7 +75,7 @@ _ELSEWHERE = {
     "load_suite": "rnncli.cases.suite.suite:load_suite",
     "open_pack": "rnncli.packs.pack:open_pack",
     "prepare": "rnncli.sessions:prepare",
-    "pytest": "rnncli.pytest",
+    "pytest": "rnncli.pytest:",  # the colon: a module, whose own ImportError is told
     "read_tensors": "rnncli.formats:read_tensors",
     "score": "rnncli.commands:score",
     "verify": "rnncli.commands:verify",

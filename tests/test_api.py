@@ -36,6 +36,14 @@ def test_unknown_name_is_an_attribute_error():
         rnncli.evalute  # noqa: B018
 
 
+def test_the_plug_in_says_that_pytest_is_missing():
+    """`rnncli.pytest` without pytest is an ImportError that names it."""
+    code = "import sys; sys.modules['pytest'] = None; import rnncli; rnncli.pytest"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert "import of pytest halted" in done.stderr.splitlines()[-1]
+
+
 def test_every_public_name_is_completed():
     """`dir` lists what shells complete and `help` shows, and none of our imports."""
     listed = dir(rnncli)

@@ -386,15 +386,19 @@ def python_api() -> Iterator[str]:
     yield from ("# Python reference", "", "[From Python](../python.md) shows these at work.")
     for name in rnncli.__all__:
         if not name.startswith("_"):
-            yield from _documented(getattr(rnncli, name), f"rnncli.{name}")
-    yield from _documented(rnncli.pytest.vectors, "rnncli.pytest.vectors")
+            yield from _documented(_path(getattr(rnncli, name)), f"rnncli.{name}")
+    yield from _documented("rnncli.pytest.vectors", "rnncli.pytest.vectors")
     yield from ("", "## Plug-ins", "", "What [a plug-in](../howto/plugin.md) is given and makes.")
     for row in (Runtime, Backend, Recurrence, Result, Format):
-        yield from _documented(row, row.__name__, level=3)
+        yield from _documented(_path(row), row.__name__, level=3)
 
 
-def _documented(value: Any, name: str, level: int = 2) -> Iterator[str]:
-    yield from ("", f"::: {value.__module__}.{value.__qualname__}", "    options:")
+def _path(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def _documented(path: str, name: str, level: int = 2) -> Iterator[str]:
+    yield from ("", f"::: {path}", "    options:")
     yield from (f'      heading: "{name}"', f'      toc_label: "{name}"')
     yield f"      heading_level: {level}"
 
