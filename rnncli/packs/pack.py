@@ -12,7 +12,15 @@ from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
 from rnncli.files.paths import RelativePath, below
 from rnncli.formats import read_tensors
 from rnncli.packs.case_folder import StoredVector, folder_of
-from rnncli.packs.manifest import MANIFEST, Manifest, calls_of, differences, read_manifest
+from rnncli.packs.manifest import (
+    JOURNAL,
+    MANIFEST,
+    SPOOL,
+    Manifest,
+    calls_of,
+    differences,
+    read_manifest,
+)
 from rnncli.packs.vector import (
     INPUTS,
     OUTPUTS,
@@ -35,8 +43,18 @@ KILLS = "kills:"
 
 
 def is_pack(path: str | Path) -> bool:
-    """Whether a path is a folder with a manifest."""
-    return (Path(path) / MANIFEST).is_file()
+    """Whether a path is a folder with a manifest.
+
+    Raises:
+        InvalidRequest: it is a pack that is being made, or whose making was interrupted.
+    """
+    folder = Path(path)
+    if (folder / MANIFEST).is_file():
+        return True
+    if any((folder / name).exists() for name in (JOURNAL, SPOOL)):
+        resume = f"`rnncli generate SUITE -o {folder}` goes on with it"
+        raise InvalidRequest(f"{folder}: an unfinished pack; {resume}")
+    return False
 
 
 def file_of(layout: str) -> str:

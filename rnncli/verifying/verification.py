@@ -20,7 +20,6 @@ from rnncli.judging.report import (
     JudgedSubject,
     VerificationReport,
 )
-from rnncli.packs.manifest import JOURNAL, SPOOL
 from rnncli.packs.pack import is_pack, open_pack
 from rnncli.verifying.case_judging import Judged, Subjects, Terms, cell_of, rule_out, work
 from rnncli.verifying.history import shuffled
@@ -266,8 +265,6 @@ def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
 
 def _lacking(folder: Path) -> str:
     """Return why a path is not a pack."""
-    if any((folder / name).exists() for name in (JOURNAL, SPOOL)):
-        return f"it is unfinished; `rnncli generate SUITE -o {folder}` goes on with it"
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))

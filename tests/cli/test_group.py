@@ -213,6 +213,32 @@ def test_misspelt_command_is_suggested(rnncli):
     assert "no such command 'cmpare'; did you mean 'compare'?" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "verify {} --backend numpy",
+        "verify {} --backend numpy --metamorphic",
+        "diagnose {} --backend numpy",
+        "score {}",
+        "trace {}",
+        "list {}",
+        "inspect {}",
+        "inspect {}::rnn_14_plain",
+        "convert {} other --format npz",
+        "run {}",
+    ],
+)
+def test_an_unfinished_pack_is_said_to_be_one(rnncli, call, tmp_path):
+    """Whatever is to be done with it: it has no manifest yet, and one command goes on with it."""
+    (tmp_path / ".rnncli-journal").touch()
+    (tmp_path / "test_rnn_14_plain").mkdir()
+    outcome = rnncli(*call.format(tmp_path).split())
+
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert f"{tmp_path}: an unfinished pack; `rnncli generate SUITE -o" in outcome.err
+
+
 def test_our_own_bug_is_one_line(rnncli, monkeypatch):
     """An unforeseen exception is exit 70, one line, and says how to see more."""
     monkeypatch.setattr("rnncli.reports.operators.as_text", lambda _: 1 / 0)

@@ -362,7 +362,7 @@ def test_an_unfinished_pack_is_said_to_be_one(tmp_path, name):
     """With the command that finishes it."""
     (tmp_path / name).mkdir()
 
-    with pytest.raises(InvalidRequest, match=f"it is unfinished; .* -o {tmp_path}` goes on with"):
+    with pytest.raises(InvalidRequest, match=f"an unfinished pack; .* -o {tmp_path}` goes on with"):
         select(plan(tmp_path))
 
 
