@@ -1,4 +1,4 @@
-"""Backends: what evaluates a canonical recurrence, and the table of them."""
+"""Backends, which evaluate canonical recurrences, and their table."""
 
 from rnncli.backends.table import backend_named, known_backends
 

@@ -1,4 +1,4 @@
-"""The protocol of a backend, and what a backend needs beside it."""
+"""The backend protocol and bound calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["FLOAT64", "Backend", "Compute", "bound_call", "working_dtype"]
 
 
 class Backend(Protocol):
-    """Evaluates recurrences. Instances hold no state between calls.
+    """An evaluator of recurrences, without state between calls.
 
     Attributes:
         name: as `--backend` spells it.
@@ -31,28 +31,28 @@ class Backend(Protocol):
     summary: str
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        """Return why it cannot evaluate this, or None when it can."""
+        """Return why the backend cannot evaluate a recurrence, or None if it can."""
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Evaluate. Called only when `supports` returned None."""
+        """Evaluate a recurrence for which `supports` returned None."""
 
 
 def bound_call(backend: Backend, recurrence: Recurrence, compute: Compute) -> BoundCall:
-    """Return a short way to evaluate recurrences that are like one which a backend has evaluated.
+    """Return a fast path for recurrences like one that the backend has evaluated.
 
-    They have its settings and its very weights, X and initial states of the same dtypes and shapes,
-    and no lengths. A backend has a short way if it has a method `bind` with the parameters of
-    `run`, which may return None.
+    Such recurrences have the same settings and weight arrays, X and initial states of the same
+    dtypes and shapes, and no lengths. A backend offers a fast path by a method `bind` with the
+    parameters of `run`, which may return None.
 
     Returns:
-        A function of X [T, N, I] and the initial states that returns Y, or None if that is not
-        wanted, and the last states; or None instead of all, if `run` must evaluate these inputs.
+        A function of X [T, N, I] and the initial states. It returns Y (None if not requested) and
+        the last states, or only None if these inputs must be evaluated by `run`.
     """
     bind = getattr(backend, "bind", None)
-    found: BoundCall | None = bind(recurrence, compute) if bind else None
-    return found or _declines
+    bound: BoundCall | None = bind(recurrence, compute) if bind else None
+    return bound or _declines
 
 
 def _declines(X: Array, initial: Sequence[Array | None]) -> None:
-    """Stand in for the short way that a backend does not have."""
+    """Decline every call, for backends without a fast path."""
     del X, initial

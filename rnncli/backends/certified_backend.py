@@ -1,10 +1,10 @@
-"""The certified backend: the cells' equations over balls, each output proved correctly rounded.
+"""The certified backend: the cells' equations over balls, with outputs proved correctly rounded.
 
-A ball is a number and a radius that the real value is certain to lie within (python-flint's arb).
-The recurrence runs on balls of some precision; an element is accepted when both ends of its ball
-round to the same value of the output's dtype, which is then the correctly rounded real value of the
-specification's formula for the inputs as stored (Ziv's strategy). Otherwise everything is repeated
-with more bits: balls grow exponentially with the length of a sequence, so bits grow linearly.
+A ball is a midpoint and a radius that enclose the real value (python-flint's arb). The recurrence
+runs on balls of some precision; an element is accepted when both ends of its ball round to the same
+value of the output's dtype, which is then the correctly rounded real value of the specification's
+formula for the inputs as stored (Ziv's strategy). Otherwise the evaluation is repeated with more
+bits: radii grow exponentially with the length of a sequence, so the bits needed grow linearly.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 GUARD_BITS = 40
-# Bits of a radius in flint, and how many bits below a middle's last one nobody looks.
+# Bits of a radius in flint, and the number of bits below the midpoint's last one that are ignored.
 RADIUS_BITS = 30
 NEGLIGIBLE = 128
 MOST_BITS = 1 << 16
-# What a ball of few bits takes in an array and in a matrix of flint's, as measured.
+# Memory of a ball of few bits in an array and in a flint matrix together, as measured.
 BYTES_PER_BALL = 160
 
 
 class CertifiedBackend:
-    """Evaluates whatever has finite inputs; slowly."""
+    """A slow backend for recurrences with finite inputs."""
 
     name = "certified"
-    summary = "proves each output correctly rounded, by ball arithmetic; slow"
+    summary = "slow: each output proved correctly rounded by ball arithmetic"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why the real-number formula has no value to prove, or None."""
         if compute is Compute.NATIVE:
-            return "computes exactly, never natively; leave --compute out"
+            return "proves exact results and has no native arithmetic; leave out --compute"
         tensors = (
             *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
             *(*recurrence.initial, without_padding(recurrence).X),
@@ -59,17 +59,17 @@ class CertifiedBackend:
         finite = all(np.isfinite(values).all() for values in numbers)
         if finite and all(value is None or math.isfinite(value) for value in parameters):
             return None
-        return "proves values of real-number formulas, and an input is NaN or infinite"
+        return "needs finite inputs, but an input is NaN or infinite"
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Repeat with more bits until every element is resolved.
+        """Evaluate with increasing precision until every element is resolved.
 
         Raises:
-            Unsupported: an element is not resolved with the most bits.
+            Unsupported: an element is unresolved at the highest precision.
         """
         del compute
         r = recurrence = without_padding(recurrence)
-        # flint ends the process where an allocation fails.
+        # flint aborts the process if an allocation fails.
         balls = r.W.size + r.R.size + r.X.size
         ask(BYTES_PER_BALL * balls, f"a recurrence of {balls:,} balls", otherwise=sys.maxsize)
         bits = recurrence.dtype.precision + GUARD_BITS
@@ -90,7 +90,7 @@ class CertifiedBackend:
 
 
 def without_padding(recurrence: Recurrence) -> Recurrence:
-    """Replace the steps that are never read by zeros, whatever they held."""
+    """Return the recurrence with zeros as padding."""
     if recurrence.lengths is None:
         return recurrence
     live = np.arange(len(recurrence.X))[:, None] < recurrence.lengths
@@ -100,18 +100,18 @@ def without_padding(recurrence: Recurrence) -> Recurrence:
 
 
 class Unresolved(Exception):  # noqa: N818 -- not a failure: a request for more bits
-    """An element's ball holds a rounding boundary; `bits` should be enough."""
+    """A ball contains a rounding boundary; `bits` should suffice."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
 
 
 class BallEngine:
-    """Object arrays of balls, at the precision that is current in flint's context.
+    """Arithmetic on object arrays of balls, at the current precision of flint's context.
 
     Args:
         bits: that precision.
-        recurrence: tells how many elements there will be to round.
+        recurrence: the recurrence, for the number of elements to round.
     """
 
     dtype = np.dtype(object)
@@ -129,41 +129,41 @@ class BallEngine:
         return np.asarray(_TO_BALL(values.astype(np.float64)), object)
 
     def matrix(self, weights: Array) -> list[list[arb_mat]]:
-        """Return the transposed weights as flint multiplies them, those of each gate and lane."""
+        """Return the transposed weights as flint matrices, one per gate and lane."""
         rows, columns = weights.shape[2:]
         return [
-            [arb_mat(columns, rows, each.T.ravel().tolist()) for each in gate] for gate in weights
+            [arb_mat(columns, rows, lane.T.ravel().tolist()) for lane in gate] for gate in weights
         ]
 
     def multiply(self, values: Array, matrix: list[list[arb_mat]]) -> Array:
-        """Multiply; every radius holds all rounding errors."""
+        """Multiply; the radii include all rounding errors."""
         lanes, rows, columns = values.shape
-        mats = [arb_mat(rows, columns, each.ravel().tolist()) for each in values]
+        mats = [arb_mat(rows, columns, lane_values.ravel().tolist()) for lane_values in values]
         units = matrix[0][0].ncols() if lanes else 0
-        found = np.empty((len(matrix), lanes, rows * units), object)
+        products = np.empty((len(matrix), lanes, rows * units), object)
         for g, gate in enumerate(matrix):
             for lane, weights in enumerate(gate):
-                found[g, lane] = (mats[lane] * weights).entries()
-        return found.reshape(len(matrix), lanes, rows, units)
+                products[g, lane] = (mats[lane] * weights).entries()
+        return products.reshape(len(matrix), lanes, rows, units)
 
     def round(self, values: Array, dtype: DType) -> Array:
-        """Round each ball to the one value it proves.
+        """Round each ball to the value that it proves.
 
         Raises:
-            Unresolved: a ball proves none.
+            Unresolved: a ball does not prove one.
         """
-        target = Target.of(dtype)
-        found = np.empty(values.size)
+        target = FloatTarget.of(dtype)
+        rounded = np.empty(values.size)
         for k, ball in enumerate(values.ravel().tolist()):
             low, high = ends(arb(ball), target)
             if not low == high:  # NaN included
                 raise Unresolved(self._enough(arb(ball), self.rounded + k + 1, dtype))
-            found[k] = low
+            rounded[k] = low
         self.rounded += values.size
-        return found.reshape(values.shape).astype(dtype.numpy)
+        return rounded.reshape(values.shape).astype(dtype.numpy)
 
     def _enough(self, ball: arb, rounded: int, dtype: DType) -> int:
-        """Guess the bits that resolve everything: the loss so far, continued to the end."""
+        """Estimate the bits that resolve everything, by extrapolating the loss so far."""
         if not ball.is_finite():
             return 0
         lost = self.bits - min(ball.rel_accuracy_bits(), self.bits)
@@ -173,13 +173,13 @@ class BallEngine:
 _TO_BALL = np.frompyfunc(arb, 1, 1)
 
 
-class Target(NamedTuple):
+class FloatTarget(NamedTuple):
     """A floating-point format: n * 2**exponent with |n| <= 2**precision.
 
     Attributes:
         precision: bits of n.
         smallest: the least exponent, that of subnormal numbers.
-        overflow: values from 2**overflow on are infinite.
+        overflow: values of at least 2**overflow are infinite.
     """
 
     precision: int
@@ -187,14 +187,14 @@ class Target(NamedTuple):
     overflow: int
 
     @classmethod
-    def of(cls, dtype: DType) -> Target:
+    def of(cls, dtype: DType) -> FloatTarget:
         """Return the format of a dtype."""
         info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
         return cls(dtype.precision, int(info.minexp) - int(info.nmant), int(info.maxexp))
 
 
-def ends(ball: arb, target: Target) -> tuple[float, float]:
-    """Round both ends of a ball, which are exact; NaN where it has none. Zero is +0."""
+def ends(ball: arb, target: FloatTarget) -> tuple[float, float]:
+    """Return both ends of a ball, rounded once; NaN if it has none. Zero is +0."""
     if not ball.is_finite():
         return math.nan, math.nan
     middle, exponent = map(int, ball.mid().man_exp())
@@ -203,17 +203,17 @@ def ends(ball: arb, target: Target) -> tuple[float, float]:
         value = nearest(middle, exponent, target)
         return value, value
     if middle and exponent - radius_exponent > NEGLIGIBLE:
-        # e^-10^38 is a radius, too: one that is larger and still nothing beside the middle will do.
+        # A radius may be as small as e^-10^38; a larger one that is still negligible will do.
         radius, radius_exponent = 1, exponent - NEGLIGIBLE + RADIUS_BITS
     elif middle and middle.bit_length() + exponent < radius_exponent:
-        middle, radius = 0, radius + 1  # a middle that is nothing beside the radius
+        middle, radius = 0, radius + 1  # the midpoint is negligible
     common = min(exponent, radius_exponent) if middle else radius_exponent
     middle <<= exponent - common if middle else 0
     radius <<= radius_exponent - common
     return nearest(middle - radius, common, target), nearest(middle + radius, common, target)
 
 
-def nearest(significand: int, exponent: int, target: Target) -> float:
+def nearest(significand: int, exponent: int, target: FloatTarget) -> float:
     """Round significand * 2**exponent to nearest even, exactly, on integers."""
     magnitude = abs(significand)
     quantum = max(magnitude.bit_length() + exponent - target.precision, target.smallest)
@@ -221,7 +221,7 @@ def nearest(significand: int, exponent: int, target: Target) -> float:
     if shift <= 0:
         magnitude <<= -shift
     elif shift > magnitude.bit_length() + 1:
-        magnitude = 0  # less than half the smallest number, perhaps by more digits than there are
+        magnitude = 0  # below half the smallest number, possibly by more bits than fit in memory
     else:
         magnitude, rest = divmod(magnitude, 1 << shift)
         half = 1 << (shift - 1)
@@ -235,10 +235,10 @@ def nearest(significand: int, exponent: int, target: Target) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BallArithmetic:
-    """The operations over object arrays of balls.
+    """The functions of `Arithmetic` for object arrays of balls.
 
-    Comparisons of overlapping balls are all false, so nothing here is NumPy's `maximum` or `where`:
-    a ball that straddles a kink or an edge becomes the union of both branches, valid and wider.
+    Comparisons of overlapping balls are all false, so NumPy's `maximum` and `where` cannot be used:
+    a ball that straddles a kink becomes the union of both branches, which is valid but wider.
     """
 
     def tanh(self, x: Value, /) -> Value:
@@ -290,7 +290,7 @@ class BallArithmetic:
         return _each(choose, x, otherwise)
 
     def blend(self, z: Value, h: Value, H: Value, /) -> Value:
-        """(1 - z) (.) h + z (.) H with z once: half the growth of the radius."""
+        """(1 - z) (.) h + z (.) H with a single z, which halves the growth of the radius."""
         return h + z * (H - h)
 
 

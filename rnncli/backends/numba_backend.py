@@ -1,7 +1,7 @@
-"""The compiled backend: the cells' own equations as vector code, made for this processor by Numba.
+"""The compiled backend: the cells' equations as vector code, compiled for this processor by Numba.
 
-Every activation, feature and reading runs compiled. What it refuses are equations and activation
-functions of others, which exist as Python alone.
+Every activation, feature and reading is compiled. Equations and activation functions from
+elsewhere, which exist only in Python, are refused.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class NumbaBackend:
-    """Evaluates in float64 or natively, with kernels compiled on first use and kept on disk."""
+    """A backend with kernels compiled on first use and cached on disk."""
 
     name = "numba"
     summary = "fast: kernels compiled for this processor; every operator, dtype and reading"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        """Return why there is no kernel, or None."""
+        """Return why a recurrence has no kernel, or None."""
         del compute
         name = recurrence.cell.name
         if name not in PHASES:
             return f"has no kernel for the {name}"
         if CELLS.get(name) != recurrence.cell:
-            return f"has a kernel for the {name} of the specification, not for others"
+            return f"has a kernel for the specification's {name}, but not for modified equations"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES
         ]
         return f"has no compiled form of activation {foreign[0]}" if foreign else None
 
-    # In compiled code, NaN and infinity propagate as IEEE says.
+    # Compiled code propagates NaN and infinity as IEEE 754 specifies.
     run, bind = staticmethod(run), staticmethod(bind)

@@ -1,9 +1,8 @@
-"""The NumPy backend: fast kernels that take steps in place, one matrix product per step.
+"""The NumPy backend: fast in-place kernels with one matrix product per step.
 
-The reference evaluates cells without a kernel, and anew what turns out to overflow or to become NaN
-or infinite. Kernels find that out for nothing, by the processor's flags and at the end of a walk;
-to look for it in the inputs of every call, before anything is computed, would take 2 to 3 % of a
-tiny one.
+The reference evaluates cells without a kernel, and re-evaluates recurrences that overflow or become
+NaN or infinite. Kernels detect that at no cost, by the processor's flags and the last states;
+checking the inputs of every call instead would cost 2 to 3 % of a tiny one.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class NumPyBackend:
-    """Evaluates everything, in float64 or natively."""
+    """A backend for every recurrence, in float64 or natively."""
 
     name = "numpy"
     summary = "fast: NumPy and its BLAS, in place; every operator, dtype and reading"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        """Return None: it evaluates every recurrence."""
+        """Return None: every recurrence is supported."""
         del recurrence, compute
         return None
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Evaluate; NaN and infinity propagate as IEEE says."""
+        """Evaluate; NaN and infinity propagate as IEEE 754 specifies."""
         dtype = working_dtype(recurrence, compute)
         if not has_kernel(recurrence.cell):
             return _by_equations(recurrence, dtype)
@@ -51,6 +50,6 @@ class NumPyBackend:
 
 
 def _by_equations(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    from rnncli.backends.reference import NumPyEngine, evaluate  # seldom wanted
+    from rnncli.backends.reference import NumPyEngine, evaluate  # seldom needed
 
     return evaluate(recurrence, NumPyEngine(dtype))

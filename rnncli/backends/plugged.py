@@ -1,4 +1,4 @@
-"""A backend of another package: its failures, and results that are none, name it."""
+"""Backends of other packages: failures and malformed results name the backend."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class PluggedBackend:
-    """A `Backend` whose code is another package's.
+    """A `Backend` implemented by another package.
 
     Raises:
-        Unsupported: the package lacks something that it needs.
-        PluginFailure: from any part, when the code fails.
+        Unsupported: the package lacks a dependency.
+        PluginFailure: the backend's code fails, in any method.
     """
 
     def __init__(self, plugin: Plugin) -> None:
@@ -31,13 +31,13 @@ class PluggedBackend:
             self.summary = str(getattr(self._backend, "summary", ""))
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        """Return why it cannot evaluate this, or None when it can."""
+        """Return why the backend cannot evaluate a recurrence, or None if it can."""
         with calling(self._plugin):
             reason = self._backend.supports(recurrence, compute)
             return None if reason is None else str(reason)
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Evaluate, and check that the result has the form it should."""
+        """Evaluate, and check the form of the result."""
         with calling(self._plugin):
             result = self._backend.run(recurrence, compute)
             _check(result, recurrence)
@@ -45,18 +45,18 @@ class PluggedBackend:
 
 
 def _check(result: Any, recurrence: Recurrence) -> None:
-    """Refuse what is no result of a recurrence.
+    """Raise if an object is not a result of the recurrence.
 
     Raises:
-        TypeError: it is no `Result`, or does not hold what it should.
+        TypeError: it is not a `Result`, or its arrays are wrong.
     """
     if not isinstance(result, Result):
-        raise TypeError(f"run gave {type(result).__name__}, not a Result")
+        raise TypeError(f"run returned {type(result).__name__}, not a Result")
     T, N, _ = recurrence.X.shape
     D, _, H, _ = recurrence.W.shape
     states = recurrence.cell.states
     if len(result.last) != states:
-        raise TypeError(f"run gave {len(result.last)} last states, not {states}")
+        raise TypeError(f"run returned {len(result.last)} last states, not {states}")
     for state in result.last:
         _check_array(state, (D, N, H), recurrence)
     if recurrence.wants_Y:
@@ -64,7 +64,7 @@ def _check(result: Any, recurrence: Recurrence) -> None:
 
 
 def _check_array(array: Array | None, shape: tuple[int, ...], recurrence: Recurrence) -> None:
-    found = getattr(array, "dtype", None), getattr(array, "shape", None)
-    if found != (recurrence.dtype.numpy, shape):
-        wanted = f"{recurrence.dtype} {list(shape)}"
-        raise TypeError(f"run gave {found[0]} {found[1]} where {wanted} is due")
+    actual = getattr(array, "dtype", None), getattr(array, "shape", None)
+    if actual != (recurrence.dtype.numpy, shape):
+        expected = f"{recurrence.dtype} {list(shape)}"
+        raise TypeError(f"run returned {actual[0]} {actual[1]}, expected {expected}")

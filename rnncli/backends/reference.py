@@ -1,8 +1,7 @@
-"""The reference backend: the cells' equations, walked step by step over any arithmetic.
+"""The reference backend: the cells' equations, evaluated step by step over any arithmetic.
 
-This is the whole of it: `recurrence.lanes` decides order, padding and clipping, and
-`recurrence.cells` holds the equations. Goldens, mutants and the certified backend are this walk
-over other numbers.
+`recurrence.lanes` decides order, padding and clipping; `recurrence.cells` has the equations.
+Goldens, mutants and the certified backend use the same code with other arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from rnncli.backends.backend import FLOAT64, working_dtype
 from rnncli.deadline import check
 from rnncli.numerics import NumPyArithmetic, round_to
 from rnncli.recurrence.cells import Parameters, placed
-from rnncli.recurrence.lanes import alike, assemble, lanes_of, of_directions, part_of, places_of
+from rnncli.recurrence.lanes import alike, assemble, empty_outputs, lanes_of, of_directions, part_of
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -28,37 +27,37 @@ if TYPE_CHECKING:
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 
-# Numbers of Xt*(W^T) that are computed at once: more would only take memory.
+# Numbers of Xt*(W^T) to compute at once; more would only use more memory.
 BLOCK_NUMBERS = 1 << 22
 
 
 class Engine(Protocol):
-    """What a walk computes with; `dtype` is that of the arrays of its numbers."""
+    """The arithmetic of an evaluation; `dtype` is the dtype of its arrays."""
 
     dtype: np.dtype[Any]
 
     @property
     def math(self) -> Arithmetic:
-        """Elementwise functions of its numbers."""
+        """The elementwise functions."""
 
     def widen(self, values: Array) -> Array:
-        """Return a tensor's values as its numbers, exactly."""
+        """Convert a tensor's values exactly."""
 
     def matrix(self, weights: Array) -> Any:
-        """Return weights [G, L, H, K] in the form that `multiply` wants, a row for each gate."""
+        """Return weights [G, L, H, K] in the form for `multiply`, one row per gate."""
 
     def multiply(self, values: Array, matrix: Any) -> Array:
         """Return values [L, n, K] times the transposed weights of some gates, [g, L, n, H]."""
 
     def round(self, values: Array, dtype: DType) -> Array:
-        """Round its numbers once to a tensor's dtype."""
+        """Round values once to a tensor's dtype."""
 
 
 class ReferenceBackend:
-    """Evaluates everything, in float64 or natively, as the specification writes it."""
+    """A backend for every recurrence, which evaluates the specification's equations literally."""
 
     name = "reference"
-    summary = "the specification's equations, step by step, in NumPy; what goldens come from"
+    summary = "the specification's equations, step by step, in NumPy; the source of goldens"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return None: it evaluates every recurrence."""
@@ -71,7 +70,7 @@ class ReferenceBackend:
 
 
 class NumPyEngine:
-    """Floating-point arrays of one dtype."""
+    """Arithmetic on NumPy arrays of one floating-point dtype."""
 
     math = NumPyArithmetic()
 
@@ -83,11 +82,11 @@ class NumPyEngine:
         return values.astype(self.dtype, copy=False)
 
     def matrix(self, weights: Array) -> Array:
-        """Return the transposed weights; BLAS reads them as they lie."""
+        """Return the transposed weights as a view, which BLAS reads directly."""
         return np.ascontiguousarray(weights).swapaxes(2, 3)
 
     def multiply(self, values: Array, matrix: Array) -> Array:
-        """Multiply, each lane and gate by itself."""
+        """Multiply, each lane and gate separately."""
         return np.asarray(values @ matrix)
 
     def round(self, values: Array, dtype: DType) -> Array:
@@ -96,13 +95,13 @@ class NumPyEngine:
 
 
 def evaluate(recurrence: Recurrence, engine: Engine) -> Result:
-    """Evaluate a recurrence, or each of a stack with the very bits that it has alone.
+    """Evaluate a recurrence or a stack of them; stacking does not change a single bit.
 
     Returns:
-        Y [..., T, D, N, H], None when not wanted, and the last states [..., D, N, H], each element
+        Y [..., T, D, N, H], None if not requested, and the last states [..., D, N, H], each element
         rounded once to the recurrence's dtype.
     """
-    places = places_of(recurrence)
+    places = empty_outputs(recurrence)
     with np.errstate(all="ignore"):
         for part in alike(recurrence):
             some = of_directions(recurrence, part)
@@ -116,12 +115,12 @@ def evaluate(recurrence: Recurrence, engine: Engine) -> Result:
 
 
 def walk(lanes: Lanes, engine: Engine, *, wants_Y: bool) -> tuple[Array | None, list[Array]]:
-    """Take every step of some lanes.
+    """Run all steps of some lanes.
 
-    A sequence that has ended keeps its states, whatever is computed beside it.
+    A sequence that has ended keeps its states.
 
     Returns:
-        H after every step [T, L, N, H], 0 in padding, None when not wanted; and the states after
+        H after every step [T, L, N, H], 0 in padding, None if not requested; and the states after
         the last valid step, each [L, N, H].
     """
     L, T, N, _ = lanes.X.shape
@@ -150,8 +149,8 @@ def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
     """Return Xt*(W^T) + (Wb + Rb) of every gate for some steps.
 
     Args:
-        engine: what computes.
-        lanes: whose weights and biases are taken.
+        engine: the arithmetic.
+        lanes: the lanes, for their weights and biases.
         X: inputs [L, steps, N, I].
 
     Returns:
@@ -168,13 +167,13 @@ def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
 
 
 def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
-    """Return what is added to Xt*(W^T) [G, L, 1, H], and the Rbh that is reset [L, 1, H]."""
+    """Return the bias of Xt*(W^T) [G, L, 1, H], and the Rbh that is reset [L, 1, H]."""
     Wb, Rb = (None if b is None else engine.widen(b) for b in (lanes.Wb, lanes.Rb))
     return placed(Wb, Rb, after=lanes.linear_before_reset)
 
 
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
-    """Return what a step needs besides Xt and the states [L, N, H]."""
+    """Return the parameters of a step with states [L, N, H]."""
     R = engine.matrix(engine.widen(lanes.R))
     _, Rbh = _biases(engine, lanes)
     functions = {
@@ -195,7 +194,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
 
 
 def activated(numbers: Arithmetic, activation: Activation, bound: float, x: Value) -> Value:
-    """Apply an activation to an argument that is clipped first."""
+    """Clip an argument and apply an activation."""
     if math.isfinite(bound):
         x = numbers.minimum(numbers.maximum(x, -bound), bound)
     return np.asarray(activation(numbers, x))

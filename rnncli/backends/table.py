@@ -1,4 +1,4 @@
-"""The backends: built-in rows, families of them, and those that installed packages add."""
+"""The table of backends: built-in ones, families, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ BUILT_IN: Mapping[str, str] = {
     "certified": "rnncli.backends.certified_backend:CertifiedBackend",
     "numba": "rnncli.backends.numba_backend:NumbaBackend",
 }
-# Prefix of names such as `mutant:ID` -> what makes a backend of the ID, and what they all are.
+# Prefix of names such as `mutant:ID` -> factory of a backend from the ID, and summary.
 FAMILIES: Mapping[str, tuple[str, str]] = {
     "mutant": (
         "rnncli.mutants.backend:MutantBackend",
-        "a plausible kernel bug, on purpose; `rnncli mutants` lists the IDs",
+        "a deliberate, plausible kernel bug; `rnncli mutants` lists the IDs",
     ),
 }
-# What a built-in row needs beyond the package itself.
+# The extra that a built-in backend needs.
 EXTRAS: Mapping[str, str] = {"certified": "certified", "numba": "numba"}
 
 
 @cache
 def known_backends() -> Mapping[str, str]:
-    """Name -> "module:attribute"; a package cannot replace a built-in row."""
-    return {**{name: each.where for name, each in plugins("backend").items()}, **BUILT_IN}
+    """Return name -> "module:attribute"; a package cannot replace a built-in backend."""
+    return {**{name: plugin.where for name, plugin in plugins("backend").items()}, **BUILT_IN}
 
 
 @cache
@@ -42,8 +42,8 @@ def backend_named(name: str) -> Backend:
     """Import and return a backend.
 
     Raises:
-        InvalidRequest: there is none of that name, or another package's fails.
-        Unsupported: its package does not import.
+        InvalidRequest: unknown name, or a plug-in fails.
+        Unsupported: its package cannot be imported.
     """
     family, _, member = name.partition(":")
     if family in FAMILIES:
@@ -69,7 +69,7 @@ def _built_in(name: str) -> Backend:
 
 
 def describe_backends() -> list[dict[str, str]]:
-    """Return name, summary and origin of every backend, also of one that cannot be used."""
+    """Return name, summary and origin of every backend, even of unusable ones."""
     rows = []
     for name, where in known_backends().items():
         try:

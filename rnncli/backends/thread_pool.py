@@ -1,4 +1,4 @@
-"""The threads of the process that help with one evaluation at a time."""
+"""The process's thread pool, which serves one evaluation at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Worker:
     """A thread that runs one task after the other.
 
     Attributes:
-        task: what it has to do, until it is done.
+        task: the current task, or None when idle.
     """
 
     def __init__(self) -> None:
@@ -23,22 +23,22 @@ class Worker:
         self._failure: BaseException | None = None
         self._called, self._done = Lock(), Lock()
         self._called.acquire()
-        # A process ends even where some member of a team still waits for others.
+        # Daemon threads let the process exit even while a team member waits for others.
         self._thread = Thread(target=self._serve, name="rnncli", daemon=True)
         self._thread.start()
 
     def keep_off(self, processor: int) -> None:
-        """Run on other processors than this one."""
+        """Avoid a processor."""
         keep_off(self._thread.native_id, processor)  # type: ignore[arg-type]  # started
 
     def begin(self, task: Callable[[], None]) -> None:
-        """Let the thread start a task."""
+        """Start a task."""
         self._done.acquire(blocking=False)
         self.task = task
-        self._called.release()  # interruptions come after calls: the thread is called or idle
+        self._called.release()  # interrupts come between calls: called or idle
 
     def end(self) -> None:
-        """Wait until the thread has nothing to do; raise what its last task raised."""
+        """Wait until the thread is idle; raise the exception of its last task."""
         while self.task:
             self._done.acquire()
         failure, self._failure = self._failure, None
@@ -58,10 +58,10 @@ class Worker:
 
 
 class ThreadPool:
-    """Runs tasks that wait for each other, each in a thread of its own.
+    """A pool that runs tasks that wait for each other, each in its own thread.
 
-    A team whose members waited for a thread that others wait in would never end: the pool serves
-    one caller at a time, and has as many threads as its largest team.
+    If two teams shared threads, both could wait for each other forever; so the pool serves one
+    caller at a time and has as many threads as its largest team.
     """
 
     def __init__(self) -> None:
@@ -69,13 +69,13 @@ class ThreadPool:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        """Start without threads: a forked child has none of its parent's."""
+        """Forget all threads: a forked child does not have its parent's."""
         self.lock = Lock()
         self.workers: list[Worker] = []
         self.here = UNKNOWN
 
     def reserve(self) -> bool:
-        """Reserve the pool, if nobody else has."""
+        """Reserve the pool, if it is free; return whether it was."""
         return self.lock.acquire(blocking=False)
 
     def release(self) -> None:
@@ -85,12 +85,12 @@ class ThreadPool:
     def run(
         self, tasks: Sequence[Callable[[], None]], dissolve: Callable[[], None] | None = None
     ) -> None:
-        """Run tasks at the same time, the first in the caller's thread. The pool is reserved.
+        """Run tasks concurrently, the first in the caller's thread. The pool must be reserved.
 
         Args:
-            tasks: what to run.
-            dissolve: ends all waiting of tasks for each other. When the caller is interrupted some
-                of them may never begin.
+            tasks: the tasks.
+            dissolve: ends all waits between tasks, some of which may never begin if the caller is
+                interrupted.
         """
         first, *others = tasks
         workers = self._workers(len(others))
@@ -106,11 +106,11 @@ class ThreadPool:
             _end(workers)
 
     def _workers(self, count: int) -> list[Worker]:
-        """Return some of the threads, none of which runs where the caller does.
+        """Return some of the threads, kept off the caller's processor.
 
-        Systems like to wake a thread where its caller runs, the more so in virtual machines, whose
-        idle processors look taken away. Two members of a team in turns on one processor are hot in
-        its caches, and nobody moves them: 18 ms instead of 8.
+        Schedulers tend to wake a thread on its caller's processor, especially in virtual machines,
+        whose idle processors look busy. Two members that alternate on one processor stay hot in its
+        caches and are not moved: 18 ms instead of 8.
         """
         here = current()
         if here != self.here or count > len(self.workers):
@@ -122,14 +122,14 @@ class ThreadPool:
 
 
 def _end(workers: Sequence[Worker]) -> None:
-    """Wait for all, whatever is raised meanwhile; raise the first of it."""
+    """Wait for all workers; raise the first exception."""
     raised: list[BaseException] = []
     waiting = list(workers)
     while waiting:
         try:
             waiting[-1].end()
             waiting.pop()
-        except BaseException as failure:  # noqa: BLE001 -- raised once nobody works any more
+        except BaseException as failure:  # noqa: BLE001 -- raised once all workers are idle
             raised.append(failure)
     if raised:
         raise raised[0]
@@ -137,17 +137,17 @@ def _end(workers: Sequence[Worker]) -> None:
 
 UNKNOWN = -1
 
-# The C library's, on Linux.
+# The C library's function, on Linux.
 _where = getattr(ctypes.CDLL(None), "sched_getcpu", None) if os.name == "posix" else None
 
 
 def current() -> int:
-    """Return which processor the calling thread runs on just now, or UNKNOWN."""
+    """Return the processor that the calling thread currently runs on, or UNKNOWN."""
     return _where() if _where else UNKNOWN
 
 
 def keep_off(thread: int, processor: int) -> None:
-    """Let a thread use the processors that the calling one may, but for one if there are others."""
+    """Restrict a thread to the caller's processors except one, if there are others."""
     if processor == UNKNOWN or not hasattr(os, "sched_setaffinity"):
         return
     others = os.sched_getaffinity(0) - {processor}

@@ -19,7 +19,7 @@ from rnncli.backends.reference import activated
 from rnncli.deadline import check
 from rnncli.numerics import NumPyArithmetic, round_to
 from rnncli.recurrence.cells import Parameters, placed
-from rnncli.recurrence.lanes import clear_unstarted, places_of
+from rnncli.recurrence.lanes import clear_unstarted, empty_outputs
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class BlockedKernel:
 
     def returned(self, recurrence: Recurrence, Y: Array, last: States) -> Result:
         """Round the outputs Y [T, D, N, H] and the last states [D, N, H]."""
-        places = places_of(recurrence)
+        places = empty_outputs(recurrence)
         if places.Y is not None:
             places.Y[...] = round_to(Y, recurrence.dtype)
         for place, state in zip(places.last, last, strict=True):

@@ -1,4 +1,4 @@
-"""The operators of each dialect as rows, and their evaluation."""
+"""The operators of each dialect, as rows of a table, and their evaluation."""
 
 from rnncli.operators.checking import problems
 from rnncli.operators.evaluation import arrays_of, evaluate

@@ -1,4 +1,4 @@
-"""Which activation functions a node's attributes name, and which alpha and beta each gets."""
+"""Resolution of a node's activation functions, with the alpha and beta of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CANONICAL = {name.casefold(): name for name in ACTIVATIONS}
 def activation_problems(
     operator: Operator, attributes: Mapping[str, Any], directions: int
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the names in `activations`: unknown, too few, too many."""
+    """Yield the problems of `activations`: unknown names, too few or too many."""
     names = attributes.get("activations")
     if names is None or not TYPES["strings"][1](names):
         return
@@ -49,7 +49,7 @@ def activation_problems(
 
 
 def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
-    """How many names `activations` may hold."""
+    """Return the lengths that `activations` may have."""
     count = len(operator.cell.activations) * directions
     if operator.equal_activations:
         return tuple(range(1, directions + 1))
@@ -59,25 +59,25 @@ def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
 def resolve_activations(
     operator: Operator, attributes: Mapping[str, Any], directions: int, readings: Mapping[str, str]
 ) -> tuple[tuple[Activation, ...], ...]:
-    """Return the functions of each direction, with their alpha and beta.
+    """Return the activation functions of each direction, with their alpha and beta.
 
     Args:
         operator: the row.
         attributes: complete, by role.
-        directions: how many.
-        readings: alpha-order and threshold-tie matter here.
+        directions: the number of directions.
+        readings: the choices; only alpha-order and threshold-tie have an effect.
     """
     if attributes["activation_alpha"] or attributes["activation_beta"]:
         return _resolved(operator, attributes, directions, readings)
     key = operator, repr(attributes["activations"]), directions, readings.get("threshold-tie", "")
-    found = _RESOLVED.get(key)
-    if found is None:
-        found = _resolved(operator, attributes, directions, readings)
-        remember(_RESOLVED, key, found)
-    return found
+    resolved = _RESOLVED.get(key)
+    if resolved is None:
+        resolved = _resolved(operator, attributes, directions, readings)
+        remember(_RESOLVED, key, resolved)
+    return resolved
 
 
-# Functions without values of their own, of which there is nothing to warn each time.
+# Only lists without alpha and beta, whose resolution never warns.
 _RESOLVED: dict[tuple[Operator, str, int, str], tuple[tuple[Activation, ...], ...]] = {}
 
 
@@ -96,30 +96,30 @@ def _resolved(
     )
 
 
-def _names(operator: Operator, given: Sequence[str] | None, directions: int) -> list[str]:
-    """One name for each activation of each direction, forward first."""
-    wanted = len(operator.cell.activations) * directions
-    names = list(operator.default_activations) * directions if given is None else list(given)
+def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) -> list[str]:
+    """Return the name of every activation, the forward direction's first."""
+    count = len(operator.cell.activations) * directions
+    names = list(operator.default_activations) * directions if chosen is None else list(chosen)
     if operator.equal_activations:
         names = names[:1] * directions
-    return names[:wanted]
+    return names[:count]
 
 
 def _queue(
     parameter: str, values: Sequence[float], rows: Sequence[Activation]
 ) -> list[float | None]:
-    """Consume the values in order by only those functions that take one."""
+    """Assign the values in order to the functions that take one."""
     takes = [getattr(row, parameter) is not None for row in rows]
     queue = iter(values)
-    given = [next(queue, None) if take else None for take in takes]
+    assigned = [next(queue, None) if take else None for take in takes]
     _warn_of_surplus(parameter, [*queue])
-    return given
+    return assigned
 
 
 def _positional(
     parameter: str, values: Sequence[float], rows: Sequence[Activation]
 ) -> list[float | None]:
-    """Give value k to function k; one that takes none ignores it."""
+    """Assign value k to function k, which ignores it if it takes none."""
     padded = [*values, *[None] * len(rows)]
     takes = [getattr(row, parameter) is not None for row in rows]
     surplus = [

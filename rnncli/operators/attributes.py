@@ -1,4 +1,4 @@
-"""Checking an operator's attributes and filling in its defaults."""
+"""Checks of an operator's attributes, and their defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Attribute, Operator
 
 Key = TypeVar("Key")
-Found = TypeVar("Found")
+CachedResult = TypeVar("CachedResult")
 
 
 def _is_int(value: Any) -> bool:
@@ -39,17 +39,17 @@ def _is_list_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def float32(value: Any) -> float:
-    """Return what a float attribute holds: ONNX stores float32."""
+    """Return the value of a float attribute, which ONNX stores as float32."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
 
 def text(value: Any) -> str:
-    """Return a string attribute; protobuf holds bytes."""
+    """Return a string attribute as text; protobuf stores bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-# type -> (what it is called, whether a value has it, the value as Python holds it)
+# type -> (description, test of a value, conversion to a Python value)
 TYPES: Mapping[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
     "int": ("an integer", _is_int, int),
     "float": ("a number", _is_float, float32),
@@ -59,16 +59,16 @@ TYPES: Mapping[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
 }
 
 
-# Values of a list: some are allowed that no activation uses, as exporters write them.
+# The maximum length of a list. Exporters write more values than activations use.
 MOST_VALUES = 1000
 
 
 def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every attribute by role, as Python values, defaults filled in; None where absent.
+    """Return all attributes by role as Python values, with defaults; None if absent without one.
 
     Args:
         operator: the row.
-        attributes: a node's, already free of problems.
+        attributes: a node's attributes, already checked.
     """
     return {
         row.role or row.name: _value(row, attributes.get(row.name))
@@ -76,26 +76,26 @@ def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-# What was found out about nodes: most are evaluated many times, with other tensors.
+# The maximum number of cached results about nodes; most nodes are evaluated many times.
 MOST_REMEMBERED = 4096
 
 
-def remember(memory: dict[Key, Found], key: Key, found: Found) -> None:
-    """Put something into a memory, which forgets everything when it is full."""
+def remember(memory: dict[Key, CachedResult], key: Key, result: CachedResult) -> None:
+    """Add a result to a cache, which is cleared when full."""
     if len(memory) >= MOST_REMEMBERED:
         memory.clear()
-    memory[key] = found
+    memory[key] = result
 
 
-def _value(row: Attribute, given: Any) -> Any:
-    if given is None:
+def _value(row: Attribute, raw: Any) -> Any:
+    if raw is None:
         return row.default
-    value = TYPES[row.type][2](given)
+    value = TYPES[row.type][2](raw)
     return row.aliases.get(value, value) if isinstance(value, str) else value
 
 
 def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with a node's attributes, activations aside."""
+    """Yield the problems of a node's attributes, except those of its activations."""
     for name, value in attributes.items():
         subject = ("attributes", name)
         if name not in operator.attributes:
@@ -109,7 +109,7 @@ def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Ite
 
 
 def _unknown(operator: Operator, name: str) -> str:
-    """Say that an attribute does not exist, and where it does."""
+    """Say that an attribute does not exist, and which operators have it."""
     elsewhere = [
         row.name
         for row in OPERATORS.values()
@@ -122,20 +122,20 @@ def _unknown(operator: Operator, name: str) -> str:
 
 
 def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
-    wanted, test, convert = TYPES[row.type]
+    kind, test, convert = TYPES[row.type]
     if isinstance(value, list | tuple | np.ndarray) and len(value) > MOST_VALUES:
         yield f"attribute '{row.name}' has {len(value)} values; at most {MOST_VALUES} make sense"
         return
     if not test(value):
-        yield f"attribute '{row.name}' must be {wanted}, got {value!r:.80}"
+        yield f"attribute '{row.name}' must be {kind}, got {value!r:.80}"
         return
-    held = convert(value)
-    if row.choices and row.aliases.get(held, held) not in row.choices:
+    converted = convert(value)
+    if row.choices and row.aliases.get(converted, converted) not in row.choices:
         choices = ", ".join(map(str, row.choices))
         yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}"
-    if row.name == "hidden_size" and held < 1:
-        yield f"attribute 'hidden_size' must be at least 1, got {held}"
-    if row.name == "clip" and not held > 0:
+    if row.name == "hidden_size" and converted < 1:
+        yield f"attribute 'hidden_size' must be at least 1, got {converted}"
+    if row.name == "clip" and not converted > 0:
         finding = "which is 0 in float32" if value > 0 else "runtimes read that in three ways"
-        finding = "which is not a number" if math.isnan(held) else finding
+        finding = "which is not a number" if math.isnan(converted) else finding
         yield f"attribute 'clip' must be greater than 0, got {value}, {finding}"

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a node, found before any arithmetic."""
+"""Checks of a node against its specification, made before any arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The value of a named size, and why it is that."""
+    """The value of a named size, and the reason for it."""
 
     value: int
     reason: str
@@ -35,28 +35,28 @@ def problems(
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
 ) -> Iterator[Problem]:
-    """Yield every rule of the specification that a node breaks.
+    """Yield all violations of the specification by a node.
 
     Args:
         operator: the row.
         attributes: as written; None counts as absent.
-        inputs: arrays by the operator's input names; absent optional ones left out.
-        outputs: the names asked for; None means all.
-        readings: the choices asked for.
+        inputs: arrays by the operator's input names, without absent optional ones.
+        outputs: the requested names; None means all.
+        readings: the requested choices.
 
     Returns:
         Problems whose subject is ("attributes", NAME), ("inputs", NAME), ("outputs", NAME) or
         ("readings", NAME), in that order.
     """
-    found = list(attribute_problems(operator, attributes))
-    bad = {problem.subject[-1] for problem in found} & set(operator.attributes)
-    completed = complete(operator, _well_formed(operator, attributes, found))
-    # Without a direction nobody knows how many activations and which shapes to expect.
+    first_problems = list(attribute_problems(operator, attributes))
+    bad = {problem.subject[-1] for problem in first_problems} & set(operator.attributes)
+    completed = complete(operator, _well_formed(operator, attributes, first_problems))
+    # The expected number of activations and the shapes depend on the direction.
     misdirected = bool(bad & {"direction", "layout"}) or completed["direction"] is None
     if not misdirected:
         directions = num_directions(completed)
-        found += activation_problems(operator, attributes, directions)
-    yield from found
+        first_problems += activation_problems(operator, attributes, directions)
+    yield from first_problems
     yield from _name_problems(operator, inputs)
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
@@ -65,12 +65,12 @@ def problems(
 
 
 def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> Iterator[Problem]:
-    """Yield the problems that lengths of the right type and shape may still have.
+    """Yield the problems of lengths whose type and shape are right.
 
     Args:
         operator: the row.
-        inputs: otherwise sound.
-        T: how many steps X has.
+        inputs: arrays by name, otherwise checked.
+        T: the number of steps of X.
     """
     for row in operator.inputs:
         if row.role == "lengths" and row.name in inputs:
@@ -79,17 +79,17 @@ def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> 
 
 
 def num_directions(attributes: Mapping[str, Any]) -> int:
-    """Return D of complete attributes."""
+    """Return D, given complete attributes."""
     return 2 if attributes["direction"] == "bidirectional" else 1
 
 
 def _well_formed(
-    operator: Operator, attributes: Mapping[str, Any], found: list[Problem]
+    operator: Operator, attributes: Mapping[str, Any], known_problems: list[Problem]
 ) -> dict[str, Any]:
-    """Keep the attributes that have no problem, so that the rest can be checked as well."""
-    bad = {problem.subject[1] for problem in found if len(problem.subject) > 1}
-    kept = {name: value for name, value in attributes.items() if name not in bad}
-    return {name: value for name, value in kept.items() if name in operator.attributes}
+    """Return the attributes without problems, so that the remaining checks can use them."""
+    bad = {problem.subject[1] for problem in known_problems if len(problem.subject) > 1}
+    sound = {name: value for name, value in attributes.items() if name not in bad}
+    return {name: value for name, value in sound.items() if name in operator.attributes}
 
 
 def _name_problems(operator: Operator, inputs: Mapping[str, Array]) -> Iterator[Problem]:
@@ -109,7 +109,7 @@ def _name_problems(operator: Operator, inputs: Mapping[str, Array]) -> Iterator[
 def _input_problems(
     operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
 ) -> Iterator[Problem]:
-    """Yield wrong element types, ranks, sizes and lengths."""
+    """Yield wrong element types, ranks, sizes and sequence lengths."""
     layout = attributes.get("layout") or 0
     sizes = _sizes(operator, attributes, inputs, layout)
     if sizes.get("hidden_size", Size(1, "")).value < 1:
@@ -130,7 +130,7 @@ def _input_problems(
 def _sizes(
     operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], layout: int
 ) -> dict[str, Size]:
-    """Find each named size where it is defined: X, direction, hidden_size, else R."""
+    """Return each named size from its definition: X, direction, hidden_size, else R."""
     direction = attributes["direction"]
     sizes = {"num_directions": Size(num_directions(attributes), f"direction is {direction}")}
     (X,) = (row for row in operator.inputs if row.role == "X")
@@ -147,21 +147,21 @@ def _sizes(
 
 
 def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array]) -> Iterator[str]:
-    """Yield an element type that is not allowed, or not that of the first input."""
-    given = element_type(inputs[row.name])
+    """Yield a problem if the element type is not allowed or differs from the first input's."""
+    dtype = element_type(inputs[row.name])
     allowed = operator.input_dtypes(row)
     first = operator.inputs[0].name
-    if given not in allowed:
-        later = _later_dtype(operator, given) if not row.dtypes else ""
-        yield f"{row.name} must be {_listed(allowed)}, got {given}{later}"
+    if dtype not in allowed:
+        later = _later_dtype(operator, dtype) if not row.dtypes else ""
+        yield f"{row.name} must be {_listed(allowed)}, got {dtype}{later}"
     elif not row.dtypes and first in inputs:
-        wanted = element_type(inputs[first])
-        if wanted in allowed and given != wanted:
-            yield f"{row.name} must be {wanted} like {first}, got {given}"
+        common = element_type(inputs[first])
+        if common in allowed and dtype != common:
+            yield f"{row.name} must be {common} like {first}, got {dtype}"
 
 
 def element_type(values: Array) -> str:
-    """Name an array's element type, also one that no tensor can have."""
+    """Return the name of an array's element type, even if no tensor can have it."""
     try:
         return dtype_of(values).name
     except InvalidRequest:
@@ -169,7 +169,7 @@ def element_type(values: Array) -> str:
 
 
 def _later_dtype(operator: Operator, dtype: str) -> str:
-    """Say from which version on the operator has a dtype."""
+    """Say which version of the operator introduced a dtype."""
     later = [r for r in OPERATORS.values() if r.type == operator.type and dtype in r.dtypes]
     return f" ({dtype} exists from {later[0].name} on)" if later else ""
 
@@ -179,22 +179,22 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _shape_problems(
-    row: Input, given: tuple[int, ...], sizes: Mapping[str, Size], layout: int
+    row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], layout: int
 ) -> Iterator[str]:
-    """Yield a wrong rank, or sizes that contradict the others, and why."""
+    """Yield a wrong rank, or sizes that contradict others, with the reason."""
     dims = row.shape(layout)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
-    got = f"got {list(given)}"
-    if len(given) != len(dims):
+    got = f"got {list(actual)}"
+    if len(actual) != len(dims):
         yield f"{row.name} must have {len(dims)} dimensions, {spelled}, {got}"
         return
-    wanted = [
+    expected = [
         dim.multiple * sizes[dim.symbol].value if dim.symbol in sizes else "?" for dim in dims
     ]
-    wrong = [k for k, size in enumerate(wanted) if size not in ("?", given[k])]
+    wrong = [k for k, size in enumerate(expected) if size not in ("?", actual[k])]
     if wrong:
         reasons = dict.fromkeys(sizes[dims[k].symbol].reason for k in wrong)
-        listed = "[" + ", ".join(map(str, wanted)) + "]"
+        listed = "[" + ", ".join(map(str, expected)) + "]"
         yield f"{row.name} must be {listed} = {spelled}, {got}: {'; '.join(reasons)}"
 
 

@@ -1,4 +1,4 @@
-"""Evaluating one operator."""
+"""Evaluation of one operator."""
 
 from __future__ import annotations
 
@@ -32,21 +32,20 @@ def evaluate(
     backend: str = "numpy",
     compute: str = "float64",
 ) -> dict[str, Array]:
-    """Evaluate an operator the way its specification says.
+    """Evaluate an operator as its specification says.
 
     Args:
         operator: a row, or its name: `LSTM-14`.
         inputs: arrays by the specification's input names; shapes as `rnncli ops NAME` lists them.
-            Absent optional inputs are left out.
-        attributes: by the specification's names; absent ones have its defaults.
-        outputs: the names wanted; None means all of them.
+            Leave out absent optional inputs.
+        attributes: by the specification's names; absent ones take its defaults.
+        outputs: the requested names; None means all.
         readings: choices on contested points, by name.
-        backend: which one evaluates.
+        backend: the name of the backend.
         compute: "float64" or "native".
 
     Returns:
-        The outputs asked for, by name, in the operator's dtype. They may be views with strides of
-        their own.
+        The requested outputs by name, in the operator's dtype. They may be non-contiguous views.
 
     Raises:
         InvalidOperator: attributes, inputs, outputs or readings break the specification; nothing
@@ -80,10 +79,9 @@ def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]
     """Return inputs as arrays, by name.
 
     Args:
-        operator: says which inputs are of one integer type only. Whole numbers in a Python list,
-            which have no type of their own, are of that one where it can hold them; an array has
-            the type that it has.
-        inputs: arrays, or what NumPy makes arrays of.
+        operator: the row, which says which inputs allow only one integer type. Integers in a Python
+            list take that type if it can hold them; arrays keep theirs.
+        inputs: arrays, or values that NumPy converts to arrays.
     """
     dtypes = {row.name: row.dtypes for row in operator.inputs}
     return {name: _array(values, dtypes.get(name, ())) for name, values in inputs.items()}
@@ -102,7 +100,7 @@ def compute_named(name: str) -> Compute:
     """Return a compute mode.
 
     Raises:
-        InvalidRequest: there is none of that name.
+        InvalidRequest: unknown name.
     """
     try:
         return Compute(name)

@@ -1,7 +1,7 @@
-"""A node, resolved once: from inputs to the canonical recurrence, and back to its outputs.
+"""Resolved nodes: translation of inputs to the canonical recurrence, and of results back.
 
-Inputs may have one more axis in front: those of several nodes that are alike, bound side by side.
-Weights that never change are bound once.
+Inputs may have one more leading axis, which stacks the inputs of alike nodes. Constant weights are
+translated once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Operator
     from rnncli.recurrence.activations import Activation
 
-    Given: TypeAlias = tuple[Array | None, ...]
+    WeightTensors: TypeAlias = tuple[Array | None, ...]
     Kinds: TypeAlias = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     Orders: TypeAlias = Mapping[str, tuple[str, tuple[int, ...] | None]]
 
@@ -37,7 +37,7 @@ DIRECTIONS = {
     "bidirectional": (Direction.FORWARD, Direction.REVERSE),
 }
 
-# The roles of a result's arrays: Y, then the last states.
+# The roles of a result's arrays.
 RESULTS = ("Y", "Y_h", "Y_c")
 # The order of dimensions in the canonical recurrence, by role.
 CANONICAL = {
@@ -49,26 +49,26 @@ CANONICAL = {
     "Y_c": shape("D N H"),
 }
 
-# Bytes of a node's weights that are remembered at most, and of those of all nodes, and how many
-# nodes they are. What backends make of them takes about as much again, twice in float64.
+# Limits of the cache of weights: bytes per node, bytes in total, number of nodes. What backends
+# derive from them takes about as much again, twice that in float64.
 MOST_OF_ONE, MOST_OF_ALL, MOST_NODES = 1 << 24, 1 << 26, 256
 
 
 class Node:
-    """An operator with its attributes, outputs and readings, resolved; inputs come later.
+    """An operator with its attributes, outputs and readings, resolved; without inputs.
 
     Args:
         operator: the row.
-        attributes: as written on the node, free of problems.
-        outputs: the names asked for; None means all.
-        readings: choices on contested points; the operator's own for those not named.
+        attributes: as written on the node, already checked.
+        outputs: the requested names; None means all.
+        readings: choices on contested points; the others take the operator's defaults.
 
     Attributes:
-        operator, attributes: as given.
-        outputs: the names asked for.
+        operator, attributes: the arguments.
+        outputs: the requested names.
         readings: every reading of the operator.
-        values: every attribute by role, as Python values, defaults filled in; None where absent.
-        layout: which axis comes first, see `Tensor.shapes`.
+        values: all attributes by role as Python values, with defaults; None if absent without one.
+        layout: the layout of the tensors, see `Tensor.shapes`.
         directions: in the order of the tensors.
     """
 
@@ -91,12 +91,12 @@ class Node:
         self._sound: dict[Kinds, int] = {}
 
     def under(self, readings: Mapping[str, str]) -> Node:
-        """Return the same under other readings; those not named stay."""
+        """Return the node under other readings; unnamed ones stay."""
         return Node(self.operator, self.attributes, self.outputs, {**self.readings, **readings})
 
     @cached_property
     def activations(self) -> tuple[tuple[Activation, ...], ...]:
-        """The functions of each direction; where alpha or beta is given to none, that is told."""
+        """The activations of each direction; warns about alpha or beta values that none uses."""
         return resolve_activations(self.operator, self.values, len(self.directions), self.readings)
 
     @cached_property
@@ -116,7 +116,7 @@ class Node:
 
     @cached_property
     def _made(self) -> list[tuple[int, tuple[int, ...] | None]]:
-        """Which of a result's arrays each output is, and how to transpose that."""
+        """The index of each output's array in a result, and its transposition."""
         return [
             (RESULTS.index(role), _inverse(order))
             for role, order in [self._orders[name] for name in self.outputs]
@@ -124,11 +124,11 @@ class Node:
 
     @cached_property
     def _is_direct(self) -> bool:
-        """Whether the outputs are a result's arrays, all of them, as they are."""
+        """Whether the outputs are exactly a result's arrays."""
         return self._made == [(which, None) for which in range(1 + self.operator.cell.states)]
 
     def accepts(self, inputs: Mapping[str, Array]) -> bool:
-        """Return whether inputs are known to be sound: like some that were, lengths within T."""
+        """Return whether inputs need no check: like accepted ones, with lengths within T."""
         T = self._sound.get(_kinds(inputs))
         if T is None:
             return False
@@ -136,13 +136,13 @@ class Node:
         return not (is_ragged and [*length_problems(self.operator, inputs, T)])
 
     def accept(self, inputs: Mapping[str, Array]) -> None:
-        """Take note of sound inputs: others of the same names, dtypes and shapes are as sound."""
+        """Record valid inputs: others with the same names, dtypes and shapes are valid too."""
         name = self.operator.inputs[0].name
         order = self._orders[name][1] or range(inputs[name].ndim)
         remember(self._sound, _kinds(inputs), inputs[name].shape[order[0]])
 
     def recurrence(self, inputs: Mapping[str, Array]) -> Recurrence:
-        """Return the canonical recurrence of some inputs."""
+        """Return the canonical recurrence for some inputs."""
         tensors = _by_role(self._orders, inputs)
         is_literal = self.readings.get("recurrence") == "literal"
         weights = weights_of(self.operator, tensors, literal=is_literal)
@@ -163,11 +163,11 @@ class Node:
         return recurrence
 
     def outputs_of(self, result: Result) -> dict[str, Array]:
-        """Return the outputs asked for, by name, in the operator's layout."""
+        """Return the requested outputs by name, in the operator's layout."""
         return dict(zip(self.outputs, self.arranged((result.Y, *result.last)), strict=True))
 
     def arranged(self, tensors: tuple[Any, ...]) -> tuple[Array, ...]:
-        """Return the outputs asked for, in the operator's layout, of Y and the last states."""
+        """Return the requested outputs in the operator's layout, given Y and the last states."""
         if self._is_direct:
             return tensors
         return tuple(
@@ -178,16 +178,16 @@ class Node:
         )
 
     def order(self, name: str) -> tuple[int, ...] | None:
-        """Return how an input or output is transposed canonically; None where it is not."""
+        """Return the transposition of a tensor to canonical order; None if it needs none."""
         return self._orders[name][1]
 
     def canonical(self, name: str, values: Array) -> Array:
-        """Return values of an input or output with the recurrence's axes; a view."""
+        """Return an input or output as a view with the recurrence's axes."""
         order = self._orders[name][1]
         return values if order is None else _transposed(values, order)
 
     def in_layout(self, name: str, values: Array) -> Array:
-        """Return values of an output with the operator's axes, from the recurrence's; a view."""
+        """Return an output with the recurrence's axes as a view with the operator's."""
         order = _inverse(self._orders[name][1])
         return values if order is None else _transposed(values, order)
 
@@ -199,27 +199,27 @@ def checked(
     outputs: Sequence[str] | None = None,
     readings: Mapping[str, str] | None = None,
 ) -> Node:
-    """Return a node that breaks no rule of its specification; the same one for nodes alike.
+    """Return a node that satisfies its specification, cached for equal requests.
 
-    One is made anew as long as values of activations are given: of surplus ones each node tells.
+    A node with alpha or beta values is not cached, so that each one warns about unused values.
 
     Args:
         operator: the row.
         attributes: as written; None counts as absent.
-        inputs: arrays by the operator's input names; absent optional ones left out.
-        outputs: the names asked for; None means all.
-        readings: the choices asked for.
+        inputs: arrays by the operator's input names, without absent optional ones.
+        outputs: the requested names; None means all.
+        readings: the requested choices.
 
     Raises:
-        InvalidOperator: it breaks some; all of them are named.
+        InvalidOperator: it violates the specification; all violations are named.
     """
     named = None if outputs is None else tuple(outputs)
     key = operator, spelled(attributes), named, repr(readings)
     node = _NODES.get(key)
     if node is not None and node.accepts(inputs):
         return node
-    if found := [*problems(operator, attributes, inputs, outputs, readings)]:
-        raise InvalidOperator(operator.name, found)
+    if violations := [*problems(operator, attributes, inputs, outputs, readings)]:
+        raise InvalidOperator(operator.name, violations)
     if node is None:
         node = Node(operator, attributes, outputs, readings)
         if not (node.values["activation_alpha"] or node.values["activation_beta"]):
@@ -232,7 +232,7 @@ _NODES: dict[tuple[Any, ...], Node] = {}
 
 
 def spelled(values: Mapping[str, Any]) -> str:
-    """Return a text that attributes of other values or types do not have."""
+    """Return a text that distinguishes attributes by value and type."""
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     if not arrays:
         return repr(values)
@@ -245,24 +245,24 @@ def _kinds(inputs: Mapping[str, Array]) -> Kinds:
 
 
 def _by_role(orders: Orders, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Name the inputs by role, in native byte order, dimensions in canonical order; views."""
-    found = {}
-    for name, given in inputs.items():
+    """Return the inputs by role, in native byte order and canonical axis order."""
+    by_role = {}
+    for name, tensor in inputs.items():
         role, order = orders[name]
-        native = given.dtype.isnative
-        values = given if native else given.astype(given.dtype.newbyteorder("="))
-        found[role] = values if order is None else _transposed(values, order)
-    return found
+        native = tensor.dtype.isnative
+        values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
+        by_role[role] = values if order is None else _transposed(values, order)
+    return by_role
 
 
 def _transposed(values: Array, order: Sequence[int]) -> Array:
-    """Reorder the last dimensions; a view."""
+    """Return a view with the last dimensions reordered."""
     front = values.ndim - len(order)
     return values.transpose([*range(front), *(front + k for k in order)])
 
 
 def in_order(values: Array | None, order: Sequence[int] | None) -> Array | None:
-    """Reorder the dimensions of a tensor that is there, if there is an order; a view."""
+    """Return a view with reordered dimensions, if there are a tensor and an order."""
     return values if values is None or order is None else values.transpose(order)
 
 
@@ -272,20 +272,20 @@ def _inverse(order: tuple[int, ...] | None) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=256)
 def _orders(operator: Operator, layout: int) -> Orders:
-    """Return, of each input and output, its role and how to transpose it into the canonical order.
+    """Return the role of each input and output, and its transposition to canonical order.
 
-    None stands for an order that it has already, and where the waist has none of its own.
+    The transposition is None if the order is canonical already or the waist defines none.
     """
-    found = {}
+    orders = {}
     for row in (*operator.inputs, *operator.outputs):
         have, want = row.shape(layout), CANONICAL.get(row.role, row.shape(layout))
         order = None if have == want else tuple(have.index(dim) for dim in want)
-        found[row.name] = row.role, order
-    return found
+        orders[row.name] = row.role, order
+    return orders
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:
-    """Return the lengths as int64, or None when every sequence is as long as X."""
+    """Return the lengths as int64, or None if every sequence is as long as X."""
     lengths = tensors.get("lengths")
     if lengths is None or bool(np.all(lengths == tensors["X"].shape[-3])):
         return None
@@ -298,10 +298,10 @@ class Weights(NamedTuple):
     Attributes:
         W: input weights [D, G, H, I].
         R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
-        Wb: input bias [D, G, H]; also the sum of both, where that is what a node holds.
+        Wb: input bias [D, G, H]; or the sum of both biases, if the node has only that.
         Rb: recurrent bias [D, G, H].
         P: peephole weights [D, 3, H].
-        constants: what was made of them, where they are constants.
+        constants: objects derived from the weights, if they are constants.
     """
 
     W: Array
@@ -312,67 +312,67 @@ class Weights(NamedTuple):
     constants: Constants | None = None
 
 
-class Remembered(NamedTuple):
-    """Weights, and the arrays that they were bound from: while these live, no other has their id.
+class CachedWeights(NamedTuple):
+    """Translated weights and their source arrays, kept alive so that their ids stay unique.
 
     Attributes:
         given: W, R, B and P of the node.
-        weights: bound.
-        nbytes: of all.
+        weights: the translated weights.
+        nbytes: total size.
     """
 
-    given: Given
+    given: WeightTensors
     weights: Weights
     nbytes: int
 
 
-_REMEMBERED: dict[tuple[object, ...], Remembered] = {}
+_CACHED_WEIGHTS: dict[tuple[object, ...], CachedWeights] = {}
 _LOCK = Lock()
 
 
 def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: bool) -> Weights:
-    """Return the weights of a node.
+    """Return a node's weights in canonical form.
 
     Args:
         operator: the row.
-        tensors: of the node, by role.
-        literal: whether states are multiplied by R itself.
+        tensors: the node's tensors by role.
+        literal: whether states are multiplied by R instead of its transpose.
     """
-    given = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
+    sources = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
     key = (operator, literal, id(W), id(R), id(B), id(P))
-    found = _REMEMBERED.get(key)
-    if found is not None and not any_unlocked(given):
-        return found.weights
-    if not all(values is None or is_constant(values) for values in given):
-        return _bound(operator, given, literal=literal)
-    weights = _bound(operator, given, literal=literal)
-    nbytes = sum(values.nbytes for values in given if values is not None)
+    cached = _CACHED_WEIGHTS.get(key)
+    if cached is not None and not any_unlocked(sources):
+        return cached.weights
+    if not all(values is None or is_constant(values) for values in sources):
+        return _bound(operator, sources, literal=literal)
+    weights = _bound(operator, sources, literal=literal)
+    nbytes = sum(values.nbytes for values in sources if values is not None)
     if nbytes > MOST_OF_ONE:
         return weights
     weights = weights._replace(constants=Constants())
-    _remember(key, Remembered(given, weights, nbytes))
+    _cache_weights(key, CachedWeights(sources, weights, nbytes))
     return weights
 
 
-def any_unlocked(given: Given) -> bool:
-    """Return whether what was a constant can be written to by now: it is not taken for one."""
-    for values in given:  # noqa: SIM110 -- a generator takes twice as long, at every call
+def any_unlocked(tensors: WeightTensors) -> bool:
+    """Return whether a former constant has become writeable, which disqualifies it."""
+    for values in tensors:  # noqa: SIM110 -- a generator takes twice as long, at every call
         if values is not None and values.flags.writeable:
             return True
     return False
 
 
-def _remember(key: tuple[object, ...], new: Remembered) -> None:
-    """Remember weights; all others are forgotten where there is no room for more."""
+def _cache_weights(key: tuple[object, ...], new: CachedWeights) -> None:
+    """Add weights to the cache, which is cleared if they do not fit."""
     with _LOCK:
-        total = sum(other.nbytes for other in _REMEMBERED.values()) + new.nbytes
-        if total > MOST_OF_ALL or len(_REMEMBERED) >= MOST_NODES:
-            _REMEMBERED.clear()
-        _REMEMBERED[key] = new
+        total = sum(other.nbytes for other in _CACHED_WEIGHTS.values()) + new.nbytes
+        if total > MOST_OF_ALL or len(_CACHED_WEIGHTS) >= MOST_NODES:
+            _CACHED_WEIGHTS.clear()
+        _CACHED_WEIGHTS[key] = new
 
 
-def _bound(operator: Operator, given: Given, *, literal: bool) -> Weights:
-    W, R, B, P = given
+def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weights:
+    W, R, B, P = tensors
     assert W is not None
     assert R is not None
     recurrent = _gates(operator, R)

@@ -56,7 +56,7 @@ def _activations(count: str, default: list[str] | None = None) -> Attribute:
 
 
 def _inputs(gates: int, *more: Input) -> tuple[Input, ...]:
-    """The inputs all three have; W, R, B by the number of gates."""
+    """Return the inputs that all three operators share, given the number of gates."""
     state = (shape("D N H"), shape("N D H"))
     return (
         Input("X", "X", (shape("T N I"), shape("N T I")), "input sequences, padded"),
@@ -174,13 +174,13 @@ _LSTM_1 = replace(
 
 
 def _version(row: Operator, number: int, *more: Attribute, without: str = "") -> Operator:
-    """The same operator in a later opset: attributes added, or one taken away."""
-    kept = [attribute for name, attribute in row.attributes.items() if name != without]
-    return replace(row, version=number, attributes=by_name(*kept, *more))
+    """Return the operator in a later opset, with attributes added or one removed."""
+    remaining = [attribute for name, attribute in row.attributes.items() if name != without]
+    return replace(row, version=number, attributes=by_name(*remaining, *more))
 
 
 def _corrected(row: Operator, *more: Attribute) -> Operator:
-    """Opset 7: the transpose is written, output_sequence is gone."""
+    """Return the operator of opset 7, with the transpose written and without output_sequence."""
     readings = {name: value for name, value in row.readings.items() if name != "recurrence"}
     return replace(_version(row, 7, *more, without="output_sequence"), readings=readings)
 

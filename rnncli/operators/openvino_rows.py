@@ -1,9 +1,10 @@
-"""Where OpenVINO differs: its recurrent operators, https://docs.openvino.ai (operation sets).
+"""OpenVINO's recurrent operators, https://docs.openvino.ai (operation sets).
 
-Against ONNX: batch first always, other input names, all inputs required, any integer type for the
-lengths, one summed bias, three activations in any case, alpha and beta positional and without
-effect on those three, only gates clipped. A bidirectional RNNSequence has one activation for both
-directions: OpenVINO drops a second one in silence, so two are accepted only when equal.
+They differ from ONNX's: always batch first, other input names, all inputs required, lengths of any
+integer type, one summed bias, three activations (in upper or lower case), alpha and beta positional
+and without effect on those three, only gates clipped. A bidirectional RNNSequence has one
+activation for both directions: OpenVINO silently ignores a second one, so two are accepted only if
+they are equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a row of the operator tables holds."""
+"""The records that the operator tables consist of."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dim(NamedTuple):
 
 
 def shape(text: str) -> tuple[Dim, ...]:
-    """Read a shape such as ``"D 4*H I"``."""
+    """Parse a shape such as ``"D 4*H I"``."""
     parts = (word.rpartition("*") for word in text.split())
     return tuple(Dim(SYMBOLS[letter], int(multiple or 1)) for multiple, _, letter in parts)
 
@@ -39,13 +39,13 @@ class Tensor(NamedTuple):
     """An input or output.
 
     Attributes:
-        name: the specification's.
-        role: what it is in the canonical recurrence: X, W, R, B, P, lengths, initial_h, initial_c,
-            Y, Y_h, Y_c.
-        shapes: its dimensions for layout 0 and, where the operator has that, layout 1.
+        name: the specification's name.
+        role: its role in the canonical recurrence: X, W, R, B, P, lengths, initial_h, initial_c, Y,
+            Y_h, Y_c.
+        shapes: the dimensions for layout 0 and, if the operator has it, layout 1.
         optional: whether a node may leave it out.
         dtypes: the element types it may have, or () for the operator's T.
-        summary: what it holds.
+        summary: a description.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Tensor(NamedTuple):
     dtypes: tuple[str, ...] = ()
 
     def shape(self, layout: int = 0) -> tuple[Dim, ...]:
-        """Return its dimensions in a layout."""
+        """Return the dimensions in a layout."""
         return self.shapes[min(layout, len(self.shapes) - 1)]
 
 
@@ -76,14 +76,14 @@ class Attribute(NamedTuple):
     """An attribute of an operator.
 
     Attributes:
-        name: the specification's.
+        name: the specification's name.
         type: int, float, string, floats or strings.
-        summary: what it does.
+        summary: a description.
         default: its value when absent; None when it has no fixed one.
         required: whether a node must carry it.
         choices: the values it may have, or () for any.
-        role: its name in ONNX, where another dialect spells it differently.
-        aliases: spellings read as a choice: GRU-1's specification writes `foward`.
+        role: its ONNX name, if another dialect spells it differently.
+        aliases: other spellings of a choice; GRU-1's specification writes `foward`.
     """
 
     name: str
@@ -98,24 +98,25 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Operator:
-    """One version of one operator; equal to itself alone, so that much can be remembered of it.
+    """One version of one operator. Compared by identity, so that results can be cached by it.
 
     Attributes:
-        type: its op_type.
+        type: the op_type.
         version: the opset that introduced it.
-        domain: of the node in a model.
+        domain: the domain of its nodes in a model.
         dialect: ONNX or OpenVINO.
         cell: the equations it evaluates.
         gates: the order of the gates in W, R and B.
-        inputs, outputs: in the order of the node's.
+        inputs, outputs: in the node's order.
         attributes: by name.
         dtypes: T, the element types of all its floating-point tensors.
-        activations: those it may use, canonical names.
+        activations: canonical names of the activations that it allows.
         default_activations: for one direction.
-        spare_activation: one direction accepts the names of two (the RNN's schema default has two).
-        equal_activations: both directions must use the same (see `openvino_rows`).
+        spare_activation: whether one direction accepts two names (the RNN's schema default has
+            two).
+        equal_activations: whether both directions must use the same one (see `openvino_rows`).
         bias: "split", B holds Wb then Rb; "sum", B holds their sum.
-        readings: the contested points that matter to it, each with this dialect's default.
+        readings: the readings that affect it, each with this dialect's default.
     """
 
     type: str
@@ -144,10 +145,10 @@ class Operator:
         return self.name
 
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
-        """Return the element types an input may have."""
+        """Return the element types that an input may have."""
         return row.dtypes or self.dtypes
 
 
 def by_name(*rows: Attribute) -> dict[str, Attribute]:
-    """Index attribute rows by their name."""
+    """Return attribute rows by name."""
     return {row.name: row for row in rows}

@@ -1,4 +1,4 @@
-"""A node that is called many times: what its calls have in common is found out once."""
+"""Nodes prepared for many calls: work that the calls share is done once."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Operator
     from rnncli.recurrence.recurrence import Recurrence
 
-    Given = Sequence[Array | None]
+    NodeInputs = Sequence[Array | None]
 
-# The roles of inputs that are others at each call, lengths last, and of those that often stay.
+# The roles of inputs that change at each call, lengths last, and of those that seldom do.
 VARYING, STEADY = ("X", "initial_h", "initial_c", "lengths"), ("W", "R", "B", "P")
 
 
 class PreparedNode:
     """An operator with its attributes, outputs and readings, ready to run; threads may share it.
 
-    A call whose inputs have the dtypes and shapes of an earlier one, and its very weights, need not
-    be checked or resolved again.
+    A call with the dtypes, shapes and weight arrays of an earlier one is neither checked nor
+    resolved again.
 
     Args:
         operator: the row.
         attributes: as written.
-        outputs: the names asked for; None means all.
-        readings: the choices asked for.
+        outputs: the requested names; None means all.
+        readings: the requested choices.
         engine: the backend and the arithmetic.
     """
 
@@ -57,28 +57,28 @@ class PreparedNode:
 
     @property
     def node(self) -> Node:
-        """The node, whatever its inputs."""
+        """The node, independent of its inputs."""
         return self._node or Node(self._operator, self._attributes, self._outputs, self._readings)
 
-    def run(self, given: Given) -> tuple[Array, ...]:
+    def run(self, inputs_in_order: NodeInputs) -> tuple[Array, ...]:
         """Evaluate the node.
 
         Args:
-            given: every input of the operator, in its order; None where one is absent.
+            inputs_in_order: all inputs in the operator's order; None for absent ones.
 
         Returns:
-            The outputs asked for, in the order of the request.
+            The requested outputs, in the order of the request.
 
         Raises:
             InvalidOperator: the inputs break the specification; nothing was computed.
             Unsupported: the backend cannot evaluate this.
         """
-        varying, steady = self._varying(given), self._steady(given)
+        varying, steady = self._varying(inputs_in_order), self._steady(inputs_in_order)
         kinds = tuple([None if v is None else (v.dtype, v.shape) for v in varying])
         bound = self._bound.get(kinds)
-        if bound is not None and bound.is_for(steady) and (made := bound.run(varying)):
-            return made
-        inputs = self.by_name(given)
+        if bound is not None and bound.is_for(steady) and (outputs := bound.run(varying)):
+            return outputs
+        inputs = self.by_name(inputs_in_order)
         node = self._node
         if node is None or not node.accepts(inputs):
             node = self._node = checked(
@@ -90,9 +90,9 @@ class PreparedNode:
             remember(self._bound, kinds, self._bind(node, recurrence, steady))
         return node.arranged((result.Y, *result.last))
 
-    def by_name(self, given: Given) -> dict[str, Array]:
-        """Name the inputs that are there as the operator does."""
-        named = zip(self.names, given, strict=False)
+    def by_name(self, inputs: NodeInputs) -> dict[str, Array]:
+        """Return the present inputs by the operator's names."""
+        named = zip(self.names, inputs, strict=False)
         return {name: values for name, values in named if values is not None}
 
     def _bind(
@@ -104,14 +104,14 @@ class PreparedNode:
 
 
 class BoundNode(NamedTuple):
-    """A node with its weights, for inputs of certain dtypes and shapes.
+    """A node bound to its weights, for inputs of certain dtypes and shapes.
 
     Attributes:
-        node: free of problems with such inputs.
-        weights: constants.
-        T: how many steps X has.
-        orders: how X and the initial states are transposed; None where none of them is.
-        call: what evaluates it.
+        node: the node, checked with such inputs.
+        weights: its weights, which are constants.
+        T: the number of steps of X.
+        orders: the transpositions of X and the initial states; None if there are none.
+        call: the backend's bound call.
     """
 
     node: Node
@@ -121,11 +121,11 @@ class BoundNode(NamedTuple):
     call: BoundCall
 
     def is_for(self, weights: tuple[Array | None, ...]) -> bool:
-        """Return whether these are its weights, which are constants still."""
+        """Return whether these are its weights and still constants."""
         return all(map(is_, weights, self.weights)) and not any_unlocked(weights)
 
     def run(self, varying: tuple[Any, ...]) -> tuple[Array, ...] | None:
-        """Evaluate X, the initial states and the lengths; None where the call declines."""
+        """Evaluate X, the initial states and the lengths; None if the bound call declines."""
         X, *initial, lengths = varying
         if lengths is not None and not (lengths == self.T).all():
             return None

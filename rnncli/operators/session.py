@@ -1,4 +1,4 @@
-"""An operator prepared once: attributes and the inputs that stay are checked and bound first."""
+"""Sessions of one operator: attributes and fixed inputs are checked and bound once."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class OperatorSession:
-    """An operator ready to run; threads may run it at the same time.
+    """A prepared operator; threads may share it.
 
     Args:
         operator: the row.
         held: inputs that every call shares, such as weights; they are copied.
         attributes: by the specification's names.
-        outputs: the names wanted; None means all.
+        outputs: the requested names; None means all.
         readings: choices on contested points.
-        backend, compute: as of `evaluate`.
+        backend, compute: as in `evaluate`.
 
     Attributes:
-        inputs: the names that each call must give.
-        outputs: the names of what a call returns.
-        held: the names that no call need give.
+        inputs: the names that each call must pass.
+        outputs: the names of the returned tensors.
+        held: the names that calls may omit.
 
     Raises:
-        InvalidOperator: what is given breaks the specification, whatever a call adds.
+        InvalidOperator: the arguments break the specification, whatever a call adds.
         InvalidRequest: unknown backend or compute mode.
         Unsupported: the backend does not import.
     """
@@ -56,13 +56,15 @@ class OperatorSession:
     ) -> None:
         engine = backend_named(backend), compute_named(compute)
         self._asked = operator, dict(attributes), outputs, readings
-        self._held = {name: _kept(values) for name, values in arrays_of(operator, held).items()}
-        if found := [
-            each
-            for each in problems(operator, attributes, self._held, outputs, readings)
-            if each.subject != ("inputs",)  # that is missing: calls give it
+        self._held = {
+            name: _read_only_copy(values) for name, values in arrays_of(operator, held).items()
+        }
+        if violations := [
+            problem
+            for problem in problems(operator, attributes, self._held, outputs, readings)
+            if problem.subject != ("inputs",)  # a missing input: calls pass it
         ]:
-            raise InvalidOperator(operator.name, found)
+            raise InvalidOperator(operator.name, violations)
         self._node = PreparedNode(operator, attributes, outputs, readings, engine)
         self._names = frozenset(self._node.names)
         self._slots = [(row.name, self._held.get(row.name)) for row in operator.inputs]
@@ -76,7 +78,7 @@ class OperatorSession:
         """Evaluate the operator.
 
         Args:
-            inputs: by the specification's names, beside those that are held, or in their place.
+            inputs: by the specification's names, in addition to the held ones or in their place.
 
         Returns:
             The outputs by name, in the dtype of the inputs.
@@ -96,8 +98,8 @@ class OperatorSession:
         return dict(zip(self.outputs, made, strict=True))
 
 
-def _kept(values: Array) -> Array:
-    """Return a constant of the same values; NumPy has no others that nobody can write to."""
-    kept = values.copy()
-    lock(kept)
-    return kept
+def _read_only_copy(values: Array) -> Array:
+    """Return a read-only copy."""
+    copy = values.copy()
+    lock(copy)
+    return copy

@@ -1,4 +1,4 @@
-"""All operators, by name and by where they stand in a model."""
+"""The table of all operators, looked up by name or by a node's domain, type and opset."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OPERATORS: Mapping[str, Operator] = {
 
 
 def operator_named(name: str) -> Operator:
-    """Return the row of that name, such as `LSTM-14`.
+    """Return the operator with a name such as `LSTM-14`.
 
     Raises:
-        InvalidRequest: there is none; the sentence says which row serves that opset, if one does.
+        InvalidRequest: unknown name; the message names the row that serves that opset, if any.
     """
     if name in OPERATORS:
         return OPERATORS[name]
@@ -36,7 +36,7 @@ def operator_named(name: str) -> Operator:
 
 
 def _travels(operator: Operator) -> tuple[Callable[[str], Operator], tuple[str]]:
-    """Between processes an operator goes by its name: each has its own row, equal to itself."""
+    """Pickle an operator by name: each process has its own row, compared by identity."""
     return operator_named, (operator.name,)
 
 
@@ -44,12 +44,12 @@ copyreg.pickle(Operator, _travels)
 
 
 def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
-    """Return the row that serves a node of a model, or None when it is not a recurrent operator.
+    """Return the operator of a model's node, or None if it is not recurrent.
 
     Args:
-        domain: of the node; "ai.onnx" is the same as "".
-        op_type: of the node.
-        opset: the version the model imports of that domain.
+        domain: the node's domain; "ai.onnx" is the same as "".
+        op_type: the node's type.
+        opset: the version of that domain that the model imports.
     """
     if domain == "ai.onnx":
         domain = ""
@@ -57,17 +57,17 @@ def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
 
 
 def _versions(op_type: str) -> list[Operator]:
-    """Every version of an operator type, oldest first."""
+    """Return all versions of an operator type, oldest first."""
     return [row for row in OPERATORS.values() if row.type == op_type]
 
 
 def _called(word: str) -> list[Operator]:
-    """Every version of the operator type that a word names in any case."""
+    """Return all versions of the operator type that a word names, ignoring case."""
     return [row for row in OPERATORS.values() if row.type.casefold() == word.casefold()]
 
 
 def _serving(versions: list[Operator], opset: int) -> Operator | None:
-    """The newest of them that is not newer than the opset."""
+    """Return the newest version that is not newer than the opset."""
     return max(
         (row for row in versions if row.version <= opset), key=lambda row: row.version, default=None
     )

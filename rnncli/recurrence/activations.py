@@ -1,7 +1,7 @@
-"""The eleven activation functions, each a row: its function, its formula, what it takes.
+"""The eleven activation functions, one row each: function, formula and parameters.
 
-A row also says how the function passes on an error of its argument, and what error of its own it
-may make: its `Sensitivity`, from which tolerances are derived.
+A row also holds the function's `Sensitivity`, from which tolerances are derived: how it propagates
+an error of its argument, and the error that it may add.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Curvature: TypeAlias = "Callable[[Array, float, float], Array]"
 Kinks: TypeAlias = "Callable[[float, float], tuple[Kink, ...]]"
 
 
-# Runtimes compute (1 - e^-2x)/(1 + e^-2x) and log(1 + e^x) as they are written. Near zero the
-# rounding of e^-2x, of sum and difference stays: 1.45 units of u were seen in ONNX Runtime.
+# Runtimes evaluate (1 - e^-2x)/(1 + e^-2x) and log(1 + e^x) literally. Near zero, the rounding
+# errors of e^-2x, the sum and the difference remain: 1.45 u were measured in ONNX Runtime.
 LITERAL = 1.5
 
 
 class Kink(NamedTuple):
-    """A place where a function is not smooth.
+    """A point where a function is not smooth.
 
     Attributes:
-        position: of its argument.
-        bend: by how much the slope changes there.
-        jump: by how much the value changes there.
+        position: the argument.
+        bend: the change of the slope.
+        jump: the change of the value.
     """
 
     position: float
@@ -53,16 +53,17 @@ class Kink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What an activation makes of errors; functions take alpha and beta last.
+    """How an activation propagates errors; its functions take alpha and beta last.
 
     Attributes:
         derivative: (x, y, alpha, beta) -> f'(x), where y = f(x).
         curvature: (r, alpha, beta) -> a bound of |f''(x)| over all |x| >= r, for r >= 0; None where
             it is zero between the kinks.
         kinks: (alpha, beta) -> where f is not smooth.
-        inner: (x, y, alpha, beta) -> size of an intermediate result that rounds besides |y|.
-        cancels: (alpha, beta) -> size of what the usual formulas subtract from, near zero: the unit
-            of the absolute error allowed; 0 where they have none.
+        inner: (x, y, alpha, beta) -> the size of an intermediate result that is rounded in addition
+            to |y|.
+        cancels: (alpha, beta) -> the minuend of the usual formulas near zero, which is the unit of
+            the allowed absolute error; 0 if they do not cancel.
     """
 
     derivative: Derivative
@@ -79,12 +80,12 @@ class Activation:
     Attributes:
         name: the canonical spelling.
         formula: as the specification writes it.
-        function: over any arithmetic; called with x, alpha, beta.
-        sensitivity: what it makes of errors.
+        function: the function of x, alpha and beta, over any arithmetic.
+        sensitivity: how it propagates errors.
         alpha: its default, or None when the function takes no alpha.
         beta: its default, or None when the function takes no beta.
-        note: where the defaults come from, when not from an ONNX operator.
-        readings: (reading, choice) -> the function under that reading, where it differs.
+        note: the source of the defaults, if it is not an ONNX operator.
+        readings: (reading, choice) -> the function under that reading, if it differs.
     """
 
     name: str
@@ -97,11 +98,11 @@ class Activation:
     readings: Mapping[tuple[str, str], Function] | None = None
 
     def __call__(self, math: Arithmetic, x: Value) -> Value:
-        """Apply it to the (clipped) pre-activation x."""
+        """Apply the function to the (clipped) pre-activation x."""
         return self.function(math, x, self.alpha or 0.0, self.beta or 0.0)
 
     def with_values(self, alpha: float | None, beta: float | None) -> Activation:
-        """Return it with a node's alpha and beta; None keeps the default."""
+        """Return the activation with a node's alpha and beta; None keeps the default."""
         if alpha is None and beta is None:
             return self
         return replace(
@@ -111,7 +112,7 @@ class Activation:
         )
 
     def under(self, readings: Mapping[str, str]) -> Activation:
-        """Return it as the given readings have it."""
+        """Return the activation under the given readings."""
         for reading, function in (self.readings or {}).items():
             if reading in readings.items():
                 return replace(self, function=function)

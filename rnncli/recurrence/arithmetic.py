@@ -1,15 +1,15 @@
-"""The operations the equations are written over.
+"""The arithmetic interface of the equations.
 
-Cells and activations use `+ - * /` and the names below, nothing else of NumPy. For NumPy arrays
-they are `numerics.NumPyArithmetic`; another arithmetic (balls, for certified results) implements
-the same names for its own kind of array.
+Cells and activations use only `+ - * /` and the functions below. `numerics.NumPyArithmetic`
+implements them for NumPy arrays; other arithmetics (balls, for certified results) implement them
+for their own arrays.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-Value = Any  # an array of whatever the arithmetic computes with; the operators + - * / work on it
+Value = Any  # an array of the arithmetic's numbers, which supports + - * /
 
 
 class Arithmetic(Protocol):

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 States: TypeAlias = "tuple[Value, ...]"
 
 
-# Nobody changes them. They are not frozen for the same reason as a recurrence.
+# Never modified. Not frozen, for the same reason as `Recurrence`.
 @dataclass(slots=True, kw_only=True, eq=False)
 class Parameters:
-    """What a step needs besides Xt and the states, for one direction.
+    """The parameters of a step in one direction: everything but Xt and the states.
 
     Attributes:
         R: (state [N, H], gates) -> state*(R^T) of each of those gates, [gates, N, H].
@@ -105,7 +105,7 @@ def _peep(gate: Value, P: Value | None, C: Value) -> Value:
 
 
 def placed(Wb: Value | None, Rb: Value | None, *, after: bool) -> tuple[Value, Value]:
-    """Return what is added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None for none.
+    """Return the bias added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None if absent.
 
     Args:
         Wb: the input biases, gates first.
@@ -125,9 +125,9 @@ class Cell:
 
     Attributes:
         gates: the canonical order of the gates along axis 1 of W, R and the biases, a letter each.
-        states: how many states it carries: H alone, or H and C.
+        states: the number of states: 1 (H) or 2 (H and C).
         activations: the letters of its activation functions, in order.
-        defaults: the activation of each letter where a node names none.
+        defaults: the default activation of each letter.
         step: the equations.
     """
 

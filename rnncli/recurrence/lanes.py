@@ -1,8 +1,8 @@
-"""Lanes: directions of recurrences, each in the order in which it is processed, all decided.
+"""Lanes: single directions of recurrences, in processing order, with every contested rule applied.
 
-A walk over lanes knows nothing of reverse directions, ragged batches, padding, length 0, the scope
-of clip. Those rules stand here, also for kernels that walk otherwise. The lanes of a stack of
-recurrences that are alike are simply more lanes.
+Code that walks over lanes need not know about reverse directions, ragged batches, padding, length 0
+or the scope of clip. This module implements those rules, also for kernels that do not use lanes. A
+stack of alike recurrences simply yields more lanes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 Values = TypeVar("Values", bound="Array | None")
 
 
-# Nobody changes them. They are not frozen for the same reason as a recurrence.
+# Never modified. Not frozen, for the same reason as `Recurrence`.
 @dataclass(slots=True, eq=False)
 class Lanes:
     """L lanes of T steps, N sequences, I inputs, H units, G gates; in the tensors' own dtype.
 
     Attributes:
         cell: its equations.
-        X: inputs [L, T, N, I], in processing order; padding stands last, and is zero.
-        live: which steps are no padding [L, T, N]; None when all are.
+        X: inputs [L, T, N, I], in processing order; padding comes last and is zero.
+        live: mask of the steps that are not padding [L, T, N]; None if there is no padding.
         W: input weights [G, L, H, I].
         R: recurrent weights [G, L, H, H].
         Wb: input bias [G, L, 1, H], or None.
         Rb: recurrent bias [G, L, 1, H], or None.
         P: peephole weights [3, L, 1, H], gates i, o, f, or None.
-        initial: the first states, each [L, N, H].
-        activations: letter of the cell -> the activation and the bound of its argument, which is
-            infinity where there is none.
+        initial: the initial states, each [L, N, H].
+        activations: letter of the cell -> the activation and the bound of its argument (infinity if
+            unbounded).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
     """
@@ -65,7 +65,7 @@ def lanes_of(recurrence: Recurrence) -> Lanes:
     """Return the lanes of directions with the same activations.
 
     Args:
-        recurrence: one, or a stack, of which every array has one more axis in front.
+        recurrence: a recurrence or a stack of them, whose arrays have one more leading axis.
     """
     L = math.prod(recurrence.W.shape[:-3])
     X = _inputs(recurrence).reshape(L, *recurrence.X.shape[-3:])
@@ -103,12 +103,12 @@ def gates_first(weights: Array) -> Array:
 
 
 def per_gate(values: Array | None) -> Array | None:
-    """Return a row for each gate [..., D, G, H] as [G, L, 1, H]."""
+    """Return rows per gate [..., D, G, H] as [G, L, 1, H]."""
     return None if values is None else gates_first(values[..., None, :])
 
 
 def _inputs(recurrence: Recurrence) -> Array:
-    """Return the inputs [..., D, T, N, I], in processing order and without what padding holds."""
+    """Return the inputs [..., D, T, N, I] in processing order, with zeros as padding."""
     r, front = recurrence, recurrence.X.ndim - 3
     X = r.X
     if r.lengths is not None:
@@ -120,7 +120,7 @@ def _inputs(recurrence: Recurrence) -> Array:
 
 
 def _valid(recurrence: Recurrence) -> Array:
-    """Return which steps are no padding [..., T, N]; the same in both orders."""
+    """Return the mask of steps that are not padding [..., T, N]; it is the same in both orders."""
     T = recurrence.X.shape[-3]
     lengths = recurrence.lengths
     assert lengths is not None
@@ -131,8 +131,8 @@ def _live(recurrence: Recurrence) -> Array | None:
     if recurrence.lengths is None:
         return None
     valid = np.expand_dims(_valid(recurrence), -3)
-    each = np.repeat(valid, len(recurrence.directions), -3)
-    return each.reshape(math.prod(each.shape[:-2]), *each.shape[-2:])
+    repeated = np.repeat(valid, len(recurrence.directions), -3)
+    return repeated.reshape(math.prod(repeated.shape[:-2]), *repeated.shape[-2:])
 
 
 def _initial(state: Array | None, shape: tuple[int, ...], recurrence: Recurrence) -> Array:
@@ -145,10 +145,10 @@ def in_order(values: Array, lengths: Array | None, direction: Direction, front: 
     """Bring steps [..., T, N, ...] into processing order, padding last; its own inverse.
 
     Args:
-        values: of every step.
+        values: one entry per step.
         lengths: valid steps [..., N]; None means T.
-        direction: which way the steps are processed.
-        front: how many axes stand before T.
+        direction: the direction of processing.
+        front: the number of axes before T.
     """
     if direction is Direction.FORWARD:
         return values
@@ -162,11 +162,11 @@ def in_order(values: Array, lengths: Array | None, direction: Direction, front: 
 
 
 class LongestFirst(NamedTuple):
-    """An order of sequences in which those that are live stand at the front.
+    """An order of sequences in which the live ones come first.
 
     Attributes:
-        order: the sequences, longest first; None when they already are.
-        active: how many of them are live at each time [T].
+        order: indices of the sequences, longest first; None if they already are in that order.
+        active: the number of live sequences at each time [T].
     """
 
     order: Array | None
@@ -185,14 +185,14 @@ class LongestFirst(NamedTuple):
         return cls(None if ordered else np.argsort(-lengths, kind="stable"), active.tolist())
 
     def rows(self, count: int) -> Array | slice:
-        """Return an index of the first `count` sequences in this order."""
+        """Return an index that selects the first `count` sequences in this order."""
         return slice(count) if self.order is None else self.order[:count]
 
 
-def places_of(recurrence: Recurrence) -> Result:
-    """Return room for the outputs, in the recurrence's dtype; a stack's have an axis in front.
+def empty_outputs(recurrence: Recurrence) -> Result:
+    """Return uninitialised outputs in the recurrence's dtype; those of a stack have a leading axis.
 
-    Where sequences end early, Y is zero, which is what padding has to be.
+    If some sequences end early, Y starts as zero, the value of padding.
     """
     D, _, H, _ = recurrence.W.shape[-4:]
     *front, T, N, _ = recurrence.X.shape
@@ -205,14 +205,14 @@ def places_of(recurrence: Recurrence) -> Result:
 def assemble(
     recurrence: Recurrence, Y: Array | None, last: Sequence[Array], places: Result
 ) -> None:
-    """Write what became of lanes to the places of the recurrence's outputs.
+    """Write the results of lanes to the recurrence's outputs.
 
     Args:
-        recurrence: what the lanes are of.
-        Y: of every step in processing order [L, T, N, H]; None when not wanted.
+        recurrence: the recurrence of the lanes.
+        Y: H after every step in processing order [L, T, N, H]; None if not requested.
         last: the states after the last valid step, each [L, N, H].
-        places: get Y [..., T, D, N, H], 0 in padding, and the last states [..., D, N, H], those of
-            length 0 as the reading zero-length has them.
+        places: the outputs: Y [..., T, D, N, H], 0 in padding, and the last states [..., D, N, H],
+            with length 0 treated as the reading zero-length says.
     """
     r, front, D = recurrence, recurrence.X.shape[:-3], len(recurrence.directions)
     if Y is not None and places.Y is not None:
@@ -228,11 +228,11 @@ def assemble(
 
 
 def clear_unstarted(recurrence: Recurrence, last: Sequence[Array]) -> None:
-    """Make the last states of length 0 zero, unless the reading zero-length keeps the initial ones.
+    """Zero the last states of length 0, unless the reading zero-length keeps the initial ones.
 
     Args:
-        recurrence: what they are of.
-        last: the last states [..., D, N, H], initial where no step was taken.
+        recurrence: the recurrence of the states.
+        last: the last states [..., D, N, H], equal to the initial ones if no step was taken.
     """
     lengths, T = recurrence.lengths, recurrence.X.shape[-3]
     all_started = T if lengths is None else np.count_nonzero(lengths) == lengths.size
@@ -256,7 +256,7 @@ def after_last_step(states: Array, lengths: Array | None) -> Array:
 
 
 def alike(recurrence: Recurrence) -> Iterator[slice]:
-    """Yield all directions at once where they have the same activations, else one by one."""
+    """Yield all directions as one slice if their activations are equal, else one slice each."""
     rows, D = recurrence.activations, len(recurrence.directions)
     if all(row == rows[0] for row in rows):
         yield slice(0, D)
@@ -265,7 +265,7 @@ def alike(recurrence: Recurrence) -> Iterator[slice]:
 
 
 def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
-    """Return the recurrence of some of the directions."""
+    """Return a recurrence restricted to some directions."""
     if part == slice(0, len(recurrence.directions)):
         return recurrence
     return replace(
@@ -282,5 +282,5 @@ def of_directions(recurrence: Recurrence, part: slice) -> Recurrence:
 
 
 def part_of(values: Values, part: slice) -> Values:
-    """Return some directions of values [..., D, any, any]."""
+    """Return values [..., D, any, any] restricted to some directions."""
     return None if values is None else values[..., part, :, :]  # type: ignore[return-value]

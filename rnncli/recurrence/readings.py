@@ -1,4 +1,4 @@
-"""Contested points of the specifications. Each is a reading: a named switch with a default."""
+"""Contested points of the specifications, each a reading: a named switch with a default."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Reading(NamedTuple):
     """A sentence of a specification that can be read in more than one way.
 
     Attributes:
-        choices: what it can be read as; the first is the default unless the dialect says otherwise.
-        summary: what is contested.
-        meanings: choice -> what it does.
+        choices: the possible readings; the first is the default unless the dialect says otherwise.
+        summary: the contested point.
+        meanings: choice -> its meaning.
     """
 
     summary: str
@@ -68,10 +68,10 @@ READINGS: Mapping[str, Reading] = {
 
 
 def check_reading(name: str, value: str) -> None:
-    """Refuse a reading or a choice that does not exist.
+    """Raise if a reading or its choice does not exist.
 
     Raises:
-        InvalidRequest: with the choices, and a suggestion for a misspelling.
+        InvalidRequest: unknown; the message lists the choices and suggests a spelling.
     """
     if name not in READINGS:
         hint = did_you_mean(name, READINGS) or f" (there are {', '.join(READINGS)})"

@@ -1,9 +1,8 @@
-"""The canonical recurrence: what every operator becomes, and all that a backend sees.
+"""The canonical recurrence, which every operator is translated to and every backend evaluates.
 
-Weights that nobody changes are constants: what backends make of them is made once, as a runtime's
-session is built. A constant is an array that nobody can write to. NumPy lets the owner of an array
-unlock it again, and whoever does so, or holds a view from before it was locked, must not write: a
-constant is taken at its word, like a string.
+Read-only weights are constants: backends prepare them once, as a runtime does when it builds a
+session. NumPy lets the owner of an array make it writeable again, and older views may still be
+writeable; callers must not write through either, because backends trust a constant not to change.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from rnncli.recurrence.cells import Cell
 
 
-# How many things are made of the same weights at most.
-MOST_MADE = 64
+# The maximum number of objects derived from the same weights.
+MOST_DERIVED = 64
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -32,20 +31,24 @@ class Compute(StrEnum):
     """The arithmetic of an evaluation."""
 
     FLOAT64 = "float64"
-    """Inputs widened exactly, everything in float64, each output rounded once."""
+    """Inputs are widened exactly, everything is computed in float64, each output is rounded
+    once.
+    """
     NATIVE = "native"
-    """The tensors' dtype; float16 and bfloat16 compute in float32 and round each output once."""
+    """The tensors' dtype; float16 and bfloat16 are computed in float32, each output is rounded
+    once.
+    """
 
 
 class Direction(StrEnum):
-    """Which way a scan walks through time."""
+    """The direction in which time is traversed."""
 
     FORWARD = "forward"
     REVERSE = "reverse"
 
 
-# Nobody changes either record. They are not frozen because making one would take five times as
-# long, 2 us: more than an evaluation may.
+# Neither record is ever modified. They are not frozen because construction would take five times as
+# long, 2 us, which is too long for a tiny evaluation.
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -53,12 +56,12 @@ class Recurrence:
     """One evaluation, in canonical form: time-major, gates in the cell's order.
 
     T steps, N sequences, I inputs, H units, D directions, G gates. Arrays have the tensors' own
-    dtype and may be views; a backend widens what it needs. In a stack of recurrences that are
-    alike, which no backend sees, every array has one more axis in front.
+    dtype and may be views; backends widen them as needed. In a stack of alike recurrences, which
+    backends never receive, every array has one more leading axis.
 
     Attributes:
-        cell: its equations.
-        dtype: of the tensors, and of the outputs.
+        cell: the cell, which has the equations.
+        dtype: the dtype of the tensors and outputs.
         X: inputs [T, N, I]. Steps past a sequence's length are padding and may hold anything.
         W: input weights [D, G, H, I].
         R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
@@ -67,16 +70,16 @@ class Recurrence:
         P: peephole weights [D, 3, H], gates i, o, f, or None.
         initial: one initial state [D, N, H] per state of the cell; None means zero.
         lengths: valid steps of each sequence [N], int64, in 0..T; None means T.
-        directions: D of them.
+        directions: the D directions.
         activations: for each direction, one per letter of `cell.activations`.
         clip: bound of pre-activations; infinity means none.
         clip_hidden: whether the input of h is clipped too (reading clip-scope).
         keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
-        wants_Y: whether all steps are asked for, or the last states only.
-        constants: what was made of the weights, where nobody changes them. `replace` does not
-            pass it on, since it may replace the weights.
+        wants_Y: whether all steps are requested, or only the last states.
+        constants: objects derived from the weights, if those are constants. `replace` does not copy
+            it, since it may replace the weights.
     """
 
     cell: Cell
@@ -103,20 +106,20 @@ class Recurrence:
         """Return the bound of an activation's argument; infinity means none.
 
         Args:
-            letter: f, g or h, of which the reading clip-scope may leave h without.
+            letter: f, g or h; the reading clip-scope may leave h unbounded.
         """
         return self.clip if self.clip_hidden or letter != "h" else math.inf
 
 
 @dataclass(slots=True, eq=False)
 class Result:
-    """What a backend returns, in the recurrence's dtype.
+    """The outputs of a backend, in the recurrence's dtype.
 
     Attributes:
-        Y: H after every step [T, D, N, H], zero in padding; None when not asked for.
+        Y: H after every step [T, D, N, H], zero in padding; None if not requested.
         last: one last state [D, N, H] per state of the cell: Y_h, and Y_c for an LSTM.
-        bits: precision of the arithmetic that proved every element; 0 where nothing is proved.
-        passes: how often the recurrence was run to get there.
+        bits: precision of the arithmetic that proved every element; 0 if nothing is proved.
+        passes: how many times the recurrence was run.
     """
 
     Y: Array | None
@@ -126,7 +129,7 @@ class Result:
 
 
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
-    """Return the dtype of NumPy's arithmetic; 16-bit tensors are computed with in float32."""
+    """Return the dtype that NumPy computes in; it is float32 for 16-bit tensors."""
     if compute is Compute.FLOAT64:
         return FLOAT64
     own = recurrence.dtype.numpy
@@ -134,9 +137,9 @@ def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:
 
 
 def is_constant(values: Array) -> bool:
-    """Return whether neither an array nor what it views can be written to.
+    """Return whether an array and all arrays that it views are read-only.
 
-    The memory at the bottom is an array's own or that of bytes; of others nothing is known.
+    The underlying memory must belong to an array or to bytes; other owners may still write.
     """
     owner: Any = values
     while isinstance(owner, np.ndarray):
@@ -147,7 +150,7 @@ def is_constant(values: Array) -> bool:
 
 
 def lock(values: Array) -> None:
-    """Make an array and all that it views read-only."""
+    """Make an array and all arrays that it views read-only."""
     owner: Any = values
     while isinstance(owner, np.ndarray):
         owner.flags.writeable = False
@@ -155,20 +158,20 @@ def lock(values: Array) -> None:
 
 
 class Constants:
-    """What backends have made of the weights of a recurrence.
+    """Objects that backends derived from the weights of a recurrence.
 
-    Several threads may use it: what is kept is written before, and never after.
+    Threads may share it: an entry is complete when stored and never modified afterwards.
     """
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, Any] = {}
+        self._objects: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable) -> Any:
-        """Return what was kept under a key, or None."""
-        return self._made.get(key)
+        """Return the object stored under a key, or None."""
+        return self._objects.get(key)
 
-    def keep(self, key: Hashable, made: Any) -> None:
-        """Keep something that does not change any more."""
-        if len(self._made) >= MOST_MADE:
-            self._made = {}
-        self._made[key] = made
+    def keep(self, key: Hashable, derived: Any) -> None:
+        """Store an object that will not change."""
+        if len(self._objects) >= MOST_DERIVED:
+            self._objects = {}
+        self._objects[key] = derived

@@ -16,7 +16,7 @@ from nodes import Limits, nodes
 from test_properties import ours
 from valid_nodes import valid_node
 
-from rnncli.backends.certified_backend import MOST_BITS, Target, ends, nearest
+from rnncli.backends.certified_backend import MOST_BITS, FloatTarget, ends, nearest
 from rnncli.errors import Unsupported
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS, evaluate
@@ -94,7 +94,7 @@ def test_native_is_refused():
     """There is nothing native about a proof."""
     attributes, inputs = valid_node("GRU-7")
 
-    with pytest.raises(Unsupported, match="leave --compute out"):
+    with pytest.raises(Unsupported, match="leave out --compute"):
         evaluate("GRU-7", inputs, attributes=attributes, backend="certified", compute="native")
 
 
@@ -113,7 +113,7 @@ def test_target_is_the_formats_own(dtype):
     """Precision, subnormals and overflow as the standard has them."""
     precision, least, largest = FORMATS[dtype]
 
-    assert Target.of(DTYPES[dtype]) == (precision, least, largest + 1)
+    assert FloatTarget.of(DTYPES[dtype]) == (precision, least, largest + 1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_target_is_the_formats_own(dtype):
 )
 def test_integers_round_to_nearest_even(significand, exponent, rounded):
     """In bfloat16: eight bits, least subnormal 2**-133, overflow at 2**128."""
-    found = nearest(significand, exponent, Target.of(DTYPES["bfloat16"]))
+    found = nearest(significand, exponent, FloatTarget.of(DTYPES["bfloat16"]))
 
     assert found == rounded
     assert math.copysign(1, found) == (1 if rounded >= 0 else -1)
@@ -142,7 +142,7 @@ def test_integers_round_to_nearest_even(significand, exponent, rounded):
 
 def test_ends_of_a_ball_are_exact():
     """A ball that touches a rounding boundary from below proves nothing."""
-    target = Target.of(DTYPES["bfloat16"])
+    target = FloatTarget.of(DTYPES["bfloat16"])
     tie = flint.arb(1 + 2.0**-8)
 
     assert ends(tie, target) == (1.0, 1.0)  # exactly there: to even
@@ -155,7 +155,7 @@ def test_ends_of_a_ball_are_exact():
 @pytest.mark.parametrize("far", [1200, 10**9, 10**38])
 def test_ends_of_balls_of_astronomical_size(dtype, far):
     """A middle or a radius of 2^-10^38 is nothing beside the other, and never written out."""
-    target = Target.of(DTYPES[dtype])
+    target = FloatTarget.of(DTYPES[dtype])
     tiny = flint.arb(2) ** flint.arb(-far)
 
     assert ends(tiny, target) == ends(-tiny, target) == (0.0, 0.0)

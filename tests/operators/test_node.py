@@ -203,7 +203,7 @@ LSTM = OPERATORS["LSTM-14"]
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch):
     """Of other tests."""
-    monkeypatch.setattr(node, "_REMEMBERED", {})
+    monkeypatch.setattr(node, "_CACHED_WEIGHTS", {})
 
 
 def tensors(*, H=2, locked=True):
@@ -229,7 +229,7 @@ def test_one_that_can_be_written_to_is_enough(role):
     given = tensors() | {role: tensors(locked=False)[role]}
 
     assert weights_of(LSTM, given, literal=False).constants is None
-    assert not node._REMEMBERED
+    assert not node._CACHED_WEIGHTS
 
 
 def test_how_a_node_reads_them_tells_them_apart():
@@ -251,13 +251,13 @@ def test_only_so_many_are_remembered(monkeypatch):
     monkeypatch.setattr(node, "MOST_NODES", 5)
     for _ in range(20):
         weights_of(LSTM, tensors(), literal=False)
-        assert 0 < len(node._REMEMBERED) <= 5
+        assert 0 < len(node._CACHED_WEIGHTS) <= 5
 
     one = sum(values.nbytes for values in tensors().values())
     monkeypatch.setattr(node, "MOST_OF_ALL", 3 * one)
     for _ in range(20):
         weights_of(LSTM, tensors(), literal=False)
-        assert sum(each.nbytes for each in node._REMEMBERED.values()) <= 3 * one
+        assert sum(each.nbytes for each in node._CACHED_WEIGHTS.values()) <= 3 * one
 
     monkeypatch.setattr(node, "MOST_OF_ONE", one - 1)
     assert weights_of(LSTM, tensors(), literal=False).constants is None

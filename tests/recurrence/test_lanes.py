@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from recurrences import recurrence_of
 
-from rnncli.recurrence.lanes import LongestFirst, after_last_step, clear_unstarted, places_of
+from rnncli.recurrence.lanes import LongestFirst, after_last_step, clear_unstarted, empty_outputs
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_padding_is_zero_from_the_start(lengths):
     """Whoever walks writes valid steps alone."""
     recurrence = recurrence_of("LSTM", T=3, lengths=lengths, D=2)
 
-    places = places_of(recurrence)
+    places = empty_outputs(recurrence)
 
     assert places.Y.shape == (3, 2, 3, 5)
     assert [state.shape for state in places.last] == [(2, 3, 5)] * 2
     assert lengths is None or not places.Y.any()
-    assert places_of(replace(recurrence, wants_Y=False)).Y is None
+    assert empty_outputs(replace(recurrence, wants_Y=False)).Y is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import mmap
 import numpy as np
 import pytest
 
-from rnncli.recurrence.recurrence import MOST_MADE, Constants, is_constant, lock
+from rnncli.recurrence.recurrence import MOST_DERIVED, Constants, is_constant, lock
 
 
 def of_bytes():
@@ -80,8 +80,8 @@ def test_an_array_that_is_unlocked_is_no_constant():
 def test_only_so_much_is_made_of_the_same_weights():
     """What is kept is found, until there is too much."""
     constants = Constants()
-    for key in range(10 * MOST_MADE):
+    for key in range(10 * MOST_DERIVED):
         constants.keep(key, str(key))
         assert constants.get(key) == str(key)
 
-    assert sum(constants.get(key) is not None for key in range(10 * MOST_MADE)) <= MOST_MADE
+    assert sum(constants.get(key) is not None for key in range(10 * MOST_DERIVED)) <= MOST_DERIVED

@@ -1,1 +1,1 @@
-"""Recurrences as vector code, compiled when they are first run."""
+"""Recurrences as vector code, compiled on first use."""

@@ -1,4 +1,4 @@
-"""Threads that walk through time together, and where they wait for each other."""
+"""The spin barrier of threads that step through time together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numba import types
 from rnncli.backends.compiled.compiling import compiled, instruction
 from rnncli.backends.compiled.vector_lanes import ADDRESS, Builder, IRValue, pointer
 
-# Looks at the counter, a few ns each, before a waiting thread offers its processor to others.
+# Polls of the counter, a few ns each, before a waiting thread yields its processor.
 PATIENCE = 1000
-# A counter that no number of arrivals makes positive: nobody waits any more.
+# A counter value that stays negative after any number of arrivals, so that no thread waits.
 DISSOLVED = -(1 << 62)
 GIVE_WAY = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
@@ -21,7 +21,7 @@ GIVE_WAY = types.ExternalFunction(
 
 @instruction
 def arrive(_: Any, counter: Any) -> tuple[Any, Any]:
-    """Add 1 to the int64 at an address, atomically; return what it was."""
+    """Atomically add 1 to the int64 at an address and return its old value."""
     del counter
 
     def emit(_: Any, builder: Builder, __: Any, args: Any) -> IRValue:
@@ -33,7 +33,7 @@ def arrive(_: Any, counter: Any) -> tuple[Any, Any]:
 
 @instruction
 def arrived(_: Any, counter: Any) -> tuple[Any, Any]:
-    """Return the int64 at an address, as other threads have left it."""
+    """Return the int64 at an address, as last written by any thread."""
     del counter
 
     def emit(_: Any, builder: Builder, __: Any, args: Any) -> IRValue:
@@ -44,13 +44,13 @@ def arrived(_: Any, counter: Any) -> tuple[Any, Any]:
 
 @compiled
 def wait(counter: int, members: int) -> None:
-    """Return once every member of the team has called this as often as the caller.
+    """Wait until every member of the team has called this as often as the caller.
 
-    Or at once, for good, where the team is DISSOLVED.
+    If the team is DISSOLVED, return at once.
 
     Args:
         counter: address of an int64 that all members share, 0 at the start.
-        members: how many there are.
+        members: the number of members.
     """
     if members == 1:
         return

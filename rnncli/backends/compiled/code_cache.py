@@ -1,7 +1,7 @@
-"""Compiled code on disk: found again by later processes, and never a reason to fail.
+"""The on-disk cache of compiled code, whose failures are never fatal.
 
-Numba keeps it. Code that is loaded is run, so that it must be our own: it lies where nobody else
-can put any, a digest tells what is damaged, as after a crash, and that is compiled again.
+Numba stores the code. Since loaded code is executed, the cache must be trustworthy: only the user
+may write to its folder, and a digest detects files damaged by a crash, which are compiled again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ROOT = 0
 
 
 class KernelFiles:
-    """What Numba keeps of one function, and the digest of it: flipped bits would be run.
+    """The cache files of one function, with a digest, because corrupted code would be executed.
 
     Args:
-        dispatcher: the function, as `numba.njit(cache=True)` returns it. Its name must be its alone
-            in its file, and fit for a file's.
+        dispatcher: the function, as `numba.njit(cache=True)` returns it. Its name must be unique in
+            its module and valid in a file name.
     """
 
     def __init__(self, dispatcher: Any) -> None:
@@ -43,43 +43,43 @@ class KernelFiles:
         return sorted(self.folder.glob(f"*.{escape(self.name)}-*.nb[ci]"))
 
     def digest(self) -> bytes:
-        """Return what changes whenever a file does."""
+        """Return a digest of all files."""
         parts = [(file.name, sha256_of(file)) for file in self.files()]
         return hashlib.sha256(repr(parts).encode()).digest()
 
     def seal(self) -> None:
-        """Take what is kept now for whole; on a full disk, do not."""
+        """Record the digest of the current files, unless the disk is full."""
         with suppress(OSError, UnreadableFile):
             put_file(str(self.seal_file), self.digest())
 
     def discard_damaged(self) -> None:
-        """Remove what is not as it was when it was sealed."""
+        """Remove the files if they do not match their digest."""
         with suppress(UnreadableFile):
             if read_bytes(self.seal_file) == self.digest():
                 return
         self.discard()
 
     def discard(self) -> None:
-        """Remove all, so that it is compiled again."""
+        """Remove the files, so that the function is compiled again."""
         for file in self.files():
             with suppress(OSError):
                 file.unlink()
 
 
-def compile_kept(function: Any, signature: Any, options: dict[str, Any]) -> Any:
-    """Return the code of a function, from where it is kept, or compiled and kept from now on.
+def compile_cached(function: Any, signature: Any, options: dict[str, Any]) -> Any:
+    """Return a function's compiled code from the cache, or compile and cache it.
 
     Warns:
-        RnncliWarning: code is not kept, so that every process compiles for some seconds.
+        RnncliWarning: the code cannot be cached, so every process compiles for some seconds.
     """
-    dispatcher = _kept(function, options)
+    dispatcher = _caching_dispatcher(function, options)
     if dispatcher is None:
         return njit(**options)(function).compile(signature)
     files = KernelFiles(dispatcher)
     files.discard_damaged()
     try:
         code = dispatcher.compile(signature)
-    except Exception:  # noqa: BLE001 -- code that does not load raises anything; a full disk
+    except Exception:  # noqa: BLE001 -- damaged code and a full disk raise all kinds of errors
         files.discard()
         if not dispatcher.signatures:
             dispatcher = njit(**options)(function)
@@ -89,28 +89,28 @@ def compile_kept(function: Any, signature: Any, options: dict[str, Any]) -> Any:
     return code
 
 
-def _kept(function: Any, options: dict[str, Any]) -> Any:
-    """Return a dispatcher that keeps its code; None if no place for it is writable and ours."""
+def _caching_dispatcher(function: Any, options: dict[str, Any]) -> Any:
+    """Return a caching dispatcher; None if no trusted folder is writable."""
     try:
         dispatcher = njit(**options, cache=True)(function)
-    except (RuntimeError, OSError) as error:  # Numba has found no folder
-        _warn(f"compiled code is not kept: {error}")
+    except (RuntimeError, OSError) as error:  # Numba found no folder
+        _warn(f"compiled code is not cached: {error}")
         return None
     if reason := distrust(Path(dispatcher.stats.cache_path)):
-        _warn(f"compiled code is not kept: {reason}; NUMBA_CACHE_DIR can name another folder")
+        _warn(f"compiled code is not cached: {reason}; set NUMBA_CACHE_DIR to use another folder")
         return None
     return dispatcher
 
 
 @cache
 def _warn(sentence: str) -> None:
-    """Warn once, however many functions it concerns."""
+    """Warn once per process, even if several functions are affected."""
     warnings.warn(sentence, RnncliWarning, stacklevel=2)
 
 
 @cache
 def distrust(folder: Path) -> str:
-    """Return why others than this user could put code into a folder; "" if nobody can."""
+    """Return why other users could put code into a folder; "" if they cannot."""
     if not hasattr(os, "getuid"):
         return ""
     folder = folder.resolve()
@@ -118,11 +118,11 @@ def distrust(folder: Path) -> str:
 
 
 def _distrusted(folder: Path) -> str:
-    """Return why others could change the entries of a folder that are not theirs, or ""."""
+    """Return why other users could change this user's entries of a folder, or ""."""
     about = folder.stat()
     if about.st_uid not in {os.getuid(), ROOT}:
         return f"{folder} belongs to another user"
     by_others = about.st_mode & stat.S_IWOTH
     by_group = about.st_mode & stat.S_IWGRP and about.st_gid not in {os.getgid(), ROOT}
-    protects = about.st_mode & stat.S_ISVTX  # as /tmp does: only owners rename and remove
-    return f"others may write into {folder}" if (by_others or by_group) and not protects else ""
+    protects = about.st_mode & stat.S_ISVTX  # like /tmp, where only owners rename and remove
+    return f"other users may write to {folder}" if (by_others or by_group) and not protects else ""

@@ -1,4 +1,4 @@
-"""Numba's decorators with types, and what its functions need to read memory at an address."""
+"""Typed Numba decorators, and intrinsics that read memory at an address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 import rnncli.recurrence
-from rnncli.backends.compiled.code_cache import compile_kept
+from rnncli.backends.compiled.code_cache import compile_cached
 from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.notes import tell
@@ -21,76 +21,75 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPTIONS = {"nogil": True, "error_model": "numpy"}
-# The functions that this process has compiled.
+# The kernels compiled by this process.
 MADE: list[str] = []
 Function = TypeVar("Function", bound="Callable[..., object]")
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function that kernels call, and nobody else."""
+    """Compile a function that only kernels call."""
     alone = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(**OPTIONS, **alone)(function)  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function as a part of the only one that calls it, which takes half the time."""
+    """Compile a function inline into its only caller, which halves compilation time."""
     return njit(**OPTIONS, inline="always")(function)  # type: ignore[no-any-return]
 
 
 def kernel(name: str, *arguments: Any) -> Callable[[Function], Function]:
-    """Compile a function that Python calls, without the GIL, and keep the code for later runs.
+    """Compile a function that Python calls, without the GIL, and cache its code on disk.
 
-    The name must be the function's alone: kept code of two functions of one name would be taken for
-    the same by the linker, which closures of different variables share otherwise.
+    The name must be unique: the linker would confuse the cached code of two functions of one name,
+    such as closures over different variables.
 
-    Callers see to it that arguments have these types: it would take Numba a quarter of a
-    microsecond to look.
+    Callers must pass arguments of these types: checking them would cost a quarter of a microsecond.
     """
 
     def compile_named(function: Function) -> Function:
         function.__qualname__ = "".join(letter if letter.isalnum() else "_" for letter in name)
-        with install_listener("numba:compile", Teller(function)):
-            return compile_kept(function, types.void(*arguments), OPTIONS)  # type: ignore[no-any-return]
+        with install_listener("numba:compile", CompilationNotice(function)):
+            return compile_cached(function, types.void(*arguments), OPTIONS)  # type: ignore[no-any-return]
 
     return compile_named
 
 
-class Teller(Listener):  # type: ignore[misc]
-    """Tells that a kernel is being compiled, which takes long; loading it does not.
+class CompilationNotice(Listener):  # type: ignore[misc]
+    """A notice printed when a kernel is compiled, which is slow, but not when it is loaded.
 
     Args:
-        function: the kernel's.
+        function: the kernel.
     """
 
     def __init__(self, function: Any) -> None:
         self.function = function
 
     def on_start(self, event: Any) -> None:
-        """Hear of any function that Numba starts to compile, in whatever thread."""
+        """Print the notice if Numba starts to compile this kernel."""
         if event.data["dispatcher"].py_func is not self.function:
             return
         if not MADE:
-            tell("compiling kernels for this processor: some seconds each, once")
+            tell("compiling kernels for this processor (once, a few seconds each)")
         MADE.append(self.function.__qualname__)
 
     def on_end(self, event: Any) -> None:
-        """Nothing is to say then."""
+        """Do nothing."""
 
 
 def instruction(typing: Callable[..., tuple[Any, Any]]) -> Any:
-    """Make a function of compiled code from one that returns its signature and what emits it.
+    """Make an intrinsic from a function that returns its signature and its code generator.
 
-    Its strings are literals, known when the code is emitted.
+    String arguments are literals, known at compile time.
     """
     return intrinsic(prefer_literal=True)(typing)
 
 
 @cache
 def sources() -> str:
-    """Return what changes whenever a source of the kernels does.
+    """Return a digest of all sources of the kernels.
 
-    Numba keeps compiled code until the one file changes that holds the function: kernels are made
-    from every file here and from the cells' equations.
+    Numba invalidates cached code only if the function's own file changes, but kernels depend on
+    every file of this package and on the cells' equations.
     """
     folders = (Path(__file__).parent, Path(rnncli.recurrence.__file__).parent)
     files = sorted(path for folder in folders for path in folder.glob("*.py"))
@@ -100,7 +99,7 @@ def sources() -> str:
 
 @instruction
 def pointer(_: Any, code: Any, address: Any) -> tuple[Any, Any]:
-    """Return an address as an array of numbers without end: a kernel's, or int64 for "int64"."""
+    """Return an address as an unbounded array of the kernel's numbers, or of int64 for "int64"."""
     name = code.literal_value
     kind = types.int64 if name == "int64" else getattr(types, Shape.of(name).dtype)
 
@@ -112,7 +111,7 @@ def pointer(_: Any, code: Any, address: Any) -> tuple[Any, Any]:
 
 @instruction
 def plan_at(_: Any, address: Any) -> tuple[Any, Any]:
-    """Return the KernelPlan that lies at an address."""
+    """Return the KernelPlan at an address."""
     kind = from_dtype(RECORD)
 
     def emit(context: Any, builder: Any, _: Any, args: Any) -> Any:

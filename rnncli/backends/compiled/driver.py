@@ -1,4 +1,4 @@
-"""From a canonical recurrence to calls of its kernels, and back to tensors."""
+"""The driver of the kernels: from a canonical recurrence to kernel calls and back to tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from rnncli.backends.compiled.barrier import DISSOLVED
 from rnncli.backends.compiled.routines import ROUTINES
-from rnncli.backends.compiled.workspace import Packed, rows_of
+from rnncli.backends.compiled.workspace import PackedWeights, rows_of
 from rnncli.backends.thread_pool import POOL
 from rnncli.backends.threads import threads
 from rnncli.deadline import check
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-# Multiplications from which on threads are worth waking: about a millisecond of them.
+# The least number of multiplications worth waking threads for: about a millisecond.
 WORTHWHILE = 1e8
-# From which on a member's part of a step is worth a meeting with the others, which takes 0.1 to
-# 0.5 us, as far as their processors are from each other.
+# The least number of multiplications per member and step worth a barrier, which takes 0.1 to 0.5
+# us, depending on the distance of the processors.
 PART_WORTHWHILE = 1 << 14
-# Tensors that must be converted are walked in blocks of time of about this many numbers, but no
-# fewer rows: enough for an efficient matrix product, few enough to bound memory.
+# Tensors that need conversion are processed in blocks of time of about this many numbers and at
+# least this many rows: enough for an efficient matrix product, few enough to bound memory.
 BLOCK_NUMBERS, BLOCK_ROWS = 1 << 18, 256
 
 
 def run(recurrence: Recurrence, compute: Compute) -> Result:
-    """Evaluate a recurrence, and round each output once.
+    """Evaluate a recurrence; round each output once.
 
-    A tiny one takes 1 us to compute: hence much here is written out.
+    A tiny recurrence takes 1 us to compute, so the code avoids calls where it can.
     """
     call = Call(recurrence, compute)
     team = team_size(call.T, call.routine)
@@ -51,16 +51,15 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
 
 
 def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
-    """Return a short way to evaluate recurrences like one; see `rnncli.backends.backend`.
+    """Return a fast path for recurrences like one, or None; see `backend.bound_call`.
 
-    There is one where weights are kept as kernels want them, nothing is converted, and no more than
-    one thread is worth waking.
+    There is one if packed weights are cached, nothing needs conversion and one thread suffices.
     """
     constants, lengths = recurrence.constants, recurrence.lengths
     if constants is None or lengths is not None or not recurrence.X.size:
         return None
     routine = ROUTINES.of(recurrence, compute, is_kept=True)
-    packed: Packed | None = constants.get(routine.layout)
+    packed: PackedWeights | None = constants.get(routine.layout)
     is_short = len(recurrence.X) * routine.multiplications <= WORTHWHILE
     if packed is None or not routine.is_native or not is_short:
         return None
@@ -68,16 +67,16 @@ def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
 
 
 class BoundScan:
-    """Evaluates recurrences with the weights and the sizes of one: a tiny one takes 1 us.
+    """A prepared call for recurrences of the same weights and sizes; a tiny one takes 1 us.
 
     Args:
-        routine: that of the recurrence.
-        packed: its weights.
-        T: steps.
-        wants_Y: whether all steps are asked for.
+        routine: the routine of the recurrence.
+        packed: its packed weights.
+        T: the number of steps.
+        wants_Y: whether all steps are requested.
     """
 
-    def __init__(self, routine: Routine, packed: Packed, T: int, *, wants_Y: bool) -> None:
+    def __init__(self, routine: Routine, packed: PackedWeights, T: int, *, wants_Y: bool) -> None:
         self._routine, self._packed, self._T = routine, packed.addresses, T
         self._states, self._dtype = routine.states, routine.dtype
         self._shape = (T, *routine.states) if wants_Y else None
@@ -99,25 +98,25 @@ class BoundScan:
 
 
 def team_size(T: int, routine: Routine) -> int:
-    """Return with how many threads to compute; where there are several, the pool is reserved."""
+    """Return the number of threads to use; if it is more than 1, the pool is reserved."""
     if T * routine.multiplications <= WORTHWHILE:
         return 1
     members = max(1, routine.recurrent // PART_WORTHWHILE)
-    wanted = min(threads(), routine.size.D * members)
-    return wanted if wanted > 1 and POOL.reserve() else 1
+    size = min(threads(), routine.size.D * members)
+    return size if size > 1 and POOL.reserve() else 1
 
 
 def block_steps(T: int, N: int, width: int) -> int:
-    """Return how many time steps, of N rows of some width, are converted together."""
+    """Return the number of time steps, of N rows of some width, to convert together."""
     steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
     return min(steps, max(1, T))
 
 
 class Call:
-    """One evaluation: its tensors as kernels take them, and memory that no other call is using.
+    """One evaluation: its tensors in the kernels' format and a workspace of its own.
 
     Args:
-        recurrence: what to evaluate.
+        recurrence: the recurrence.
         compute: the arithmetic.
     """
 
@@ -126,7 +125,9 @@ class Call:
         self.constants = constants = r.constants
         self.routine = routine = ROUTINES.of(r, compute, is_kept=constants is not None)
         self.workspace = routine.take()
-        self.kept: Packed | None = None if constants is None else constants.get(routine.layout)
+        self.kept: PackedWeights | None = (
+            None if constants is None else constants.get(routine.layout)
+        )
         self.packed = self.kept or self._unpacked()
         shape, dtype = routine.states, routine.dtype
         self.T = T = len(r.X)
@@ -139,15 +140,15 @@ class Call:
         if r.lengths is not None:
             self._sort(r.lengths)
 
-    def _unpacked(self) -> Packed:
-        """Return memory for packed weights, after saying where the weights lie."""
+    def _unpacked(self) -> PackedWeights:
+        """Return memory for packed weights; write the addresses of the weights into the plans."""
         r = self.recurrence
         self.weights = [self.routine.tensor(values) for values in (r.W, r.R, r.Wb, r.Rb, r.P)]
         self.routine.locate(self.workspace.addresses[0], *self.weights)
-        return self.workspace.packed or Packed(self.routine.shape, self.routine.size)
+        return self.workspace.packed or PackedWeights(self.routine.shape, self.routine.size)
 
     def _sort(self, lengths: Array) -> None:
-        """Say where the order, lengths and live rows of a ragged batch lie."""
+        """Write the addresses of a ragged batch's order, lengths and live rows into the plans."""
         batch = LongestFirst.of(self.recurrence)
         order = np.arange(len(lengths)) if batch.order is None else batch.order
         self.active = np.array(batch.active, np.int64)
@@ -156,7 +157,7 @@ class Call:
             self.workspace.plans[name] = values.ctypes.data
 
     def walk(self, team: int) -> None:
-        """Walk all steps: at once, unless tensors must be converted."""
+        """Run all steps, in one kernel call unless tensors must be converted."""
         if not self.routine.is_native:
             self._walk_in_blocks(team)
             return
@@ -164,7 +165,7 @@ class Call:
         self._scan([X] * self.routine.size.D, self.Y, 0, team)
 
     def _walk_in_blocks(self, team: int) -> None:
-        """Walk a block of time after the other, which bounds the memory of what is converted."""
+        """Run one block of time after another, which bounds the memory of converted tensors."""
         r = self.recurrence
         T, N, I = r.X.shape  # noqa: E741
         steps = block_steps(T, N, max(r.W.shape[2], I))
@@ -186,7 +187,7 @@ class Call:
                     self.Y[block, d] = round_to(Y[:, d], r.dtype)
 
     def _scan(self, inputs: Sequence[Array], Y: Array | None, done: int, team: int) -> None:
-        """Walk the steps of each direction's inputs, each with its share of the team."""
+        """Run the steps of each direction, each with its share of the team."""
         routine, plans, packed = self.routine, self.workspace.addresses, self.packed.addresses
         T, h0, c0, Y_h, Y_c = self.T, self.h0, self.c0, self.Y_h, self.Y_c
         out = routine.no_Y if Y is None else Y
@@ -199,7 +200,7 @@ class Call:
     def _scan_together(
         self, inputs: Sequence[Array], others: tuple[Array, ...], done: int, team: int
     ) -> None:
-        """Let each member of the team walk, by a plan of its own."""
+        """Run each member of the team on its own plan."""
         scans, packed, meetings = self.routine.scans, self.packed.addresses, self.workspace.meetings
         members = max(1, team // len(scans))
         plans = np.repeat(self.workspace.plans, members)
@@ -212,9 +213,9 @@ class Call:
         POOL.run(tasks, partial(meetings.fill, DISSOLVED))
 
     def result(self) -> Result:
-        """Round the last states; keep what was packed of constants; give back the memory.
+        """Round the last states, cache the packed constants and release the workspace.
 
-        Kept weights belong to no call's memory, and nobody writes there again.
+        Cached weights belong to no workspace and are never written again.
         """
         if self.constants is not None and self.kept is None:
             self.packed.seal()

@@ -1,10 +1,10 @@
-"""exp, tanh, sigmoid and their kin on vectors, within 2 units in the last place everywhere.
+"""exp, tanh, sigmoid and related functions on vectors, within 2 units in the last place everywhere.
 
-They are the operations of `rnncli.recurrence.arithmetic` for `VectorLanes`. All start from
-e^x = 2^n * (1 + expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and
-W. Waite, Software Manual for the Elementary Functions, 1980). The polynomials are minimax for the
-relative error, found by Remez's algorithm. Activations need e^x for x <= 0 alone: nothing
-overflows, and what underflows does so gradually.
+They implement `rnncli.recurrence.arithmetic` for `VectorLanes`. All are based on e^x = 2^n * (1 +
+expm1(r)) with n the integer nearest to x/ln 2 and |r| <= ln(2)/2 (W. J. Cody and W. Waite, Software
+Manual for the Elementary Functions, 1980). The polynomials are minimax for the relative error,
+found by Remez's algorithm. Activations need e^x only for x <= 0: nothing overflows, and underflow
+is gradual.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """What depends on the precision.
+    """The constants of a floating-point format.
 
     Attributes:
-        stored: bits of the significand without the hidden one.
-        bias: of the exponent.
-        ln2: ln 2 as a number of the format, and the rest of it.
-        vanishing: e^x rounds to 0 below.
-        all_gone: e^x - 1 rounds to -1 below.
+        stored: bits of the significand without the hidden bit.
+        bias: bias of the exponent.
+        ln2: ln 2 rounded to the format, and the remainder.
+        vanishing: the bound below which e^x rounds to 0.
+        all_gone: the bound below which e^x - 1 rounds to -1.
         expm1: coefficients of Q, lowest first, in expm1(r) = r + r^2 Q(r).
         atanh: coefficients of A, lowest first, in atanh(s) = s + s^3 A(s^2) for s <= 1/3.
     """
@@ -43,9 +43,10 @@ class FloatFormat:
 
     @property
     def rounder(self) -> float:
-        """What it is added to is rounded to an integer, in the lowest bits.
+        """A constant whose addition rounds a number to an integer in the lowest bits.
 
-        1.5 * 2^stored, and what makes of the integer n the exponent field of 2^n / 2.
+        It is 1.5 * 2^stored plus the offset that turns an integer n into the exponent field of 2^n
+        / 2.
         """
         return 1.5 * 2.0**self.stored + self.bias - 1
 
@@ -91,7 +92,7 @@ FORMATS = {
 def tanh(x: VectorLanes) -> VectorLanes:
     """d/(1 - d) for |x|, d = (1 - e^(-2|x|))/2, with the sign of x.
 
-    It is d + d tanh |x|, and so the quotient's error counts at most half.
+    This equals d + d tanh |x|, so at most half of the quotient's error counts.
     """
     half, rest = half_e_to(-2.0 * absolute(x), FORMATS[x.dtype].all_gone)
     d, total = fma(-half, rest, 0.5 - half), fma(half, rest, 0.5 + half)
@@ -101,7 +102,7 @@ def tanh(x: VectorLanes) -> VectorLanes:
 def sigmoid(x: VectorLanes) -> VectorLanes:
     """1 - q, and e - e q for x < 0, with e = e^-|x| and q = e/(1 + e).
 
-    The negative tail keeps its relative accuracy, and q's error counts by e alone.
+    The negative tail keeps its relative accuracy, and q's error is scaled by e.
     """
     e = exp(-absolute(x))
     whole = x.compare("<", 0.0).choose(e, x.like(1.0))
@@ -143,7 +144,7 @@ def log1p(e: VectorLanes) -> VectorLanes:
 def quotient(numerator: VectorLanes, e: VectorLanes) -> VectorLanes:
     """Return numerator/(1 + e) for -1/2 <= e <= 1, almost as if rounded once.
 
-    1 + e is rounded; what that lost and the remainder of the division correct the quotient.
+    The rounding error of 1 + e and the remainder of the division correct the quotient.
     """
     total = 1.0 + e
     lost = e - (total - 1.0)
@@ -171,7 +172,7 @@ def scaled(x: VectorLanes, shifted: VectorLanes, form: FloatFormat) -> VectorLan
 
 
 def power(n: Bits, form: FloatFormat) -> VectorLanes:
-    """2^n for n whose power is a normal number."""
+    """2^n for n such that 2^n is a normal number."""
     return ((n + form.bias) << form.stored).as_floats()
 
 
@@ -212,7 +213,7 @@ def with_sign_of(x: VectorLanes, magnitude: VectorLanes) -> VectorLanes:
 
 
 def sign_bit(x: VectorLanes) -> int:
-    """The highest bit of a lane, as the signed integer it is."""
+    """Return the highest bit of a lane as a signed integer."""
     return -(1 << (31 if x.dtype == "float32" else 63))
 
 

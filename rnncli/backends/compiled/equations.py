@@ -1,7 +1,7 @@
 """The cells' equations as vector code: `rnncli.recurrence.cells` run once over `VectorLanes`.
 
-The one definition of each cell and of each activation is evaluated here with vectors for numbers,
-and what it does becomes the kernel: there is no second copy to keep in step.
+Evaluating the single definition of each cell and activation on vectors emits the kernel's code, so
+there is no second copy to keep consistent.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
 
     from rnncli.recurrence.activations import Function
 
-# Every activation function, under every reading; its index is its code in the kernels.
+# All activation functions, under every reading; kernels identify them by index.
 FUNCTIONS: tuple[Function, ...] = tuple(
     function
     for row in ACTIVATIONS.values()
     for function in (row.function, *(row.readings or {}).values())
 )
-# Numbers that a kernel reads, in this order: alpha and beta of f, g and h, the bounds of clipping.
+# The numbers that a kernel reads, in order: alpha and beta of f, g and h, bounds of clipping.
 NUMBERS = ("f", "f", "g", "g", "h", "h", "bound", "bound of h")
 
 
 class Gates(list[VectorLanes]):
-    """Sums per gate. The products are already in them: adding what `R` returns changes nothing."""
+    """The sums of each gate. They include the products, so adding the value of `R` is a no-op."""
 
     def __add__(self, other: object) -> Gates:  # type: ignore[override]
         return self
 
     def __getitem__(self, index: Any) -> Any:
-        """Return one gate's sums, or those of some gates."""
-        found = super().__getitem__(index)
-        return Gates(found) if isinstance(index, slice) else found
+        """Return the sums of one gate or a slice of gates."""
+        selected = super().__getitem__(index)
+        return Gates(selected) if isinstance(index, slice) else selected
 
 
 class PeepholeRow:
-    """A row of P, times a state; -0 where the recurrence has no peepholes, which adds nothing."""
+    """A row of P; its product with a state is -0, which adds nothing, without peepholes."""
 
     def __init__(self, weights: VectorLanes, given: IRValue) -> None:
         self.weights = weights
@@ -74,12 +74,12 @@ class PeepholeRow:
 
 
 class EmittedUnits:
-    """One or two Units while code is emitted: loads, stores, what the equations are written over.
+    """One or two Units during code generation: loads, stores and the parameters of the equations.
 
     Args:
         builder: emits the code.
-        shape: of the kernel.
-        units: their numbers, as the code has them.
+        shape: the kernel's shape.
+        units: their fields, as values of the generated code.
     """
 
     def __init__(self, builder: Builder, shape: Shape, units: list[Unit]) -> None:
@@ -130,23 +130,23 @@ class EmittedUnits:
         return load_number(self.builder, place, self.kind)
 
     def flag(self, name: str) -> IRValue:
-        """Return whether an argument is not zero."""
+        """Return whether an argument is nonzero."""
         return self.builder.icmp_signed("!=", getattr(self.unit, name), ADDRESS(0))
 
     def finish(self, H: VectorLanes) -> None:
-        """Store Ht where the next step and Y want it."""
+        """Store Ht for the next step and in Y."""
         self.store("H_next", H)
         for part, unit in zip(parts(H, len(self.units)), self.units, strict=True):
             store_first(part, unit.Y, unit.room)
 
-    def parameters(self, **given: Any) -> Parameters:
-        """Return what the cell's equations are written over."""
+    def parameters(self, **others: Any) -> Parameters:
+        """Return the parameters of the cell's equations."""
         functions = {letter: self._function(letter) for letter in "fgh"}
         absent: dict[str, Any] = {"R": lambda *_: None, "blend": elementary.blend}
-        return Parameters(**(functions | absent | given))
+        return Parameters(**(functions | absent | others))
 
     def _function(self, letter: str) -> Callable[[Any], Any]:
-        """Return f, g or h, for one gate's sums or those of several."""
+        """Return f, g or h as a function of the sums of one or several gates."""
 
         def apply(x: Any) -> Any:
             if isinstance(x, Gates):
@@ -169,7 +169,7 @@ class EmittedUnits:
 
 
 def activation(module: Any, shape: Shape, kind: Any) -> Any:
-    """Return the function (code, x, alpha, beta) of a module for a kind of vector."""
+    """Return a module's function (code, x, alpha, beta) for a vector type."""
 
     def body(builder: Builder, code: IRValue, *vectors: IRValue) -> None:
         x, alpha, beta = (VectorLanes(builder, vector) for vector in vectors)
@@ -198,7 +198,7 @@ def gru_after(place: EmittedUnits) -> None:
 
 
 def gru_reset(place: EmittedUnits) -> None:
-    """First half of a step, up to the product: keep zt, and rt (.) Ht-1 to multiply."""
+    """First half of a step, before the product: store zt and rt (.) Ht-1."""
     f = place.parameters().f
     z, r = f(place.gates(2))
     place.store("z", z)
@@ -232,7 +232,7 @@ def _lstm(place: EmittedUnits, *, input_forget: bool = False) -> None:
     place.finish(H)
 
 
-# What follows the product of each phase.
+# The code that follows the product of each phase.
 EQUATIONS: Mapping[str, tuple[Callable[[EmittedUnits], None], ...]] = {
     "RNN": (rnn,),
     "GRU": (gru_reset, gru_update),
@@ -242,24 +242,24 @@ EQUATIONS: Mapping[str, tuple[Callable[[EmittedUnits], None], ...]] = {
 
 
 class Unit(NamedTuple):
-    """One row's numbers of one vector of units; addresses and strides in bytes.
+    """The numbers of one row and one vector of units; addresses and strides are in bytes.
 
     Attributes:
-        phase: of the time step.
-        sums: of the first gate.
-        gate: from gate to gate.
-        state: in the first of the states.
-        next_state: from state to state.
-        now: 0 or 1, which of the first two states is Ht-1.
-        P: peephole weights of i.
-        next_P: from i to o, and to f.
-        Y: where Ht goes in the output.
-        room: for how many units Y has room.
-        numbers: NUMBERS.
+        phase: the phase of the time step.
+        sums: address of the first gate's sums.
+        gate: stride from gate to gate.
+        state: address in the first state.
+        next_state: stride from state to state.
+        now: 0 or 1, the index of the state that is Ht-1.
+        P: address of the peephole weights of i.
+        next_P: stride from i to o and from o to f.
+        Y: address of Ht in the output.
+        room: the number of units that fit in Y.
+        numbers: address of the NUMBERS.
         f: code of the activation f.
         g: code of the activation g.
         h: code of the activation h.
-        peepholes: whether there are any.
+        peepholes: whether there are peepholes.
         input_forget: whether the forget gate is 1 - it.
     """
 
@@ -283,7 +283,7 @@ class Unit(NamedTuple):
 
 @instruction
 def advance(_: Any, code: Any, units: Any) -> tuple[Any, Any]:
-    """Advance one or two Units through a phase, in a kernel of this (literal) code's shape."""
+    """Advance one or two Units through a phase, in a kernel of the shape with this literal code."""
     shape = Shape.of(code.literal_value)
     phases = EQUATIONS[shape.cell]
 

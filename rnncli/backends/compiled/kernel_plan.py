@@ -1,4 +1,4 @@
-"""All that a kernel is told at run time: whole numbers, in one record."""
+"""The run-time parameters of a kernel: integers in one record."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 class KernelPlan(NamedTuple):
-    """One direction of a recurrence, or some of its time steps.
+    """The plan of one direction of a recurrence, or of some of its time steps.
 
-    Addresses and strides are in bytes, absent tensors have address 0. Tensors are contiguous and in
-    the kernel's dtype.
+    Addresses and strides are in bytes; absent tensors have address 0. Tensors are contiguous and
+    have the kernel's dtype.
 
     Attributes:
         X: inputs [T, N, I].
@@ -25,36 +25,36 @@ class KernelPlan(NamedTuple):
         Y: H after each step [T, N, H]; padding is left as it is.
         Y_h: the last H [N, H].
         Y_c: the last C [N, H].
-        order: the sequences, longest first, int64 [N]; absent where all are as long as X.
-        lengths: theirs, in this order, int64 [N].
-        active: how many are live at each step, int64 [T].
+        order: the sequences, longest first, int64 [N]; absent if all are as long as X.
+        lengths: their lengths in this order, int64 [N].
+        active: the number of live sequences at each step, int64 [T].
         numbers: alpha and beta of f, g and h, the bounds of clipping [8].
-        sums: of a block of time [panels, rows, columns, lanes].
-        states: H before and after a step, by turns; C; zt; rt (.) Ht-1 [5, N, units].
+        sums: sums of a block of time [panels, rows, columns, lanes].
+        states: H before and after a step, alternating; C; zt; rt (.) Ht-1 [5, N, units].
         gathered: the live inputs of a ragged block [rows, I].
         units: H, rounded up to whole panels.
-        meeting: where the team's members wait for each other, an int64 that is 0 at first.
-        bias: what the sums of a panel start from [panels, columns, lanes].
+        meeting: the team's barrier, an int64 that is 0 at first.
+        bias: initial values of a panel's sums [panels, columns, lanes].
         packed_W: input weights [panels, I, width, lanes].
         packed_R: recurrent weights [panels, H, width, lanes].
         packed_P: peephole weights [3, units].
-        packed: whether these four hold the weights already.
+        packed: whether these four already contain the weights.
         T: steps of X.
         N: sequences.
         I: inputs.
         H: units.
-        steps: of a block of time.
-        Y_t: from step to step of Y.
-        Y_n: from sequence to sequence of Y.
-        done: steps that earlier calls have walked; the first call packs, if need be, and starts.
-        total: steps of all calls; the last call finishes.
-        reverse: whether from the last step to the first.
+        steps: steps of a block of time.
+        Y_t: stride of Y from step to step.
+        Y_n: stride of Y from sequence to sequence.
+        done: steps run by earlier calls; the first call packs the weights if needed.
+        total: steps of all calls; the last call writes the last states.
+        reverse: whether steps run from last to first.
         input_forget: whether the forget gate is 1 - it.
         f: code of the activation f.
         g: code of the activation g.
         h: code of the activation h.
-        members: how many they are.
-        d: which direction it is.
+        members: the number of members of the team.
+        d: the index of the direction.
     """
 
     X: int

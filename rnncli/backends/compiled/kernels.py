@@ -1,4 +1,4 @@
-"""One direction of a recurrence, from its tensors to its outputs, as compiled code.
+"""Kernels: compiled code that evaluates one direction of a recurrence.
 
     pack the weights and spread the initial states
     for each block of time:
@@ -6,11 +6,11 @@
         for each step, for each phase, for each panel of units:
             sums += H*(R^T)
             the cell's equations, a vector of units at a time
-    hand out the last states
+    write the last states
 
-Several threads may walk together, a team whose members own panels each: what becomes of a unit does
-not depend on how many there are. `code` is that of the kernel's shape, a literal: whatever follows
-from it is a constant to the compiler. Addresses are in bytes.
+Several threads may work as a team whose members own different panels; the results do not depend on
+their number. `code` is the code of the kernel's shape, a literal, so that everything derived from
+it is a constant to the compiler. Addresses are in bytes.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     from rnncli.backends.compiled.shapes import PanelLayout, Phase
 
-# Terms summed in one run before the sum is added to what is there: errors of long sums stay small,
-# and the slice of a panel that several tiles use stays in the first cache.
+# Terms summed before the partial sum is added to the total: errors of long sums stay small, and the
+# slice of a panel that several tiles use stays in the L1 cache.
 RUN = 128
 
 
 @compiled
 def panels_of(phases: tuple[Phase, ...], k: int, lanes: int, plan: Any, member: int) -> Any:
-    """Return a phase's first panel, and from which to which of its panels a member owns."""
+    """Return a phase's first panel, and the range of its panels that a member owns."""
     first = count = 0
     for phase in range(k + 1):
         first += count
@@ -84,7 +84,7 @@ def project(code: str, layout: PanelLayout, plan: Any, X: int, rows: int, panel:
     """Set a panel's sums of a block to biases + X*(W^T)."""
     bias = plan.bias + panel * layout.row
     sums = plan.sums + panel * plan.steps * plan.N * layout.row
-    if layout.term < layout.row:  # W has nothing for the last column: its sums start from the bias
+    if layout.term < layout.row:  # W has no last column: its sums are the bias
         nothing = TileProduct(rows, 0, X, 0, 0, bias, 0, sums, layout.row)
         last = layout.row - layout.term
         whole_product(code, layout, shifted(nothing, last))
@@ -98,17 +98,17 @@ def project(code: str, layout: PanelLayout, plan: Any, X: int, rows: int, panel:
 def recur(
     code: str, layout: PanelLayout, plan: Any, state: int, n: int, panel: int, sums: int
 ) -> None:
-    """Add state*(R^T) to a panel's sums of one step."""
+    """Add state*(R^T) to the sums of one panel and step."""
     weights = plan.packed_R + panel * plan.H * layout.term
     line, row = plan.units * layout.number, layout.row
-    # R has nothing for the first column where W has nothing for the last.
+    # R has no first column if W has no last one.
     product = TileProduct(n, plan.H, state, line, weights, sums, row, sums, row)
     whole_product(code, layout, shifted(product, row - layout.term))
 
 
 @compiled
 def shifted(product: TileProduct, distance: int) -> TileProduct:
-    """Return a product whose sums start and end some bytes further."""
+    """Return a product whose sums are read and written some bytes further."""
     rows, terms, A, A_stride, panel, first, first_stride, out, out_stride = product
     sums = (first + distance, first_stride, out + distance, out_stride)
     return TileProduct(rows, terms, A, A_stride, panel, *sums)
@@ -126,9 +126,9 @@ def update(
     t: int,
     now: int,
 ) -> None:
-    """Apply the k-th phase's equations to the live rows of a panel whose first unit is given.
+    """Apply the k-th phase's equations to the live rows of a panel, given its first unit.
 
-    Rows go in pairs, so that instructions of one fill the time that the other's wait.
+    Rows are processed in pairs, so that the instructions of one fill the latencies of the other.
     """
     n = live_rows(plan, t)
     for row in range(0, n, 2):
@@ -156,7 +156,7 @@ def unit_at(
     now: int,
     row: int,
 ) -> Unit:
-    """Return where a row's numbers of a vector of units, the first of which is given, lie."""
+    """Return the Unit of a row and a vector of units, given the first unit."""
     number, line = layout.number, plan.units * layout.number
     Y = plan.Y + t * plan.Y_t + sequence_at(plan, row) * plan.Y_n
     room = (plan.H - first) if plan.Y else 0
@@ -170,7 +170,7 @@ def unit_at(
 
 @inlined
 def pack(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
-    """Pack a member's panels, unless all are, and set the states."""
+    """Pack a member's panels, unless they are packed, and initialise the states."""
     if not plan.packed:
         for k in range(len(phases)):
             first, begin, end = panels_of(phases, k, layout.lanes, plan, member)
@@ -192,7 +192,7 @@ def open_block(
     count: int,
     member: int,
 ) -> int:
-    """Project the inputs of some steps onto a member's panels; return how many rows they have."""
+    """Project the inputs of some steps onto a member's panels; return the number of rows."""
     X, rows = plan.X + begin * plan.N * plan.I * layout.number, count * plan.N
     if plan.active:
         X, rows = plan.gathered, 0
@@ -219,9 +219,9 @@ def step(
     now: int,
     member: int,
 ) -> None:
-    """Walk one step, whose sums lie after those of some rows of the block.
+    """Run one step, whose sums follow those of the given rows of the block.
 
-    Panels come there and back: what one step has used last is in the cache when the next begins.
+    Panels alternate in order: those that one step used last are in the cache when the next begins.
     """
     n = live_rows(plan, t)
     for k in range(len(phases)):
@@ -238,7 +238,7 @@ def step(
 
 @inlined
 def walk(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, member: int) -> None:
-    """Walk all steps of a plan; see the module."""
+    """Run all steps of a plan, as the module describes."""
     if plan.done == 0:
         pack(code, layout, phases, plan, member)
     for walked in range(0, plan.T, plan.steps):
@@ -258,11 +258,10 @@ def walk(code: str, layout: PanelLayout, phases: tuple[Phase, ...], plan: Any, m
 
 @cache
 def scan_kernel(code: str) -> Callable[..., None]:
-    """Compile, or load from where Numba keeps it, the kernel of the shape with this code.
+    """Compile or load the kernel of the shape with this code.
 
-    It takes the addresses of a KernelPlan and of a record of packed weights; `done`, `total` and
-    `members` of the plan; which member of the team this is, each with a plan to itself; and the
-    tensors that `attach` wants.
+    It takes the addresses of a KernelPlan (one per member) and of a record of packed weights;
+    `done`, `total` and `members` of the plan; the index of the member; and the tensors of `attach`.
     """
     shape = Shape.of(code)
     layout, phases, stamp = shape.layout, shape.phases, sources()
@@ -282,7 +281,7 @@ def scan_kernel(code: str) -> Callable[..., None]:
         Y_h: Any,
         Y_c: Any,
     ) -> None:
-        stamp  # noqa: B018 -- a part of the key that compiled code is kept under
+        stamp  # noqa: B018 -- part of the key of cached code
         plan = plan_at(address)
         plan.done, plan.total, plan.members = done, total, members
         attach(plan, packed, X, h0, c0, Y, Y_h, Y_c)

@@ -1,4 +1,4 @@
-"""What of the processor decides the shape of the kernels: width and number of its registers."""
+"""The processor's vector registers, which decide the shape of the kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Registers(NamedTuple):
 
     Attributes:
         bits: of one register.
-        number: of them.
+        number: number of registers.
     """
 
     bits: int
@@ -30,29 +30,29 @@ class Registers(NamedTuple):
 
 @cache
 def registers() -> Registers:
-    """Return this processor's, or as wide ones as the environment variable says.
+    """Return this processor's registers, with the width of the environment variable if it is set.
 
-    Any width is correct anywhere: LLVM composes what the processor does not have.
+    Every width is correct on every processor, because LLVM splits vectors that are too wide.
 
     Raises:
-        InvalidRequest: the variable holds something else than a width.
+        InvalidRequest: the variable is not a width.
     """
     features = llvmlite.binding.get_host_cpu_features()
     own = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
-    wanted = os.environ.get(VARIABLE, "").strip() or str(own)
-    if wanted not in map(str, WIDTHS):
+    width = os.environ.get(VARIABLE, "").strip() or str(own)
+    if width not in map(str, WIDTHS):
         widths = ", ".join(map(str, WIDTHS))
         raise InvalidRequest(
-            f"environment variable {VARIABLE} must be one of {widths}, got '{wanted}'"
+            f"environment variable {VARIABLE} must be one of {widths}, got '{width}'"
         )
     many = features.get("avx512vl") or platform.machine().lower() in {"aarch64", "arm64"}
-    return Registers(int(wanted), 32 if many else 16)
+    return Registers(int(width), 32 if many else 16)
 
 
 def has_scaling() -> bool:
-    """Return whether an instruction multiplies by powers of two: AVX-512's scalef, at every width.
+    """Return whether the processor can multiply by powers of two (AVX-512's scalef) at every width.
 
-    Numba may have been told to compile for another processor than this one.
+    The answer is that of the processor that Numba compiles for, which may be configured.
     """
     is_own = config.CPU_NAME is None and config.CPU_FEATURES is None
     return is_own and bool(llvmlite.binding.get_host_cpu_features().get("avx512vl"))

@@ -1,4 +1,4 @@
-"""What recurrences that differ in their numbers alone have in common, found out once."""
+"""Routines: work shared by recurrences that differ only in their values, done once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.shapes import Shape
-from rnncli.backends.compiled.workspace import Packed, Workspace, WorkspaceSize
+from rnncli.backends.compiled.workspace import PackedWeights, Workspace, WorkspaceSize
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.recurrence import Direction
 
@@ -26,47 +26,46 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-# Rows of a block of time: enough to use a panel of weights often, few enough for its sums to stay
-# in cache.
+# Rows of a block of time: enough to reuse a panel of weights, few enough to keep the sums in cache.
 BLOCK_ROWS = 96
-# Bytes of weights for which a block has another row. W is read once a block, R at every step: where
-# both come from memory long blocks are 5 to 14 % faster.
+# Bytes of weights per additional row of a block. W is read once per block, R at every step: if both
+# come from memory, longer blocks are 5 to 14 % faster.
 WEIGHTS_PER_ROW = 1 << 16
-# Routines that are remembered, and bytes of their workspaces; fresh memory costs up to a
-# microsecond a page at its first touch.
+# Limits of the cache: routines, and bytes of their workspaces. Fresh memory costs up to a
+# microsecond per page at first touch.
 MOST_ROUTINES, MOST_BYTES = 256, 1 << 26
 
 CODES = {function: code for code, function in enumerate(FUNCTIONS)}
 
 
 class Routine:
-    """What walks all recurrences that have the settings, the sizes and the dtype of one.
+    """A routine for all recurrences with the settings, sizes and dtype of one.
 
-    Their T may be others, up to the same power of two.
+    T may differ, up to the same power of two.
 
     Args:
-        recurrence: any of them.
+        recurrence: one of them.
         compute: the arithmetic.
-        is_kept: whether their packed weights are kept elsewhere.
+        is_kept: whether their packed weights are cached elsewhere.
 
     Attributes:
         dtype: of the arithmetic, float32 or float64.
-        is_native: whether the tensors have it, too.
-        layout: what packed weights that it can use are kept under.
+        is_native: whether the tensors have the same dtype.
+        layout: the cache key of packed weights that it can use.
         scans: the kernel of each direction.
-        locate: what writes into KernelPlans where weights lie.
-        states: their shape.
-        multiplications: of one step.
-        recurrent: those of them in a direction's H*(R^T).
+        locate: writes the addresses of weights into KernelPlans.
+        states: shape of the states.
+        multiplications: multiplications in one step.
+        recurrent: those in one direction's H*(R^T).
         is_reverse: for each direction.
-        absent, no_Y: tensors that are not there.
+        absent, no_Y: stand-ins for absent tensors.
     """
 
     def __init__(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> None:
         r = recurrence
         self.dtype = dtype = working_dtype(r, compute)
         self.is_native = dtype == r.dtype.numpy
-        self.activations = r.activations  # alive, so that no other has their id
+        self.activations = r.activations  # kept alive so that their ids stay unique
         self.is_kept = is_kept
         shapes = self._shapes(r, dtype.name)
         self.shape = shapes[0]
@@ -86,7 +85,7 @@ class Routine:
 
     @staticmethod
     def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
-        """Return the shape of each direction's kernel: of the same panels, plain or not."""
+        """Return the shape of each direction's kernel; all have the same panels."""
         cell = r.cell.name + " after" * r.linear_before_reset
         simple = r.P is None and r.clip == math.inf and not r.input_forget
         defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
@@ -94,12 +93,12 @@ class Routine:
         return [Shape(cell, is_plain, dtype, *registers()) for is_plain in plain]
 
     def _block_rows(self, r: Recurrence) -> int:
-        """Return how many rows a block of time has, unless a single step has more."""
+        """Return the number of rows of a block of time, unless a single step has more."""
         weights: int = r.W[0].nbytes + r.R[0].nbytes
         return max(BLOCK_ROWS, weights * self.dtype.itemsize // r.W.itemsize // WEIGHTS_PER_ROW)
 
     def _plans(self, r: Recurrence, steps: int) -> Array:
-        """Return what the KernelPlans of all calls have in common [D]."""
+        """Return the part of the KernelPlans that all calls share [D]."""
         size = self.size
         plans = np.zeros(size.D, RECORD)
         same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps}
@@ -121,25 +120,25 @@ class Routine:
         return numbers
 
     def tensor(self, values: Array | None) -> Array:
-        """Return a tensor as kernels take it; a copy where it lies otherwise."""
+        """Return a tensor in the kernels' format, copied if necessary."""
         if values is None:
             return self.absent
         values = np.ascontiguousarray(values, self.dtype)
         return values if values.flags.aligned else values.copy()
 
     def take(self) -> Workspace:
-        """Return a workspace that no call is using; nobody knows what stands there."""
+        """Return an unused workspace with arbitrary contents."""
         try:
             return self.free.pop()
         except IndexError:
             workspace = Workspace(self.shape, self.size, self.plans, self.numbers)
             if not self.is_kept:
-                workspace.packed = Packed(self.shape, self.size)
+                workspace.packed = PackedWeights(self.shape, self.size)
             ROUTINES.count(workspace.nbytes)
             return workspace
 
     def give(self, workspace: Workspace) -> None:
-        """Keep a workspace for the next call."""
+        """Return a workspace to the cache."""
         self.free.append(workspace)
 
 
@@ -149,7 +148,7 @@ def codes_of(recurrence: Recurrence) -> list[list[int]]:
 
 
 class Routines:
-    """Those in use; all are forgotten where they are too many, or their workspaces too large."""
+    """The cache of routines, cleared if there are too many or their workspaces are too large."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, Routine] = {}
@@ -157,7 +156,7 @@ class Routines:
         self.lock = Lock()
 
     def of(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> Routine:
-        """Return the routine of a recurrence; `Routine` says of what."""
+        """Return the routine of a recurrence."""
         r = recurrence
         T, N, I = r.X.shape  # noqa: E741
         D, _, H, _ = r.W.shape
@@ -177,14 +176,14 @@ class Routines:
         return routine
 
     def count(self, nbytes: int) -> None:
-        """Take note of memory that a routine has got for its workspaces."""
+        """Count memory that a routine allocated for its workspaces."""
         with self.lock:
             self.nbytes += nbytes
             if self.nbytes > MOST_BYTES:
                 self._forget()
 
     def _forget(self) -> None:
-        """Start afresh; what calls are using goes when they end."""
+        """Clear the cache; workspaces in use are freed when their calls end."""
         self.known, self.nbytes = {}, 0
 
 

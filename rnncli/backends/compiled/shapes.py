@@ -1,8 +1,8 @@
-"""How each cell's gates lie in registers and memory: rows of a table, and what follows from them.
+"""Kernel shapes: the layout of each cell's gates in registers and memory, as a table.
 
-A *panel* is what one row of a tile computes at once: four vectors of sums, a *column* each, that
-belong to one or more vectors of units. The sums of a time step are an array [panel, row, column,
-lane]; packed weights are [panel, term, column, lane].
+A *panel* is the work of one row of a tile: four vectors of sums, each a *column*, which belong to
+one or more vectors of units. The sums of a time step are an array [panel, row, column, lane];
+packed weights are [panel, term, column, lane].
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Phase(NamedTuple):
     """A matrix product and the equations that follow it.
 
     Attributes:
-        units: vectors of units in a panel; each takes COLUMNS / units columns.
-        W: the gate of each group of columns in the input weights; NONE where there is none.
+        units: number of vectors of units in a panel; each takes COLUMNS / units columns.
+        W: the gate of each group of columns in the input weights; NONE if it has none.
         R: the same in the recurrent weights.
     """
 
@@ -31,14 +31,14 @@ class Phase(NamedTuple):
 
 
 def _alike(units: int, *gates: int) -> Phase:
-    """Return a phase whose columns hold the same gates of W and R."""
+    """Return a phase whose columns have the same gates in W and R."""
     padded = (*gates, *[NONE] * (COLUMNS - len(gates)))
     groups: Groups = padded  # type: ignore[assignment]
     return Phase(units, groups, groups)
 
 
-# A GRU that resets before the product needs r first, one that resets after it keeps W's and R's
-# sums of the hidden gate apart.
+# A GRU that resets before the product computes r first; one that resets after it keeps separate
+# sums of W and R for the hidden gate.
 PHASES = {
     "RNN": (_alike(4, 0),),
     "GRU": (_alike(2, 0, 1), _alike(4, 2)),
@@ -48,7 +48,7 @@ PHASES = {
 
 
 class PanelLayout(NamedTuple):
-    """What of a shape the kernels calculate with.
+    """The sizes of a shape that kernels compute with.
 
     Attributes:
         lanes: numbers in a vector.
@@ -69,14 +69,14 @@ class PanelLayout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """All that is known when a kernel is compiled.
+    """The compile-time parameters of a kernel.
 
     Attributes:
         cell: a key of PHASES.
-        plain: default activations, neither clip nor peepholes nor input_forget.
+        plain: whether activations are the defaults, without clip, peepholes or input_forget.
         dtype: of the arithmetic, float32 or float64.
-        bits: of a vector register.
-        registers: how many there are.
+        bits: width of a vector register.
+        registers: number of vector registers.
     """
 
     cell: str
@@ -87,13 +87,13 @@ class Shape:
 
     @property
     def code(self) -> str:
-        """The shape as one string, which Numba can carry as a constant."""
+        """The shape as a string, which Numba can treat as a constant."""
         fields = (self.cell, int(self.plain), self.dtype, self.bits, self.registers)
         return "/".join(map(str, fields))
 
     @classmethod
     def of(cls, code: str) -> Shape:
-        """Return the shape of a code."""
+        """Return the shape with a code."""
         cell, plain, dtype, bits, registers = code.split("/")
         return cls(cell, plain == "1", dtype, int(bits), int(registers))
 
@@ -114,7 +114,7 @@ class Shape:
 
     @property
     def width(self) -> int:
-        """Columns of a panel of weights: those that have a gate, times their vectors."""
+        """Columns of a panel of weights: the columns that have a gate."""
         phase = self.phases[0]
         return phase.units * sum(gate != NONE for gate in phase.W)
 
@@ -122,13 +122,13 @@ class Shape:
     def tallest(self) -> int:
         """Rows of a tile.
 
-        Besides the sums, a step holds a vector of each column and a number of one row.
+        In addition to the sums, registers hold one vector per column and one number of a row.
         """
         return max(1, (self.registers - self.width - 1) // self.width)
 
     @property
     def layout(self) -> PanelLayout:
-        """What the kernels calculate with."""
+        """The sizes that kernels compute with."""
         vector = self.lanes * self.size
         sizes = (self.lanes, self.size, vector, COLUMNS * vector, self.width * vector)
         return PanelLayout(*sizes, self.tallest)

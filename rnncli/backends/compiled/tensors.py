@@ -1,6 +1,6 @@
-"""What goes into a kernel's memory and comes out of it: weights, biases, states, inputs.
+"""Packing and unpacking of a kernel's tensors: weights, biases, states and inputs.
 
-Addresses are in bytes; `code` is a literal, that of the kernel's shape.
+Addresses are in bytes; `code` is the literal code of the kernel's shape.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.backends.compiled.compiling import compiled, inlined, pointer
 from rnncli.backends.compiled.shapes import COLUMNS, NONE
-from rnncli.backends.compiled.tiles import Square, transpose
+from rnncli.backends.compiled.tiles import SquareBlock, transpose
 
 if TYPE_CHECKING:
     from rnncli.backends.compiled.shapes import PanelLayout, Phase
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def pack_panel(
     code: str, layout: PanelLayout, phase: Phase, plan: Any, unit: int, panel: int
 ) -> None:
-    """Pack weights and biases of the units of a panel, the first of which is given."""
+    """Pack the weights and biases of a panel's units, given the first unit."""
     W_column = plan.packed_W + panel * plan.I * layout.term
     R_column = plan.packed_R + panel * plan.H * layout.term
     for column in range(COLUMNS):
@@ -45,19 +45,19 @@ def pack_column(
     squares = K // lanes if unit + lanes <= H else 0
     for k in range(squares):
         source = weights + (unit * K + k * lanes) * number
-        transpose(code, Square(source, K * number, target + k * lanes * term, term))
-    given = pointer(code, weights)
+        transpose(code, SquareBlock(source, K * number, target + k * lanes * term, term))
+    numbers = pointer(code, weights)
     for k in range(squares * lanes, K):
         packed = pointer(code, target + k * term)
         for lane in range(lanes):
-            packed[lane] = given[(unit + lane) * K + k] if unit + lane < H else 0
+            packed[lane] = numbers[(unit + lane) * K + k] if unit + lane < H else 0
 
 
 @inlined
 def pack_bias(
     code: str, lanes: int, plan: Any, W_gate: int, R_gate: int, unit: int, column: int
 ) -> None:
-    """Sum both biases of a vector of units, where there are any; zero past H."""
+    """Add both biases of a vector of units, if there are any; zero past H."""
     Wb, Rb, bias = pointer(code, plan.Wb), pointer(code, plan.Rb), pointer(code, plan.bias)
     for lane in range(lanes):
         bias[column * lanes + lane] = 0
@@ -70,62 +70,62 @@ def pack_bias(
 
 @compiled
 def sequence_at(plan: Any, row: int) -> int:
-    """Return which sequence a row is, in processing order."""
+    """Return the index of the sequence that is a row in processing order."""
     return pointer("int64", plan.order)[row] if plan.order else row
 
 
 @compiled
 def live_rows(plan: Any, t: int) -> int:
-    """Return how many sequences are live at a step."""
+    """Return the number of live sequences at a step."""
     return pointer("int64", plan.active)[t] if plan.active else plan.N  # type: ignore[no-any-return]
 
 
 @inlined
 def start(code: str, number: int, plan: Any) -> None:
-    """Set the states, in processing order, and pack the peephole weights, unless they are."""
+    """Initialise the states in processing order; pack the peephole weights if needed."""
     state = plan.N * plan.units * number
     spread(code, plan, plan.h0, plan.states)
     spread(code, plan, plan.h0, plan.states + state)
     spread(code, plan, plan.c0, plan.states + 2 * state)
-    given, packed = pointer(code, plan.P), pointer(code, plan.packed_P)
+    source, packed = pointer(code, plan.P), pointer(code, plan.packed_P)
     for k in range(0 if plan.packed else 3):
         for unit in range(plan.units):
             inside = plan.P != 0 and unit < plan.H
-            packed[k * plan.units + unit] = given[k * plan.H + unit] if inside else 0
+            packed[k * plan.units + unit] = source[k * plan.H + unit] if inside else 0
 
 
 @compiled
 def spread(code: str, plan: Any, values: int, target: int) -> None:
-    """Copy an initial state [N, H] to [N, units]; zero where absent and past H."""
-    given, state = pointer(code, values), pointer(code, target)
+    """Copy an initial state [N, H] to [N, units]; zero if absent and past H."""
+    source_values, state = pointer(code, values), pointer(code, target)
     inside = plan.H if values else 0
     for row in range(plan.N):
         source = sequence_at(plan, row) * plan.H
         for unit in range(inside):
-            state[row * plan.units + unit] = given[source + unit]
+            state[row * plan.units + unit] = source_values[source + unit]
         for unit in range(inside, plan.units):
             state[row * plan.units + unit] = 0
 
 
 @inlined
 def gather(code: str, plan: Any, begin: int, count: int) -> None:
-    """Copy the live inputs of some steps one after the other."""
-    given, target = pointer(code, plan.X), pointer(code, plan.gathered)
+    """Copy the live inputs of some steps to contiguous memory."""
+    source_values, target = pointer(code, plan.X), pointer(code, plan.gathered)
     written = 0
     for t in range(begin, begin + count):
         for row in range(live_rows(plan, t)):
             source = (t * plan.N + sequence_at(plan, row)) * plan.I
             for i in range(plan.I):
-                target[written + i] = given[source + i]
+                target[written + i] = source_values[source + i]
             written += plan.I
 
 
 @inlined
 def finish(code: str, plan: Any) -> None:
-    """Hand out the last states, in the caller's order; the initial ones where no step was taken.
+    """Write the last states in the caller's order; the initial ones if no step was taken.
 
-    The two states of H take turns at every step that is walked: a row's last one is where its last
-    step has left it, which in reverse is the last step of all.
+    The two buffers of H alternate at every step, so a row's last H is in the buffer of its last
+    step, which in reverse is the last step of all.
     """
     state = plan.N * plan.units
     for row in range(plan.N):
@@ -139,7 +139,7 @@ def finish(code: str, plan: Any) -> None:
 
 @compiled
 def hand_out(code: str, plan: Any, source: int, output: int, target: int) -> None:
-    """Copy a row of a state to an output."""
-    given, values = pointer(code, plan.states), pointer(code, output)
+    """Copy one row of a state to an output."""
+    states, values = pointer(code, plan.states), pointer(code, output)
     for unit in range(plan.H):
-        values[target + unit] = given[source + unit]
+        values[target + unit] = states[source + unit]

@@ -1,8 +1,8 @@
-"""The matrix product's inner loop, and the transposition that packs weights for it.
+"""The inner loop of the matrix product, and the transposition that packs its weights.
 
-A tile is a few rows of a product by one panel of columns, whose sums stay in registers while the
-terms run by (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008).
-Weights are packed so that a panel's numbers come in the order in which the loop wants them.
+A tile is a few rows of a product by one panel of columns, whose sums stay in registers throughout
+the loop over terms (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication,
+2008). Weights are packed in the order in which the loop reads them.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from rnncli.backends.compiled.vector_lanes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Sums whose additions wait for each other: enough of them keep both multipliers busy.
+# Independent sums needed to keep both multipliers busy.
 IN_FLIGHT = 8
-# Bytes ahead of a tile's loads at which weights are brought into the second cache. It takes a fifth
-# of the time off a GRU of 1024 units; tiles of few rows have none to spare for asking.
+# Prefetch distance in bytes of a tile's weights, into the L2 cache. It makes a GRU of 1024 units a
+# fifth faster; tiles of few rows have no time to spare for prefetching.
 AHEAD = 1 << 14
 
 
 class TileProduct(NamedTuple):
-    """Some rows of A times a panel; addresses and strides in bytes.
+    """The product of some rows of A with a panel; addresses and strides are in bytes.
 
     Attributes:
         rows: 1 to the shape's `tallest`.
         terms: length of the sums.
-        A: the first row.
-        A_stride: how far it is from row to row.
+        A: address of the first row.
+        A_stride: stride from row to row.
         panel: packed columns [terms, width * lanes].
-        start: what is added to the first row's sums.
-        start_stride: how far it is from row to row; 0 adds the same to all.
-        out: where the first row's sums go; may be `start`.
-        out_stride: how far it is from row to row.
+        start: address of the numbers added to the first row's sums.
+        start_stride: stride from row to row; 0 adds the same to all.
+        out: address of the first row's result; may be `start`.
+        out_stride: stride from row to row.
     """
 
     rows: int
@@ -71,7 +71,7 @@ class TileProduct(NamedTuple):
 
 @instruction
 def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
-    """Compute a TileProduct, in a kernel of the shape with this (literal) code."""
+    """Compute a TileProduct, in a kernel of the shape with this literal code."""
     shape = Shape.of(code.literal_value)
 
     def body(builder: Builder, rows: IRValue, *places: IRValue) -> None:
@@ -92,14 +92,14 @@ def multiply(_: Any, code: Any, product: Any) -> tuple[Any, Any]:
 
 
 class Tile:
-    """Code for one height of tile.
+    """The code of tiles of one height.
 
     Args:
         builder: emits the code.
-        kind: of vector.
+        kind: vector type.
         height: rows.
         width: columns.
-        prefetches: whether it has weights brought nearer before it loads them.
+        prefetches: whether it prefetches weights.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Tile:
         self.ways = max(1, IN_FLIGHT // (height * width))
 
     def emit(self, *places: IRValue) -> None:
-        """Emit the loop, and what adds its sums to `start`."""
+        """Emit the loop and the addition of its sums to `start`."""
         terms, A, A_stride, panel, start, start_stride, out, out_stride = places
         size = element_size(self.kind)
         rows = [self._at(A, m, A_stride) for m in range(self.height)]
@@ -148,7 +148,7 @@ class Tile:
         panel: IRValue,
         sums: list[VectorLanes],
     ) -> list[VectorLanes]:
-        """Emit `for k in range(first, last, ways)` over the sums, and return them."""
+        """Emit `for k in range(first, last, ways)` and return the sums."""
         builder = self.builder
         before = builder.block
         head = builder.append_basic_block("terms")
@@ -176,7 +176,7 @@ class Tile:
     def _terms(
         self, k: IRValue, ways: int, rows: list[IRValue], panel: IRValue, sums: list[VectorLanes]
     ) -> Iterator[VectorLanes]:
-        """Add one term to each sum, or one of each of several ways."""
+        """Add one term to each sum, for one or several ways."""
         builder, size = self.builder, element_size(self.kind)
         across = self.width * len(self.kind) * size
         numbers = builder.add(panel, builder.mul(k, ADDRESS(across)))
@@ -197,7 +197,7 @@ class Tile:
 
 
 def prefetch(builder: Builder, address: IRValue) -> None:
-    """Have memory brought into the second cache, whether or not there is any at the address."""
+    """Prefetch memory into the L2 cache; the address may be invalid."""
     integer = ir.IntType(32)
     kinds = (ir.IntType(8).as_pointer(), integer, integer, integer)
     function = declared(builder, "llvm.prefetch.p0", ir.VoidType(), kinds)
@@ -206,20 +206,20 @@ def prefetch(builder: Builder, address: IRValue) -> None:
 
 
 def multiply_add(x: VectorLanes, y: VectorLanes, z: VectorLanes) -> VectorLanes:
-    """x*y + z, rounded once where the processor can."""
+    """x*y + z, rounded once if the processor can."""
     kind = x.value.type
     function = declared(x.builder, f"llvm.fmuladd.{suffix(kind)}", kind, (kind, kind, kind))
     return VectorLanes(x.builder, x.builder.call(function, (x.value, y.value, z.value)))
 
 
-class Square(NamedTuple):
-    """As many rows as a vector has lanes; addresses and strides in bytes.
+class SquareBlock(NamedTuple):
+    """A block with as many rows as a vector has lanes; addresses and strides are in bytes.
 
     Attributes:
-        source: the first row.
-        source_stride: how far it is from row to row.
-        target: where the first column goes.
-        target_stride: how far it is from there to the next.
+        source: address of the first row.
+        source_stride: stride from row to row.
+        target: address of the first transposed row.
+        target_stride: stride from there to the next.
     """
 
     source: int
@@ -230,7 +230,7 @@ class Square(NamedTuple):
 
 @instruction
 def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
-    """Write the transpose of a Square, in a kernel of the shape with this (literal) code."""
+    """Write the transpose of a SquareBlock, in a kernel of the shape with this literal code."""
     shape = Shape.of(code.literal_value)
 
     def body(builder: Builder, source: IRValue, stride: IRValue, *target: IRValue) -> None:
@@ -253,7 +253,7 @@ def transpose(_: Any, code: Any, square: Any) -> tuple[Any, Any]:
 
 
 def transposed(rows: list[VectorLanes]) -> list[VectorLanes]:
-    """Transpose a square in registers: as often as the width is halved, interleave both halves."""
+    """Transpose a square in registers by interleaving halves, log2(width) times."""
     half = len(rows) // 2
     stages = half.bit_length()
     for _ in range(stages):
@@ -266,7 +266,7 @@ def transposed(rows: list[VectorLanes]) -> list[VectorLanes]:
 
 
 def interleaved(a: VectorLanes, b: VectorLanes, first: int) -> VectorLanes:
-    """Return a[first], b[first], a[first + 1], b[first + 1] ..., half of each."""
+    """Interleave half of a and b: a[first], b[first], a[first + 1], b[first + 1] ..."""
     lanes = len(a.value.type)
     order = [k + side * lanes for k in range(first, first + lanes // 2) for side in (0, 1)]
     integers = ir.VectorType(ir.IntType(32), lanes)

@@ -1,7 +1,7 @@
 """Vectors of floating-point numbers in registers: Python operators that emit LLVM instructions.
 
-Everything elementwise is written as ordinary arithmetic on `VectorLanes`, so the same lines serve
-every width of vector and both precisions; LLVM maps them to the processor's registers.
+Elementwise code is ordinary arithmetic on `VectorLanes`, which works for every vector width and
+both precisions; LLVM maps vectors to the processor's registers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Mask:
 
 
 class VectorLanes:
-    """A vector in a register, while code is emitted."""
+    """A vector in a register, during code generation."""
 
     def __init__(self, builder: Builder, value: IRValue) -> None:
         self.builder = builder
@@ -47,7 +47,7 @@ class VectorLanes:
         return "float32" if self.value.type.element == FLOATS["float32"] else "float64"
 
     def like(self, number: float) -> VectorLanes:
-        """Return a number in every lane."""
+        """Return a vector with the number in every lane."""
         kind = self.value.type
         return VectorLanes(
             self.builder, ir.Constant(kind, [ir.Constant(kind.element, number)] * len(kind))
@@ -93,7 +93,7 @@ class VectorLanes:
         return Mask(self.builder, self.builder.fcmp_ordered(relation, self.value, right.value))
 
     def bits(self) -> Bits:
-        """Return the integers of the same bits."""
+        """Return the bits as integers."""
         size = 32 if self.dtype == "float32" else 64
         integers = ir.VectorType(ir.IntType(size), len(self.value.type))
         return Bits(self.builder, self.builder.bitcast(self.value, integers), self.value.type)
@@ -135,7 +135,7 @@ class Bits:
         return self._with(self.builder.ashr, places)
 
     def as_floats(self) -> VectorLanes:
-        """Return the floats of the same bits."""
+        """Return the bits as floats."""
         return VectorLanes(self.builder, self.builder.bitcast(self.value, self.floats))
 
 
@@ -148,7 +148,7 @@ def fma(x: VectorLanes, y: VectorLanes | float, z: VectorLanes | float) -> Vecto
 
 
 def joined(pieces: Sequence[VectorLanes]) -> VectorLanes:
-    """Return one vector, or two as one that LLVM takes apart where no register is as wide."""
+    """Return one vector, or the concatenation of two, which LLVM splits if it is too wide."""
     if len(pieces) == 1:
         return pieces[0]
     first, second = pieces
@@ -156,27 +156,27 @@ def joined(pieces: Sequence[VectorLanes]) -> VectorLanes:
 
 
 def parts(values: VectorLanes, count: int) -> list[VectorLanes]:
-    """Return what was joined."""
+    """Split a vector into `count` parts; the inverse of `joined`."""
     width = len(values.value.type) // count
     orders = [range(first, first + width) for first in range(0, count * width, width)]
     return [VectorLanes(values.builder, shuffled(values, values, order)) for order in orders]
 
 
 def shuffled(a: VectorLanes, b: VectorLanes, order: Sequence[int]) -> IRValue:
-    """Return some lanes of two vectors; those of the second count on after the first's."""
+    """Return selected lanes of two vectors; lane numbers of the second continue the first's."""
     integer = ir.IntType(32)
     mask = ir.Constant(ir.VectorType(integer, len(order)), [integer(k) for k in order])
     return a.builder.shuffle_vector(a.value, b.value, mask)
 
 
 def has_scaling(x: VectorLanes) -> bool:
-    """Return whether `by_power` can be asked of such a vector."""
+    """Return whether `by_power` supports such a vector."""
     widths = (2 * max(processor.WIDTHS), *processor.WIDTHS)
     return processor.has_scaling() and bits_of(x.value.type) in widths
 
 
 def bits_of(kind: Any) -> int:
-    """Return the bits of a vector."""
+    """Return the width of a vector type in bits."""
     return 8 * element_size(kind) * len(kind)
 
 
@@ -189,49 +189,49 @@ def by_power(x: VectorLanes, n: VectorLanes) -> VectorLanes:
     name = f"llvm.x86.avx512.mask.scalef.{'ps' if element_size(kind) == 4 else 'pd'}.{bits}"
     arguments = [x.value, n.value, ir.Constant(kind, None), mask]
     if bits == max(processor.WIDTHS):
-        arguments.append(ir.IntType(32)(4))  # round as the current mode says
+        arguments.append(ir.IntType(32)(4))  # the current rounding mode
     function = declared(x.builder, name, kind, [value.type for value in arguments])
     return VectorLanes(x.builder, x.builder.call(function, arguments))
 
 
 def declared(builder: Builder, name: str, result: Any, arguments: Sequence[Any]) -> IRValue:
-    """Return one of LLVM's intrinsic functions, declared once in the module."""
+    """Return an LLVM intrinsic, declared once per module."""
     if name in builder.module.globals:
         return builder.module.globals[name]
     return ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 def suffix(kind: Any) -> str:
-    """Return how LLVM's intrinsic functions name a type of vector."""
+    """Return the suffix of LLVM intrinsics for a vector type."""
     return f"v{len(kind)}f{8 * element_size(kind)}"
 
 
 def vector_type(dtype: str, lanes: int) -> Any:
-    """Return LLVM's type of a vector."""
+    """Return the LLVM vector type."""
     return ir.VectorType(FLOATS[dtype], lanes)
 
 
 def pointer(builder: Builder, address: IRValue, kind: Any) -> IRValue:
-    """Return an integer address as a pointer to values of some type."""
+    """Cast an integer address to a pointer."""
     return builder.inttoptr(address, kind.as_pointer())
 
 
 def load(builder: Builder, address: IRValue, kind: Any) -> VectorLanes:
-    """Load a vector that may lie at any multiple of its element's size."""
+    """Load a vector from an address aligned to its element's size."""
     value = builder.load(pointer(builder, address, kind))
     value.align = element_size(kind)
     return VectorLanes(builder, value)
 
 
 def store(values: VectorLanes, address: IRValue) -> None:
-    """Store a vector, at any multiple of its element's size."""
+    """Store a vector at an address aligned to its element's size."""
     kind = values.value.type
     stored = values.builder.store(values.value, pointer(values.builder, address, kind))
     stored.align = element_size(kind)
 
 
 def store_first(values: VectorLanes, address: IRValue, count: IRValue) -> None:
-    """Store the first `count` lanes, all of them when there are more."""
+    """Store the first `count` lanes, or all if there are fewer."""
     builder, kind = values.builder, values.value.type
     lanes = len(kind)
     whole = builder.icmp_signed(">=", count, count.type(lanes))
@@ -273,7 +273,7 @@ def element_size(kind: Any) -> int:
 
 
 def moved(builder: Builder, address: IRValue, size: int) -> IRValue:
-    """Return an address some bytes further."""
+    """Return an address plus some bytes."""
     return builder.add(address, ADDRESS(size))
 
 
@@ -290,7 +290,7 @@ def once(
 
 
 def cases(builder: Builder, number: IRValue, count: int) -> Iterator[int]:
-    """Yield each of 0 ... count - 1 with the builder where `number` is that; it must be one."""
+    """Yield 0 ... count - 1, with the builder in the branch for that value of `number`."""
     impossible = builder.append_basic_block("impossible")
     choice = builder.switch(number, impossible)
     for case in range(count):

@@ -1,4 +1,4 @@
-"""What a call keeps between its steps: one piece of memory, used again by calls like it."""
+"""Workspaces: one block of memory per call, reused by similar calls."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from rnncli.backends.compiled.shapes import Shape
     from rnncli.numerics import Array
 
-# Bytes of a cache line and of the widest vector: nothing shares a line with its neighbour.
+# Bytes of a cache line and of the widest vector; no two arrays share a line.
 LINE = 64
 
 
 class WorkspaceSize(NamedTuple):
-    """What the memory depends on besides the kernels' shape.
+    """The sizes that determine a workspace, in addition to the kernels' shape.
 
     Attributes:
         D: directions.
         N: sequences.
         I: inputs.
         H: units.
-        rows: of a block of time.
+        rows: rows of a block of time.
         ragged: whether a block's live inputs are gathered.
     """
 
@@ -39,12 +39,12 @@ class WorkspaceSize(NamedTuple):
     ragged: bool
 
 
-class Memory:
-    """Arrays of a kernel's numbers in one piece of memory, none on a cache line of another.
+class AlignedArrays:
+    """Arrays of a kernel's numbers in one block of memory, which share no cache line.
 
     Args:
         shape: the kernel's.
-        counts: how many numbers each array has.
+        counts: number of elements of each array.
 
     Attributes:
         memory: the bytes.
@@ -60,22 +60,22 @@ class Memory:
 
 
 def panels_and_units(shape: Shape, H: int) -> tuple[int, int]:
-    """Return how many panels H units take in all phases, and to how many they are rounded up."""
+    """Return the number of panels of H units in all phases, and the units rounded up to panels."""
     counts = [-(-H // (phase.units * shape.lanes)) for phase in shape.phases]
     widest = max(count * phase.units for count, phase in zip(counts, shape.phases, strict=True))
     return sum(counts), widest * shape.lanes
 
 
-class Packed(Memory):
-    """Memory for the weights and biases of all directions as kernels want them.
+class PackedWeights(AlignedArrays):
+    """AlignedArrays for the packed weights and biases of all directions.
 
     Args:
         shape: the kernels'.
-        size: what the memory depends on besides: D, I and H.
+        size: the sizes, of which D, I and H matter.
 
     Attributes:
-        records: of each direction, what a KernelPlan has from `bias` to `packed` [D, 5].
-        addresses: of the records.
+        records: the fields `bias` to `packed` of each direction's KernelPlan [D, 5].
+        addresses: addresses of the records.
     """
 
     def __init__(self, shape: Shape, size: WorkspaceSize) -> None:
@@ -89,25 +89,24 @@ class Packed(Memory):
         self.addresses = rows_of(self.records)
 
     def seal(self) -> None:
-        """Say that the weights are packed: kernels read them, and write no more."""
+        """Mark the weights as packed, so that kernels only read them."""
         self.records[:, -1] = True
 
 
-class Workspace(Memory):
+class Workspace(AlignedArrays):
     """The memory of one call.
 
     Args:
         shape: the kernels'.
-        size: what the memory depends on besides.
-        plans: of each direction, what calls have in common [D].
-        numbers: of each direction, alpha and beta of its activations, the bounds of clipping
-            [D, 8].
+        size: the other sizes.
+        plans: the part of each direction's plan that calls share [D].
+        numbers: alpha and beta of each direction's activations and the bounds of clipping [D, 8].
 
     Attributes:
-        plans: the KernelPlans, whose fields from `numbers` to `meeting` say what lies where [D].
-        addresses: of the plans.
-        meetings: where the members of each direction's team wait for each other [D, 8].
-        packed: memory for weights that may be others at the next call, once there were some.
+        plans: the KernelPlans, with addresses in the fields `numbers` to `meeting` [D].
+        addresses: addresses of the plans.
+        meetings: the barrier of each direction's team [D, 8].
+        packed: memory for weights that may change at the next call, allocated on first use.
     """
 
     def __init__(self, shape: Shape, size: WorkspaceSize, plans: Array, numbers: Array) -> None:
@@ -119,11 +118,11 @@ class Workspace(Memory):
         self.meetings = np.zeros((size.D, LINE // 8), np.int64)
         self.plans = plans.copy()
         self.addresses = rows_of(self.plans)
-        self.packed: Packed | None = None
+        self.packed: PackedWeights | None = None
         self._set(units)
 
     def _set(self, units: int) -> None:
-        """Say in the plans what lies where."""
+        """Write the addresses into the plans."""
         for k, name in enumerate(("sums", "states", "gathered")):
             self.plans[name] = self.places[k::3]
         self.plans["units"] = units
@@ -132,7 +131,7 @@ class Workspace(Memory):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all."""
+        """Total size in bytes."""
         return self.memory.nbytes + (self.packed.memory.nbytes if self.packed else 0)
 
 

@@ -1,7 +1,7 @@
-"""The activation functions as a few calls into memory that is there already.
+"""The activation functions as a few NumPy calls on existing memory.
 
-`f(x, out)` writes to out, which may be x itself.
-What has no row of its own is evaluated as its formula stands, which costs new arrays.
+`f(x, out)` writes to out, which may be x itself. Functions without a row are evaluated by their
+formula, which allocates arrays.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MATH = NumPyArithmetic()
 
 
 def in_place(activation: Activation, buffer: Array, clip: float = math.inf) -> Function:
-    """Return an activation of a clipped argument.
+    """Return an in-place activation that clips its argument.
 
     Args:
-        activation: which.
-        buffer: memory to compute with, of the shape that arguments have.
+        activation: the activation.
+        buffer: scratch memory, of the shape of the argument.
         clip: their bound; infinity for none.
     """
     function = _IN_PLACE.get(activation.function, _by_formula)(activation, buffer)
@@ -38,10 +38,10 @@ def in_place(activation: Activation, buffer: Array, clip: float = math.inf) -> F
 
 
 def sigmoid_divisor(buffer: Array, clip: float = math.inf) -> Function:
-    """Return 1 + e^x of a clipped argument: what a sigmoid of -x divides by.
+    """Return the function 1 + e^x of a clipped argument, the divisor of a sigmoid of -x.
 
     Args:
-        buffer: of the shape and dtype that arguments have.
+        buffer: scratch memory, of the shape and dtype of the argument.
         clip: their bound; infinity for none.
     """
     exp, add, one = np.exp, np.add, _number(1, buffer)
@@ -66,7 +66,7 @@ def _of_clipped(function: Function, buffer: Array, clip: float) -> Function:
 
 
 def _between(low: float, high: float, buffer: Array) -> Callable[[Array, Array], None]:
-    """Return what bounds; NaN stays. Bounds are whole arrays: those are compared by vectors."""
+    """Return a clipping function; NaN stays. Bounds are whole arrays, which NumPy vectorises."""
     lowest, highest = np.full_like(buffer, low), np.full_like(buffer, high)
 
     def bound(x: Array, out: Array) -> None:
@@ -77,7 +77,7 @@ def _between(low: float, high: float, buffer: Array) -> Callable[[Array, Array],
 
 
 def _number(value: float | None, buffer: Array) -> Array:
-    """Return a number as an array of no dimensions, which costs ufuncs less than a float."""
+    """Return a number as a 0-dimensional array, which ufuncs handle faster than a float."""
     return np.full((), value or 0.0, buffer.dtype)
 
 
@@ -87,7 +87,7 @@ def _tanh(activation: Activation, buffer: Array) -> Function:
 
 
 def _sigmoid(activation: Activation, buffer: Array) -> Function:
-    """e^x/(1 + e^x): the negative tail as e^x has it. NaN where e^x overflows."""
+    """e^x/(1 + e^x), whose negative tail is as accurate as e^x. NaN if e^x overflows."""
     del activation
     exp, add, divide, one = np.exp, np.add, np.divide, _number(1, buffer)
 

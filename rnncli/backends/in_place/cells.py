@@ -1,13 +1,13 @@
-"""The time steps of each cell, in place; the equations are those of `recurrence.cells`.
+"""The in-place time steps of each cell; the equations are those of `recurrence.cells`.
 
-A kernel's `make` takes the parts that all steps of one direction share and returns what walks
-through some of them, each of which is a tuple: `x`, projected inputs or whatever the product with R
-adds; for a GRU also the projected inputs of its hidden gate; the previous H, as products want it
-and in the order of the gates; a buffer for the new H in that order. What else the steps need is
-looked up once, before time runs.
+A kernel's `make` takes the buffers and functions that all steps of one direction share and returns
+a function that runs some steps, each given as a tuple: `x`, the projected inputs or the addend of
+the product with R; for a GRU also the projected inputs of its hidden gate; the previous H, laid out
+for products and in the order of the gates; a buffer for the new H in that order. Everything else is
+looked up once, before the first step.
 
-A sigmoid's gate can be its divisor instead of a factor, 1 + e^-x, which saves a call and a rounding
-each: `scale` divides by the one or multiplies by the other.
+A sigmoid gate may be stored as its divisor 1 + e^-x instead of as a factor, which saves a call and
+a rounding: `scale` divides by the divisor or multiplies by the factor.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ Walk: TypeAlias = "Callable[[Iterable[tuple[Array, ...]]], None]"
 
 
 @dataclass(slots=True, kw_only=True)
-class Parts:
-    """What the steps of one direction share, for so many sequences.
+class StepBuffers:
+    """The buffers and functions that the steps of one direction share, for a number of sequences.
 
     Attributes:
-        gates: pre-activations, and what becomes of them [G, *unit]. After an LSTM's lies C.
-        places: where each of the cell's gates is among those.
-        hidden: the GRU's hidden gate; one of those or beside them [*unit].
-        spare: memory to compute with, of a gate [*unit].
-        products: each writes R times a state, plus x, into its gates, see `Kernel.products`.
-        functions: activations f, g, h, as many as the cell has.
-        scale: what applies a gate: `multiply` where f gives factors, `divide` where it gives
+        gates: pre-activations, overwritten by gate values [G, *unit]. An LSTM's are followed by C.
+        places: the index of each of the cell's gates in them.
+        hidden: the GRU's hidden gate, in `gates` or separate [*unit].
+        spare: scratch memory of one gate [*unit].
+        products: functions that write R times a state plus x to their gates, see `Kernel.products`.
+        functions: the cell's activations, of f, g, h.
+        scale: the application of a gate: `multiply` if f yields factors, `divide` if it yields
             divisors.
         C: the LSTM's cell state [*unit], overwritten by each step.
         P: peephole weights [3, *unit], gates i, o, f; or None.
-        Rbh: recurrent bias of the GRU's hidden gate [*unit], or None where there is none to add.
-        operand: a buffer for r (.) H as products want it.
+        Rbh: recurrent bias of the GRU's hidden gate [*unit], or None.
+        operand: a buffer for r (.) H, laid out for products.
         operand_unit: the same memory in the order of the gates.
         input_forget: the LSTM's forget gate is 1 - it.
     """
@@ -68,7 +68,7 @@ class Parts:
     input_forget: bool
 
 
-def _rnn(p: Parts) -> Walk:
+def _rnn(p: StepBuffers) -> Walk:
     (product,), (f,), i = p.products, p.functions, p.gates[0]
 
     def walk(steps: Iterable[tuple[Array, ...]]) -> None:
@@ -79,7 +79,7 @@ def _rnn(p: Parts) -> Walk:
     return walk
 
 
-def _gru(p: Parts) -> Walk:
+def _gru(p: StepBuffers) -> Walk:
     (product, product_of_reset), (f, g) = p.products, p.functions
     scale, subtract, add = p.scale, np.subtract, np.add
     (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
@@ -92,7 +92,7 @@ def _gru(p: Parts) -> Walk:
             scale(H, r, reset_unit)
             product_of_reset(reset, x_hidden)
             g(hidden, hidden)
-            # (1 - z) (.) h + z (.) H, with z once: a call less.
+            # (1 - z) (.) h + z (.) H with a single z saves a call.
             subtract(H, hidden, spare)
             scale(spare, z, spare)
             add(hidden, spare, new)
@@ -100,7 +100,7 @@ def _gru(p: Parts) -> Walk:
     return walk
 
 
-def _gru_linear_before_reset(p: Parts) -> Walk:
+def _gru_linear_before_reset(p: StepBuffers) -> Walk:
     (product,), (f, g) = p.products, p.functions
     scale, subtract, add = p.scale, np.subtract, np.add
     (z, r), zr, hidden, spare = p.gates[:2], p.gates[:2], p.hidden, p.spare
@@ -122,8 +122,8 @@ def _gru_linear_before_reset(p: Parts) -> Walk:
     return walk
 
 
-def _lstm(p: Parts) -> Walk:
-    """All three gates at once."""
+def _lstm(p: StepBuffers) -> Walk:
+    """Step an LSTM, with all three gates at once."""
     (product,), (f, g, h_of) = p.products, p.functions
     scale, scale_both, add = p.scale, _scaling_of_both(p), np.add
     iof, o, c, C = p.gates[:3], p.gates[p.places[1]], p.gates[3], p.C
@@ -141,8 +141,8 @@ def _lstm(p: Parts) -> Walk:
     return walk
 
 
-def _scaling_of_both(p: Parts) -> Callable[[], object]:
-    """Return what makes i (.) c of c and forget (.) C of C, at once where they lie together."""
+def _scaling_of_both(p: StepBuffers) -> Callable[[], object]:
+    """Return a function that scales c by i and C by forget, in one call if adjacent."""
     scale, (i, _, forget, _), C = p.scale, p.places, p.C
     if forget == i + 1:
         both = p.gates[3:]
@@ -156,8 +156,8 @@ def _scaling_of_both(p: Parts) -> Callable[[], object]:
     return scale_both
 
 
-def _lstm_gate_by_gate(p: Parts) -> Walk:
-    """With peepholes, which o needs from the new C, or with a forget gate of 1 - it."""
+def _lstm_gate_by_gate(p: StepBuffers) -> Walk:
+    """Step an LSTM with peepholes (o depends on the new C) or with a forget gate of 1 - it."""
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C
@@ -185,8 +185,8 @@ def _lstm_gate_by_gate(p: Parts) -> Walk:
     return walk
 
 
-def _peepholes(p: Parts) -> Callable[[int, Array], None]:
-    """Return what adds P (.) C to a gate, by its place in P; absent P add nothing."""
+def _peepholes(p: StepBuffers) -> Callable[[int, Array], None]:
+    """Return a function that adds P (.) C to a gate, given its index in P; a no-op without P."""
     P, C, spare = p.P, p.C, p.spare
     if P is None:
         return lambda _, __: None
@@ -198,12 +198,12 @@ def _peepholes(p: Parts) -> Callable[[int, Array], None]:
     return peep
 
 
-class Stacked(NamedTuple):
-    """One of the gates that a product with [h, 1, x] makes.
+class StackedGate(NamedTuple):
+    """One of the gates computed by a product with [h, 1, x].
 
     Attributes:
-        gate: whose weights.
-        of_x, of_h: whether it has a part of x with its bias, and one of h.
+        gate: the gate of the weights.
+        of_x, of_h: whether it includes x with its bias, and h.
     """
 
     gate: int
@@ -213,32 +213,32 @@ class Stacked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """How a cell is stepped; each is equal to itself alone.
+    """The in-place implementation of a cell. Compared by identity.
 
     Attributes:
-        make: parts -> what walks.
-        products: the gates that each product with R makes.
+        make: function from the shared parts to one that runs steps.
+        products: the gates that each product with R computes.
         inputs: the gates whose projected inputs each argument of a step holds.
-        arguments: gates of the shape that each activation is called with.
-        stacked: the gates in memory where one product makes all that it can.
-        divisors: how many of these f can make divisors; they are the first.
-        depth: how many inputs are summed up at once, see `layouts.multiply`.
+        arguments: number of gates that each activation is called with.
+        stacked: the order of the gates if one product computes as many as possible.
+        divisors: the number of these, the first ones, that f can turn into divisors.
+        depth: the number of inputs per partial sum, see `layouts.multiply`.
     """
 
-    make: Callable[[Parts], Walk]
+    make: Callable[[StepBuffers], Walk]
     products: tuple[slice, ...]
     inputs: tuple[slice | int, ...]
     arguments: tuple[slice | int, ...]
-    stacked: tuple[Stacked, ...]
+    stacked: tuple[StackedGate, ...]
     divisors: int = 0
     depth: int = sys.maxsize
 
 
 _I, _ZR, _HIDDEN, _ZRH = slice(0, 1), slice(0, 2), slice(2, 3), slice(0, 3)
 _IOF, _IOFC = slice(0, 3), slice(0, 4)
-_ALL = [Stacked(gate) for gate in range(4)]
-_OF_X, _OF_H = Stacked(2, of_h=False), Stacked(2, of_x=False)
-# Nothing dampens the errors of an RNN's sums, and inputs are larger than states.
+_ALL = [StackedGate(gate) for gate in range(4)]
+_OF_X, _OF_H = StackedGate(2, of_h=False), StackedGate(2, of_x=False)
+# An RNN does not damp the errors of its sums, and inputs are larger than states.
 _RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],), depth=128)
 _GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
 _GRU_LINEAR = Kernel(
@@ -255,7 +255,7 @@ def _of_lstm(recurrence: Recurrence) -> Kernel:
     return _LSTM if plain else _LSTM_GATE_BY_GATE
 
 
-# The equations -> the kernel of a recurrence; other equations, such as a mutant's, have none.
+# Equations -> the kernel of a recurrence; others, such as a mutant's, have none.
 _KERNELS: Mapping[Callable[..., object], Callable[[Recurrence], Kernel]] = {
     rnn_step: lambda _: _RNN,
     gru_step: lambda recurrence: _GRU_LINEAR if recurrence.linear_before_reset else _GRU,
@@ -264,10 +264,10 @@ _KERNELS: Mapping[Callable[..., object], Callable[[Recurrence], Kernel]] = {
 
 
 def has_kernel(cell: Cell) -> bool:
-    """Return whether the equations of a cell are known here."""
+    """Return whether a cell's equations have a kernel."""
     return cell.step in _KERNELS
 
 
 def kernel_of(recurrence: Recurrence) -> Kernel:
-    """Return how the cell of a recurrence is stepped."""
+    """Return the kernel of a recurrence's cell."""
     return _KERNELS[recurrence.cell.step](recurrence)

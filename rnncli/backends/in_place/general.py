@@ -1,4 +1,4 @@
-"""The stage of all but small recurrences: inputs are projected before time runs."""
+"""The stage of all but small recurrences: inputs are projected before stepping."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rnncli.backends.in_place.activations import in_place
-from rnncli.backends.in_place.cells import Parts
+from rnncli.backends.in_place.cells import StepBuffers
 from rnncli.backends.in_place.layouts import layout_for
-from rnncli.backends.in_place.plan import Given, KernelWeights, Settings
+from rnncli.backends.in_place.plan import DirectionWeights, KernelWeights, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class GeneralStage:
-    """A stage whose inputs are projected, all steps of a block at once, before time runs.
+    """A stage that projects the inputs of a block of steps at once, before stepping.
 
     Args:
-        settings: what it is for.
-        activations: f, g, h, as many as there are.
+        settings: the stage's settings.
+        activations: the cell's activations, of f, g, h.
 
     Attributes:
-        layout: of all its memory.
+        layout: the layout of its memory.
     """
 
     def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
@@ -47,7 +47,7 @@ class GeneralStage:
         ]
         functions = zip(activations, kernel.arguments, settings.clips, strict=False)
         self.walk: Walk = kernel.make(
-            Parts(
+            StepBuffers(
                 gates=gates,
                 places=range(G),
                 hidden=gates[-1],
@@ -63,7 +63,7 @@ class GeneralStage:
                 input_forget=settings.input_forget,
             )
         )
-        # The history begins with the state before the first step.
+        # The history starts with the state before the first step.
         self.projection = layout.projection(self.steps, G, dtype)
         self.history = layout.history(self.steps + 1, dtype)
         inputs, states = layout.inputs(self.projection), layout.units(self.history)
@@ -72,21 +72,23 @@ class GeneralStage:
         self.calls = list(zip(*parts, operands, states, states[1:], strict=False))
         self.nbytes = self.projection.nbytes + self.history.nbytes + 4 * gates.nbytes
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
-        """Lay out W and the part of R of each product."""
+    def lay_out(
+        self, weights: DirectionWeights, named: Callable[[str], str | None]
+    ) -> KernelWeights:
+        """Lay out W, and R by product."""
         return KernelWeights(
-            W=self.layout.matrix(named("W"), given.W),
+            W=self.layout.matrix(named("W"), weights.W),
             R=[
-                self.layout.matrix(named(f"R{k}"), given.R[gates])
+                self.layout.matrix(named(f"R{k}"), weights.R[gates])
                 for k, gates in enumerate(self.kernel.products)
             ],
-            bias=given.bias,
-            P=given.P,
-            Rbh=given.Rbh,
+            bias=weights.bias,
+            P=weights.P,
+            Rbh=weights.Rbh,
         )
 
     def load(self, weights: KernelWeights) -> None:
-        """Take references, but for what steps use as it lies."""
+        """Store references; copy what the steps have looked up."""
         self.W, self.bias = weights.W, weights.bias
         for product, matrix in zip(self.products, weights.R, strict=True):
             product.load(matrix)
@@ -95,7 +97,7 @@ class GeneralStage:
                 buffer[...] = self.layout.units(values[..., None, :])
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Project the inputs, and walk."""
+        """Project the inputs and run the steps."""
         count, units = len(X), self.layout.units
         X = X.astype(self.C.dtype, order="C", copy=False)
         self.layout.project(X, self.W, self.bias, self.projection)

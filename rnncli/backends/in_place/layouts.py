@@ -1,14 +1,15 @@
-"""How states, gates and weights lie in memory, so that BLAS and ufuncs run at full speed.
+"""Memory layouts of states, gates and weights with which BLAS and ufuncs run at full speed.
 
-Gates come first, [G, ...], so that each gate, and the block of all sigmoids, is one straight piece
-of memory. What follows, the `unit` shape, is the order of a gate's N*H numbers:
+Gates come first, [G, ...], so that each gate, and the block of all sigmoids, is contiguous. The
+remaining axes, the `unit` shape, order a gate's N*H numbers:
 
-Columns: [H, N]. Weights [G*H, K] are read as they lie, from the left: weights @ h.
-Rows: [H/w, N, w], slices of w units. Weights are cut alike, [G*H/w, K, w], and used from the right,
-h @ slice, with h [N, H].
+Columns: [H, N]. Weights [G*H, K] are used unchanged, from the left: weights @ h.
+Rows: [H/w, N, w], slices of w units. Weights are sliced likewise, [G*H/w, K, w], and used from the
+right: h @ slice, with h [N, H].
 
-OpenBLAS multiplies small matrices where they lie and copies larger ones first, at every step anew;
-both layouts cut the recurrent product so that it stays small. Elsewhere the cuts cost little.
+OpenBLAS multiplies small matrices directly but copies larger ones first, at every step; both
+layouts slice the recurrent product so that it stays small. With other BLAS libraries slicing costs
+little.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def as_they_lie(weights: Array) -> Array:
-    """Return weights [G, H, K] as [G*H, K], aligned: NumPy copies what is not, at every product.
+    """Return weights [G, H, K] as [G*H, K], aligned: NumPy copies unaligned ones at every product.
 
-    Tensors of a protobuf lie at any byte.
+    Tensors in a protobuf may be unaligned.
     """
     G, H, K = weights.shape
     return np.require(weights.reshape(G * H, K), requirements=["C", "ALIGNED"])
 
 
 def multiply(left: Array, right: Array, out: Array, depth: int) -> None:
-    """Write left @ right, summed up in blocks of so many products: rounding errors grow with them.
+    """Write left @ right, summed in blocks of `depth` terms to limit rounding errors.
 
-    OpenBLAS takes 256 to 384; each block more costs 1 to 4 % of the product.
+    OpenBLAS sums 256 to 384 terms at a time; each additional block costs 1 to 4 % of the product.
     """
     np.matmul(left[..., :depth], right[..., :depth, :], out=out)
     for start in range(depth, left.shape[-1], depth):
@@ -49,7 +50,7 @@ def multiply(left: Array, right: Array, out: Array, depth: int) -> None:
 
 
 class StateProduct:
-    """Multiplies a state by weights, which are set before time runs, into gates of its own.
+    """A product of a state with weights, which are set before stepping, written to fixed gates.
 
     Args:
         out: the gates.
@@ -63,7 +64,7 @@ class StateProduct:
         self.sums = sums
 
     def load(self, weights: Array) -> None:
-        """Take weights as a layout's `matrix` returns them."""
+        """Set the weights, as returned by a layout's `matrix`."""
         self.matrix = weights.reshape(*self.out.shape[:2], -1)
 
     def __call__(self, operand: Array, x: Array, /) -> None:
@@ -73,12 +74,12 @@ class StateProduct:
 
 
 class DeepProduct(StateProduct):
-    """A product that is summed up in blocks of products.
+    """A product summed in blocks of terms.
 
     Args:
         out: the gates.
-        sums: as of any product.
-        depth: of a block.
+        sums: as in `StateProduct`.
+        depth: the number of terms in a block.
     """
 
     __slots__ = ("blocks", "depth", "part")
@@ -89,7 +90,7 @@ class DeepProduct(StateProduct):
         self.blocks: list[tuple[Array, slice]] = []
 
     def load(self, weights: Array) -> None:
-        """Cut the weights."""
+        """Set the weights, cut into blocks."""
         super().load(weights)
         starts = range(self.depth, self.matrix.shape[-1], self.depth)
         blocks = [slice(start, start + self.depth) for start in starts]
@@ -97,7 +98,7 @@ class DeepProduct(StateProduct):
         self.matrix = self.matrix[..., : self.depth]
 
     def __call__(self, operand: Array, x: Array, /) -> None:
-        """Multiply by the first, add x, then all others."""
+        """Multiply by the first block, add x, then add the other blocks."""
         super().__call__(operand[: self.depth], x)
         for matrix, block in self.blocks:
             np.matmul(matrix, operand[block], self.part)
@@ -105,12 +106,12 @@ class DeepProduct(StateProduct):
 
 
 class ProductOfRows(StateProduct):
-    """Multiplies an operand [N, K] by slices of weights [n, K, w]."""
+    """A product of an operand [N, K] with slices of weights [n, K, w]."""
 
     __slots__ = ()
 
     def load(self, weights: Array) -> None:
-        """Take slices."""
+        """Set the slices."""
         self.matrix = weights
 
     def __call__(self, operand: Array, x: Array, /) -> None:
@@ -120,12 +121,12 @@ class ProductOfRows(StateProduct):
 
 
 class ProductOfFew(StateProduct):
-    """Multiplies weights [n, K] by an operand [K, N], by the call that costs least."""
+    """A product of weights [n, K] with an operand [K, N], by the cheapest call."""
 
     __slots__ = ()
 
     def load(self, weights: Array) -> None:
-        """Take them as they lie."""
+        """Set the weights unchanged."""
         self.matrix = weights
 
     def __call__(self, operand: Array, x: Array, /) -> None:
@@ -135,60 +136,60 @@ class ProductOfFew(StateProduct):
 
 
 class Layout(Protocol):
-    """A way to lay out gates of N sequences of H units.
+    """A layout of the gates of N sequences of H units.
 
-    "Natural" arrays have the shape [..., N, H], whatever the order of their memory.
+    "Natural" arrays have the shape [..., N, H], in any memory order.
 
     Attributes:
         unit: shape of one gate.
-        form: equal for layouts whose matrices are the same.
+        form: equal for layouts with the same matrices.
     """
 
     unit: tuple[int, ...]
     form: Hashable
 
     def steps(self, width: int) -> int:
-        """Return how many steps, of so many numbers a sequence, are best projected together."""
+        """Return the number of steps to project together, of `width` numbers per sequence."""
 
     def matrix(self, name: str | None, weights: Array) -> Array:
-        """Return weights [G, H, K] as `project` and products want them.
+        """Return weights [G, H, K] laid out for `project` and products.
 
-        The name tells them from others in memory that later calls use again; without a name they
-        get memory of their own, unless they lie as they should.
+        The name identifies scratch memory that later calls reuse; without a name the weights get
+        their own memory, unless they are already laid out so.
         """
 
     def product(self, gates: Array, sums: Array) -> StateProduct:
-        """Return what multiplies an operand by recurrent weights, into gates [G, *unit].
+        """Return a product of an operand with recurrent weights, written to gates [G, *unit].
 
-        Projected inputs are added to some of them, the sums.
+        Projected inputs are added to some of the gates, the sums.
         """
 
     def projection(self, steps: int, gates: int, dtype: np.dtype[Any]) -> Array:
         """Return memory for the projected inputs of some steps."""
 
     def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
-        """Write X [S, N, K] times a matrix, plus a bias [G, H], to the first steps of that.
+        """Write X [S, N, K] times a matrix, plus a bias [G, H], to the first steps of a projection.
 
-        Large products are summed up in blocks of so many inputs.
+        Large products are summed in blocks of `depth` inputs.
         """
 
     def inputs(self, projection: Array) -> Array:
-        """Return a view of it as [S, G, *unit]."""
+        """Return a projection as a view [S, G, *unit]."""
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
-        """Return a natural buffer for a state after each of some steps."""
+        """Return a natural buffer for the states after some steps."""
 
     def operands(self, history: Array) -> Array:
-        """Return a view of a history, as products want the state of each step."""
+        """Return a history as a view laid out for products."""
 
     def units(self, natural: Array) -> Array:
-        """Return a view [..., *unit] of natural values; both may have a 1 for N."""
+        """Return natural values as a view [..., *unit]; N may be 1 in both."""
 
 
 def layout_for(N: int, H: int, dtype: np.dtype[Any], depth: int = sys.maxsize) -> Layout:
-    """Choose by the batch: one sequence and many lie in columns, and so do tiny states.
+    """Return the best layout: columns for one sequence, for many, and for tiny states.
 
-    Slices are narrower where OpenBLAS would copy them: H is large and the batch nearly so.
+    Slices are narrower if OpenBLAS would copy them, when H is large and the batch nearly so.
 
     Args:
         N: sequences.
@@ -205,13 +206,13 @@ def layout_for(N: int, H: int, dtype: np.dtype[Any], depth: int = sys.maxsize) -
 
 
 def _width(H: int, most: int) -> int:
-    """Return the widest slice of at most so many units that divides H, where one is decent."""
+    """Return the widest slice of at most `most` units that divides H, if it is wide enough."""
     widths = [width for width in range(most // 4, most + 1) if H % width == 0]
     return widths[-1] if widths and most < H else H
 
 
 class Columns:
-    """Gates [G, H, N]; weights as they lie. Inputs are projected to [G*H, S*N].
+    """Gates [G, H, N]; weights unchanged. Inputs are projected to [G*H, S*N].
 
     Args:
         N: sequences.
@@ -225,7 +226,7 @@ class Columns:
         self.form: Hashable = Columns
 
     def steps(self, width: int) -> int:
-        """Enough for an efficient product, few enough to bound memory."""
+        """Return enough for an efficient product, few enough to bound memory."""
         return max(1, tuning.BLOCK_NUMBERS // (self.N * width), tuning.BLOCK_COLUMNS // self.N)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
@@ -234,14 +235,14 @@ class Columns:
         return as_they_lie(weights)
 
     def product(self, gates: Array, sums: Array) -> StateProduct:
-        """Multiply each slice, where OpenBLAS would copy the whole."""
+        """Multiply by slices if OpenBLAS would copy the whole."""
         out, depth = gates.reshape(-1, self._slice(len(gates) * self.H), self.N), self.depth
         if tuning.STATES_AS_INPUTS * depth >= self.H:
             return StateProduct(out, sums)
         return DeepProduct(out, sums, tuning.STATES_AS_INPUTS * depth)
 
     def _slice(self, rows: int) -> int:
-        """Return how many rows of weights are multiplied at once."""
+        """Return the number of rows of weights to multiply at once."""
         fits = (
             s
             for s in tuning.SLICE_ROWS
@@ -284,7 +285,7 @@ class FewColumns(Columns):
     """Columns of few sequences or units: inputs are projected to [S*N, G*H]."""
 
     def steps(self, width: int) -> int:
-        """Half as many as elsewhere, which stay in cache: they are read once, without reuse."""
+        """Return half as many as `Columns`, which stay in cache because they are read only once."""
         return max(1, tuning.BLOCK_NUMBERS // (self.N * width))
 
     def product(self, gates: Array, sums: Array) -> StateProduct:
@@ -326,7 +327,7 @@ class Rows:
         self.form: Hashable = Rows, width
 
     def steps(self, width: int) -> int:
-        """What stays in cache: each step has products of its own."""
+        """Return as many as stay in cache, since each step has its own products."""
         return max(1, tuning.CACHED_NUMBERS // (self.N * width), tuning.LEAST_STEPS)
 
     def matrix(self, name: str | None, weights: Array) -> Array:
@@ -335,9 +336,9 @@ class Rows:
         slices = weights.reshape(G * H // self.width, self.width, K).transpose(0, 2, 1)
         if name is None:
             return slices.copy(order="C")
-        found = buffer(f"{name} {self.width}", slices.shape, weights.dtype)
-        found[...] = slices
-        return found
+        matrix_buffer = buffer(f"{name} {self.width}", slices.shape, weights.dtype)
+        matrix_buffer[...] = slices
+        return matrix_buffer
 
     def product(self, gates: Array, sums: Array) -> StateProduct:
         """Multiply by each slice."""
@@ -348,7 +349,7 @@ class Rows:
         return np.empty((steps, gates * self.H // self.width, self.N, self.width), dtype)
 
     def project(self, X: Array, matrix: Array, bias: Array | None, out: Array) -> None:
-        """Multiply each step by each slice: small products, each step in one straight piece."""
+        """Multiply each step by each slice: small products, with contiguous results per step."""
         out = out[: len(X)]
         multiply(X[:, None], matrix, out, self.depth)
         if bias is not None:
@@ -357,7 +358,7 @@ class Rows:
             out += every
 
     def inputs(self, projection: Array) -> Array:
-        """Tell gates from slices."""
+        """Split slices by gate."""
         return projection.reshape(len(projection), -1, *self.unit)
 
     def history(self, steps: int, dtype: np.dtype[Any]) -> Array:
@@ -365,7 +366,7 @@ class Rows:
         return np.empty((steps, self.N, self.H), dtype)
 
     def operands(self, history: Array) -> Array:
-        """Return it as it is."""
+        """Return the history unchanged."""
         return history
 
     def units(self, natural: Array) -> Array:

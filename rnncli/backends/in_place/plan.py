@@ -1,4 +1,4 @@
-"""What a stage is: the memory that steps work in, what walks through them, with what weights."""
+"""The stage protocol, its settings and its weights."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class NotFiniteError(ArithmeticError):
-    """A number overflows, or a state is NaN or infinite: kernels are known to be right without."""
+    """An overflow, or a NaN or infinite state, with which kernels are not known to be right."""
 
 
 class Settings(NamedTuple):
-    """What decides the memory and the calls of a step, whatever numbers there will be.
+    """The settings that determine the memory and the calls of a step.
 
     Attributes:
-        kernel: of the cell.
-        N, I, H, G: live sequences, inputs, units, gates.
-        steps: how many a block should have at most.
-        dtype: of the arithmetic.
-        activations: function, alpha and beta of each.
-        clips: the bound of each one's argument.
-        has_P, has_Rbh: whether there are peepholes, and an Rbh that is reset.
-        input_forget: as `Parts` has it.
+        kernel: the cell's kernel.
+        N, I, H, G: numbers of live sequences, inputs, units and gates.
+        steps: the maximum number of steps in a block.
+        dtype: the dtype of the arithmetic.
+        activations: the function, alpha and beta of each.
+        clips: the bound of each activation's argument.
+        has_P, has_Rbh: whether there are peepholes, and an Rbh scaled by the reset gate.
+        input_forget: as `StepBuffers` has it.
     """
 
     kernel: Kernel
@@ -52,60 +52,62 @@ class Settings(NamedTuple):
 
 
 class Stage(Protocol):
-    """Memory for a block of steps, and what walks through them in it.
+    """Memory for a block of steps, and the code that runs them in it.
 
-    Steps are here in the order in which time is walked.
+    Steps are in processing order.
 
     Attributes:
-        form: stages of the same form want weights laid out alike.
-        steps: how many a block has at most.
-        nbytes: how much memory that is.
+        form: equal for stages with the same layout of weights.
+        steps: the maximum number of steps in a block.
+        nbytes: the size of the memory.
     """
 
     form: Hashable
     steps: int
     nbytes: int
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
-        """Lay out weights in memory that has a name of each, or none: see `Layout.matrix`."""
+    def lay_out(
+        self, weights: DirectionWeights, named: Callable[[str], str | None]
+    ) -> KernelWeights:
+        """Lay out weights, in memory named by `named` or without a name; see `Layout.matrix`."""
 
     def load(self, weights: KernelWeights) -> None:
-        """Take the weights of a direction."""
+        """Set the weights of a direction."""
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Walk through a block.
+        """Run a block of steps.
 
         Args:
             X: inputs [S, N, I].
-            states: H and, of an LSTM, C before it [N, H]; None for zero.
+            states: H and, for an LSTM, C before the block [N, H]; None means zero.
 
         Returns:
-            H after each step [S, N, H], and the last states [N, H], in memory that the next block
-            overwrites.
+            H after each step [S, N, H], and the last states [N, H], in memory overwritten by the
+            next block.
 
         Raises:
-            FloatingPointError: a number is too large, such as e^x, in the context `in_silence`.
+            FloatingPointError: a number, such as e^x, overflows in the context `in_silence`.
         """
 
 
 def in_silence() -> Context:
-    """Return a context in which NumPy raises what overflows and passes over all else.
+    """Return a context in which NumPy raises overflows and ignores other conditions.
 
-    It looks at the flags of the processor after each call in any case, and to enter a context
-    costs less than `np.errstate`.
+    NumPy checks the processor's flags after each call in any case, and entering a context is
+    cheaper than `np.errstate`.
     """
     with np.errstate(all="ignore", over="raise"):
         return copy_context()
 
 
-class Given(NamedTuple):
+class DirectionWeights(NamedTuple):
     """The weights of one direction, in the dtype of the arithmetic.
 
     Attributes:
-        W, R: of the gates [G, H, I] and [G, H, H].
-        bias: of the projected inputs [G, H], or None.
-        P: peephole weights [3, H] where there are some.
-        Rbh: recurrent bias [H] of the GRU's hidden gate, where it is reset.
+        W, R: weights of the gates [G, H, I] and [G, H, H].
+        bias: bias of the projected inputs [G, H], or None.
+        P: peephole weights [3, H], or None.
+        Rbh: recurrent bias [H] of the GRU's hidden gate, if it is scaled by the reset gate.
     """
 
     W: Array
@@ -116,13 +118,13 @@ class Given(NamedTuple):
 
 
 class KernelWeights(NamedTuple):
-    """Those weights, laid out for a stage.
+    """The weights of one direction, laid out for a stage.
 
     Attributes:
-        W: what projects inputs.
+        W: the matrix that projects inputs.
         R: the matrix of each product with a state.
-        bias: as `Given` has it, if it is not in W.
-        P, Rbh: as `Given` has them.
+        bias: as in `DirectionWeights`, unless it is part of W.
+        P, Rbh: as in `DirectionWeights`.
     """
 
     W: Array
@@ -132,7 +134,7 @@ class KernelWeights(NamedTuple):
     Rbh: Array | None
 
 
-def given_by(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Given:
+def direction_weights(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> DirectionWeights:
     """Return the weights of a direction, in the dtype of the arithmetic."""
 
     def own(values: Array | None) -> Any:
@@ -140,11 +142,11 @@ def given_by(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> Given:
 
     r = recurrence
     bias, Rbh = placed(own(r.Wb), own(r.Rb), after=r.linear_before_reset)
-    return Given(own(r.W), own(r.R), bias, own(r.P), Rbh)
+    return DirectionWeights(own(r.W), own(r.R), bias, own(r.P), Rbh)
 
 
 def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Settings:
-    """Return what the stage of a direction, for some sequences, depends on."""
+    """Return the settings of the stage of a direction, for some sequences."""
     r = recurrence
     T, _, I = r.X.shape  # noqa: E741
     _, G, H, _ = r.W.shape

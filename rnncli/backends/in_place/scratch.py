@@ -1,6 +1,6 @@
-"""What is kept from call to call: memory, since to touch a fresh page costs more than to fill it.
+"""Scratch buffers kept between calls, because touching a fresh page costs more than filling it.
 
-Only memory is kept, never what it holds. Each thread has its own.
+Only the memory is reused, never its contents. Each thread has its own buffers.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-class Sized(Protocol):
-    """Something that knows how many bytes it holds."""
+class SizedObject(Protocol):
+    """An object with a known size."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
 
 
-Thing = TypeVar("Thing", bound=Sized)
+Thing = TypeVar("Thing", bound=SizedObject)
 
-_KEPT = threading.local()
+_CACHE = threading.local()
 
 
-def kept(key: Hashable, make: Callable[[], Thing]) -> Thing:
-    """Return what was made for a key before, in this thread, or make it."""
-    things: dict[Hashable, Thing] = vars(_KEPT).setdefault("things", {})
-    found = things.pop(key, None)
-    is_new = found is None
-    if found is None:
-        found = make()
-    if found.nbytes <= tuning.MOST_OF_ONE:
-        things[key] = found  # the last: those that were used longest ago come first
+def cached(key: Hashable, make: Callable[[], Thing]) -> Thing:
+    """Return this thread's cached object for a key, or make it."""
+    things: dict[Hashable, Thing] = vars(_CACHE).setdefault("things", {})
+    thing = things.pop(key, None)
+    is_new = thing is None
+    if thing is None:
+        thing = make()
+    if thing.nbytes <= tuning.MOST_OF_ONE:
+        things[key] = thing  # most recently used last
         if is_new:
             _bound(things)
-    return found
+    return thing
 
 
 def _bound(things: dict[Hashable, Any]) -> None:
-    """Forget what was used longest ago, as far as there is too much."""
+    """Discard the least recently used objects beyond the limits."""
     total = sum(thing.nbytes for thing in things.values())
     while total > tuning.MOST_OF_ALL or len(things) > tuning.MOST_THINGS:
         total -= things.pop(next(iter(things))).nbytes
 
 
 def buffer(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return memory for an array, until this thread asks for more under the same name."""
+    """Return memory for an array, valid until this thread requests the same name again."""
     count = math.prod(shape)
-    if count * dtype.itemsize < tuning.LEAST_ROOM:
+    if count * dtype.itemsize < tuning.LEAST_CACHED:
         return np.empty(shape, dtype)
     size = 1 << (count * dtype.itemsize).bit_length()
-    memory = kept((name, size), lambda: np.empty(size, np.uint8))
+    memory = cached((name, size), lambda: np.empty(size, np.uint8))
     return memory[: count * dtype.itemsize].view(dtype).reshape(shape)

@@ -1,15 +1,14 @@
-"""Small recurrences, in which calls of NumPy cost more than what they compute.
+"""Small recurrences, in which NumPy's call overhead exceeds the arithmetic.
 
-The state before a step, a 1 and its inputs are stacked, [h, 1, x], so that one product with
-[R, b, W] makes the gates, and each step writes its state into the stack of the next. BLAS sums up
-in this order; with the inputs first, which are larger, errors would be larger too, by 40 to 50 %.
+The state before a step, a 1 and its inputs are stacked, [h, 1, x], so that one product with [R, b,
+W] computes the gates, and each step writes its state into the stack of the next. BLAS sums in this
+order; with the larger inputs first, errors would be 40 to 50 % larger.
 
-Of constant weights and full sequences all but the numbers is prepared once: a call then takes what
-the steps take, and a few microseconds.
+For constant weights and full sequences, everything but the values is prepared once: a call then
+takes the time of its steps and a few microseconds.
 
-Both directions can be fused into one recurrence of twice the units, half as many steps: the
-weights of each stand on the diagonal, with zeros beside them, and a step takes the inputs of both,
-X[t] and X[T - 1 - t].
+Both directions can be fused into one recurrence with twice the units and half as many steps: the
+weights are block-diagonal, and a step takes the inputs of both directions, X[t] and X[T - 1 - t].
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ import numpy as np
 
 from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
-from rnncli.backends.in_place.cells import Parts
+from rnncli.backends.in_place.cells import StepBuffers
 from rnncli.backends.in_place.layouts import ProductOfFew, as_they_lie
 from rnncli.backends.in_place.plan import (
-    Given,
+    DirectionWeights,
     KernelWeights,
     NotFiniteError,
     Settings,
-    given_by,
+    direction_weights,
     in_silence,
     settings_of,
 )
@@ -56,22 +55,22 @@ SIGMOID = ACTIVATIONS["Sigmoid"].function
 
 
 def is_small(settings: Settings) -> bool:
-    """Return whether stacking pays, at every call anew."""
+    """Return whether stacking pays even if it is repeated at every call."""
     return _multiplications(settings) <= tuning.STACKED_PRODUCT
 
 
 def is_short(settings: Settings, T: int) -> bool:
-    """Return whether T steps are faster with weights that are stacked already."""
+    """Return whether T steps are faster with weights that are already stacked."""
     return _multiplications(settings) * T <= tuning.STACKED_CALL
 
 
 def is_soon_copied(settings: Settings) -> bool:
-    """Return whether the steps are enough for weights that are stacked for one call alone."""
+    """Return whether there are enough steps to stack the weights for a single call."""
     return _weights(settings) <= tuning.COPIED_WEIGHTS * settings.steps
 
 
 def _multiplications(settings: Settings) -> int:
-    """Count those of a step's product."""
+    """Return the number of multiplications in a step's product."""
     return _weights(settings) * settings.N
 
 
@@ -83,14 +82,14 @@ class SmallStage:
     """A stage whose gates are [G, H, N].
 
     Args:
-        settings: what it is for.
-        activations: f, g, h, as many as there are.
+        settings: the stage's settings.
+        activations: the cell's activations, of f, g, h.
 
     Attributes:
-        stacks: before each step [S + 1, H + 1 + I, N].
-        inputs, history: x [S, N, I] and h [S + 1, N, H] in them.
-        matrix: weights of all gates [H + 1 + I, G*H]; BLAS takes them transposed sooner.
-        gates: those that the product makes, and one more [G + 1, H, N].
+        stacks: the stack before each step [S + 1, H + 1 + I, N].
+        inputs, history: x [S, N, I] and h [S + 1, N, H], as views of the stacks.
+        matrix: weights of all gates [H + 1 + I, G*H]; BLAS is faster with this transposed form.
+        gates: the gates computed by the product, and one more [G + 1, H, N].
     """
 
     def __init__(self, settings: Settings, activations: Sequence[Activation]) -> None:
@@ -110,18 +109,18 @@ class SmallStage:
         self.C, self.last_C = self.gates[-1], self.gates[-1].T
         self._flat_C = self.C.reshape(-1)
         self.P = np.empty((3, H, N), dtype) if settings.has_P else None
-        self.walk: Walk = self.kernel.make(self._parts(activations))
+        self.walk: Walk = self.kernel.make(self._buffers(activations))
         self.calls = self._calls()
         self.nbytes = self.stacks.nbytes + self.matrix.nbytes + 2 * self.gates.nbytes
 
-    def _parts(self, activations: Sequence[Activation]) -> Parts:
+    def _buffers(self, activations: Sequence[Activation]) -> StepBuffers:
         kernel, gates = self.kernel, self.gates
         spare, reset = np.empty_like(gates), np.empty_like(gates[0])
         cell = [row.gate for row in kernel.stacked]
         made = [k for k, row in enumerate(kernel.stacked) if not row.of_x]
         self.hidden = gates[made[0] if made else -1]
         self.products = [ProductOfFew(self.hidden, self.hidden) for _ in kernel.products[1:]]
-        return Parts(
+        return StepBuffers(
             gates=gates,
             places=tuple([cell.index(gate) for gate in sorted({*cell})]),
             hidden=self.hidden,
@@ -146,32 +145,34 @@ class SmallStage:
         return functions
 
     def _calls(self) -> list[tuple[Array, ...]]:
-        """Return what each step is called with; x is where the product writes."""
+        """Return the arguments of each step; the product writes to x."""
         kernel, gates = self.kernel, self.gates
         parts = [gates[:-1].reshape(-1, self.settings.N)]
         parts += [gates[k] for k, row in enumerate(kernel.stacked) if not row.of_h]
         states = self.history.swapaxes(1, 2)
         return list(zip(*map(repeat, parts), self.stacks, states, states[1:], strict=False))
 
-    def lay_out(self, given: Given, named: Callable[[str], str | None]) -> KernelWeights:
-        """Stack the weights of all gates, negated where what is made is a divisor."""
+    def lay_out(
+        self, weights: DirectionWeights, named: Callable[[str], str | None]
+    ) -> KernelWeights:
+        """Stack the weights of all gates, negated for those stored as divisors."""
         name = named("stack")
         shape, dtype = self.matrix.shape, self.matrix.dtype
         matrix = np.empty(shape, dtype) if name is None else buffer(name, shape, dtype)
         gates = matrix.reshape(len(matrix), -1, self.settings.H)
         for k, row in enumerate(self.kernel.stacked):
             sign = np.negative if k < self.divisors else np.positive
-            W, bias = (given.W[row.gate].T, given.bias) if row.of_x else (0, None)
-            b = given.Rbh if not row.of_x else 0 if bias is None else bias[row.gate]
+            W, bias = (weights.W[row.gate].T, weights.bias) if row.of_x else (0, None)
+            b = weights.Rbh if not row.of_x else 0 if bias is None else bias[row.gate]
             h, one, x = np.split(gates[:, k], [self.settings.H, self.settings.H + 1])
             sign(W, x)
             sign(0 if b is None else b, one)
-            sign(given.R[row.gate].T if row.of_h else 0, h)
-        others = [as_they_lie(given.R[part]) for part in self.kernel.products[1:]]
-        return KernelWeights(matrix, others, None, given.P, None)
+            sign(weights.R[row.gate].T if row.of_h else 0, h)
+        others = [as_they_lie(weights.R[part]) for part in self.kernel.products[1:]]
+        return KernelWeights(matrix, others, None, weights.P, None)
 
     def load(self, weights: KernelWeights) -> None:
-        """Copy the matrix: the product was looked up once."""
+        """Copy the matrix, whose address the product has already looked up."""
         self.matrix[...] = weights.W
         for product, matrix in zip(self.products, weights.R, strict=True):
             product.load(matrix)
@@ -179,9 +180,9 @@ class SmallStage:
             self.P[...] = weights.P[..., None]
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
-        """Write the inputs into their stacks, and walk."""
+        """Write the inputs to the stacks and run the steps."""
         count = len(X)
-        self.inputs[:count] = X.astype(self.matrix.dtype, copy=False)  # 16 bits sooner in order
+        self.inputs[:count] = X.astype(self.matrix.dtype, copy=False)  # 16 bits: faster in order
         for place, state in zip((self.history[0], self.last_C), states, strict=False):
             if state is None:
                 place.fill(0)
@@ -191,7 +192,7 @@ class SmallStage:
         return self.history[1 : count + 1], (self.history[count], self.last_C)[: len(states)]
 
     def is_finite(self, count: int, states: int) -> bool:
-        """Return whether the states after some steps are, as `Walk.is_finite` has it."""
+        """Return whether the states after some steps are finite."""
         h = self._flat[count]
         if not math.isfinite(h.dot(h)):
             return False
@@ -203,7 +204,7 @@ PREPARED = "in place"
 
 
 def prepared_call(recurrence: Recurrence, dtype: np.dtype[Any]) -> PreparedCall | None:
-    """Return what was prepared for calls like this, reserved; None where there is no such way."""
+    """Return the prepared call for recurrences like this, locked, or None."""
     constants = recurrence.constants
     T, N, _ = recurrence.X.shape
     if constants is None or recurrence.lengths is not None or not T * N:
@@ -222,7 +223,7 @@ def _prepared(
     constants: Constants,
     known: tuple[PreparedCall, ...],
 ) -> PreparedCall | None:
-    """Prepare for calls like this, and keep that for later ones, if they are small."""
+    """Prepare a call for recurrences like this and cache it, if they are small."""
     T, N, _ = recurrence.X.shape
     settings = settings_of(recurrence, 0, dtype, N)
     if not (is_small(settings) or is_short(settings, T)):
@@ -236,7 +237,7 @@ def _prepared(
 
 
 def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return what calls of the same weights may differ in, besides T and numbers."""
+    """Return the properties besides T in which calls with the same weights may differ."""
     r = recurrence
     return (
         *(dtype, r.X.shape[1], r.cell, r.activations, r.directions),
@@ -245,16 +246,16 @@ def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]
 
 
 class PreparedCall:
-    """Evaluates recurrences of the same weights and features.
+    """A prepared call for recurrences of the same weights and features.
 
     Args:
-        recurrence: any of them.
+        recurrence: one of them.
         dtype: of the arithmetic.
 
     Attributes:
-        features: `features_of` them.
-        steps: how many they have at most.
-        lock: held while one is evaluated, in the memory of all.
+        features: their `features_of`.
+        steps: their maximum number of steps.
+        lock: held during an evaluation, since they share memory.
     """
 
     def __init__(self, recurrence: Recurrence, dtype: np.dtype[Any]) -> None:
@@ -266,15 +267,15 @@ class PreparedCall:
         self._directions = []
         for d, activations in enumerate(r.activations):
             stage = SmallStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
-            stage.load(stage.lay_out(given_by(r, d, dtype), lambda _: None))
+            stage.load(stage.lay_out(direction_weights(r, d, dtype), lambda _: None))
             self._directions.append((stage, r.directions[d] is Direction.REVERSE))
         self.steps = self._directions[0][0].steps
 
     def run(self, recurrence: Recurrence) -> Result:
-        """Evaluate one, the call being reserved.
+        """Evaluate one recurrence; the call must be reserved.
 
         Raises:
-            NotFiniteError: a number is too large, or a state not finite at the end.
+            NotFiniteError: a number overflows, or a last state is not finite.
         """
         r = recurrence
         try:
@@ -333,21 +334,21 @@ FUSED = "fused"
 
 
 def pays(recurrence: Recurrence) -> bool:
-    """Return whether both directions can be fused, and are faster so."""
+    """Return whether both directions can be fused and are faster if they are."""
     r = recurrence
     D, _, H, I = r.W.shape  # noqa: E741
     T, N, _ = r.X.shape
     return (
         D == 2
-        and T >= tuning.ABREAST_STEPS
-        and D * H * (I + H) * N <= tuning.ABREAST_ZEROS
+        and T >= tuning.FUSED_STEPS
+        and D * H * (I + H) * N <= tuning.FUSED_ZEROS
         and r.lengths is None
         and r.activations[0] == r.activations[1]
     )
 
 
 def fuse_directions(recurrence: Recurrence) -> Recurrence:
-    """Return the one recurrence that is both directions of another."""
+    """Return a single-direction recurrence equivalent to both directions."""
     r = recurrence
     weights, constants = _fused_weights(r)
     both = replace(
@@ -363,7 +364,7 @@ def fuse_directions(recurrence: Recurrence) -> Recurrence:
 
 
 def split_directions(result: Result) -> Result:
-    """Return the results of both directions."""
+    """Return the results of both directions, given those of the fused recurrence."""
     _, N, units = result.last[0].shape
     H = units // 2
     last = tuple([state.reshape(N, 2, H).swapaxes(0, 1) for state in result.last])
@@ -376,16 +377,16 @@ def split_directions(result: Result) -> Result:
 
 
 def _fused_weights(recurrence: Recurrence) -> tuple[dict[str, Any], Constants | None]:
-    """Fuse weights, by name, once for all calls where they are constants."""
+    """Return the fused weights by name, cached if they are constants."""
     r, constants = recurrence, recurrence.constants
-    found: Any = None if constants is None else constants.get(FUSED)
-    if found is None:
+    fused: Any = None if constants is None else constants.get(FUSED)
+    if fused is None:
         matrices = {name: _on_diagonal(getattr(r, name)) for name in ("W", "R")}
         rows = {name: _side_by_side(getattr(r, name)) for name in ("Wb", "Rb", "P")}
-        found = {**matrices, **rows}, None if constants is None else Constants()
+        fused = {**matrices, **rows}, None if constants is None else Constants()
         if constants is not None:
-            constants.keep(FUSED, found)
-    return found  # type: ignore[no-any-return]
+            constants.keep(FUSED, fused)
+    return fused  # type: ignore[no-any-return]
 
 
 def _on_diagonal(weights: Array) -> Array:

@@ -1,8 +1,8 @@
-"""Walking each direction of a recurrence through time, in place.
+"""The in-place evaluation of a recurrence: each direction is stepped through time.
 
-Time is cut into pieces within which the same sequences are live, and no longer than what one
-projection of inputs should hold. Directions, and every other sequence of a batch, are shared among
-threads; wide batches even where one thread does all.
+Time is cut into pieces with the same live sequences, and pieces into blocks whose inputs are
+projected together. Directions and interleaved sequences of a batch are shared among threads; wide
+batches are split even for a single thread.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from rnncli.backends.in_place.plan import (
     KernelWeights,
     NotFiniteError,
     Stage,
-    given_by,
+    direction_weights,
     settings_of,
 )
-from rnncli.backends.in_place.scratch import kept
+from rnncli.backends.in_place.scratch import cached
 from rnncli.backends.in_place.small import (
     SmallStage,
     fuse_directions,
@@ -38,7 +38,7 @@ from rnncli.backends.in_place.small import (
 from rnncli.backends.threads import at_once, threads
 from rnncli.deadline import check
 from rnncli.numerics import ready_to_round
-from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, places_of
+from rnncli.recurrence.lanes import LongestFirst, clear_unstarted, empty_outputs
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 
 def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Evaluate what has a kernel.
+    """Evaluate a recurrence whose cell has a kernel.
 
     Args:
-        recurrence: what to evaluate; `has_kernel` says of which cells.
+        recurrence: the recurrence; `has_kernel` tells whether its cell has a kernel.
         dtype: of the arithmetic.
 
     Raises:
-        NotFiniteError: a number overflows, such as e^x, or a state ends as NaN or infinity.
+        NotFiniteError: a number, such as e^x, overflows, or a last state is NaN or infinite.
     """
     if pays(recurrence):
         return split_directions(evaluate_in_place(fuse_directions(recurrence), dtype))
@@ -65,8 +65,8 @@ def evaluate_in_place(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
 
 
 def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
-    """Walk each direction, and each share of the sequences."""
-    D, places = len(recurrence.directions), places_of(recurrence)
+    """Evaluate each direction and share of the sequences."""
+    D, places = len(recurrence.directions), empty_outputs(recurrence)
     Y, last = places.Y, places.last
     failures: list[ArithmeticError] = []
 
@@ -89,10 +89,10 @@ def _walked(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:
 
 
 def shares(recurrence: Recurrence, dtype: np.dtype[Any]) -> list[slice]:
-    """Return the sequences of each share of a direction; one share for each is enough.
+    """Return the sequences of each share of a direction.
 
-    Lengths differ at random, so every other sequence goes to another share. For each thread there
-    are as many shares as its sequences are wider than OpenBLAS multiplies at full speed.
+    Sequences are interleaved, because lengths differ at random. A thread gets several shares if its
+    sequences are too many for OpenBLAS to multiply at full speed.
     """
     T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
     D, G, H, _ = recurrence.W.shape
@@ -105,7 +105,7 @@ def shares(recurrence: Recurrence, dtype: np.dtype[Any]) -> list[slice]:
 
 
 def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
-    """Return a recurrence of some of the sequences."""
+    """Return a recurrence restricted to some sequences."""
     if rows == slice(0, None, 1):
         return recurrence
     share = replace(
@@ -118,28 +118,28 @@ def share_of(recurrence: Recurrence, rows: slice) -> Recurrence:
     return share
 
 
-class Piece(NamedTuple):
-    """Steps within which the same sequences are live, the first ones of the batch's order."""
+class TimePiece(NamedTuple):
+    """A range of steps with the same live sequences, the first ones in the batch's order."""
 
     start: int
     stop: int
     live: int
 
 
-def pieces(active: Sequence[int]) -> Iterator[Piece]:
-    """Cut time where sequences end, leaving out what is padding alone.
+def pieces(active: Sequence[int]) -> Iterator[TimePiece]:
+    """Split time where sequences end; steps that are all padding are left out.
 
     Args:
-        active: how many sequences are live at each time, never more than before.
+        active: the number of live sequences at each time, which never increases.
     """
     if active and active[0] == active[-1] > 0:
-        yield Piece(0, len(active), active[0])
+        yield TimePiece(0, len(active), active[0])
         return
     start = 0
     for live, steps in groupby(active):
         stop = start + sum(1 for _ in steps)
         if live:
-            yield Piece(start, stop, live)
+            yield TimePiece(start, stop, live)
         start = stop
 
 
@@ -159,9 +159,9 @@ class Walk:
         self._laid_out: dict[Hashable, KernelWeights] = {}
 
     def run(self, Y: Array | None) -> None:
-        """Walk through time; write each H into Y [T, N, H], rounded."""
-        found = [*pieces(self.batch.active)]
-        for piece in reversed(found) if self.is_reverse else found:
+        """Step through time; write each H, rounded, to Y [T, N, H]."""
+        all_pieces = [*pieces(self.batch.active)]
+        for piece in reversed(all_pieces) if self.is_reverse else all_pieces:
             stage = self._stage(piece)
             for start in range(piece.start, piece.stop, stage.steps):
                 check()
@@ -174,15 +174,15 @@ class Walk:
                 self._block(stage, block, piece.live, Y)
 
     def _stop_at_nan(self) -> None:
-        """Raise NotFiniteError where a state is NaN, which it stays; infinity may pass."""
+        """Raise NotFiniteError if a state is NaN, which persists; infinity may pass."""
         if any(math.isnan(np.vdot(state, state)) for state in self.states):
             raise NotFiniteError
 
     def finish(self, last: Sequence[Array]) -> None:
-        """Write the last states, in the caller's order, rounded; initial where no step was taken.
+        """Write the last states, rounded, in the caller's order; initial ones if no step was taken.
 
         Raises:
-            NotFiniteError: one that stays is not, by its squares: those of huge ones may not be.
+            NotFiniteError: a last state is not finite, or so large that its square is not.
         """
         live = self.batch.active[0] if self.T else 0
         for state, out in zip(self.states, last, strict=True):
@@ -191,32 +191,32 @@ class Walk:
             if not math.isfinite(np.vdot(ran, ran)):
                 raise NotFiniteError
 
-    def _stage(self, piece: Piece) -> Stage:
+    def _stage(self, piece: TimePiece) -> Stage:
         """Return the stage of a piece, with this direction's weights."""
         stage = stage_for(self.recurrence, self.d, self.dtype, piece.live)
         stage.load(self._weights(stage))
         return stage
 
     def _weights(self, stage: Stage) -> KernelWeights:
-        """Return this direction's weights as a stage wants them, once for all its pieces."""
-        found = self._laid_out.get(stage.form)
-        if found is None:
-            found = laid_out(stage, self.recurrence, self.d, self.dtype)
-            self._laid_out[stage.form] = found
-        return found
+        """Return this direction's weights laid out for a stage, cached for all pieces."""
+        weights = self._laid_out.get(stage.form)
+        if weights is None:
+            weights = laid_out(stage, self.recurrence, self.d, self.dtype)
+            self._laid_out[stage.form] = weights
+        return weights
 
     def _block(self, stage: Stage, block: slice, live: int, Y: Array | None) -> None:
-        """Walk through a block of time."""
+        """Run a block of steps."""
         X = self.recurrence.X[block, self.batch.rows(live)]
         if self.is_reverse:
             X = X[::-1]
         states = self._live(live)
-        found, last = stage.run(X, states)
+        states_after, last = stage.run(X, states)
         for state, new in zip(states, last, strict=True):
             state[...] = new
         if Y is not None:
-            found = found[::-1] if self.is_reverse else found
-            Y[block, self.batch.rows(live)] = ready_to_round(found, self.recurrence.dtype)
+            states_after = states_after[::-1] if self.is_reverse else states_after
+            Y[block, self.batch.rows(live)] = ready_to_round(states_after, self.recurrence.dtype)
 
     def _live(self, count: int) -> list[Array]:
         return self.states if count == self.N else [state[:count] for state in self.states]
@@ -229,23 +229,23 @@ class Walk:
 
 
 def stage_for(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int) -> Stage:
-    """Return a stage for some sequences, the one of before where this thread still has it."""
+    """Return this thread's cached stage for some sequences, or a new one."""
     settings = settings_of(recurrence, d, dtype, live)
     is_stacked = is_small(settings) and (
         recurrence.constants is not None or is_soon_copied(settings)
     )
     make = SmallStage if is_stacked else GeneralStage
-    return kept((make, settings), lambda: make(settings, recurrence.activations[d]))
+    return cached((make, settings), lambda: make(settings, recurrence.activations[d]))
 
 
 def laid_out(stage: Stage, recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> KernelWeights:
-    """Return the weights of a direction laid out, once for all calls where they are constants."""
+    """Return the laid-out weights of a direction, cached if they are constants."""
     constants = recurrence.constants
     if constants is None:
-        return stage.lay_out(given_by(recurrence, d, dtype), str)
+        return stage.lay_out(direction_weights(recurrence, d, dtype), str)
     key = stage.form, kernel_of(recurrence), d, dtype
-    found: KernelWeights | None = constants.get(key)
-    if found is None:
-        found = stage.lay_out(given_by(recurrence, d, dtype), lambda _: None)
-        constants.keep(key, found)
-    return found
+    weights: KernelWeights | None = constants.get(key)
+    if weights is None:
+        weights = stage.lay_out(direction_weights(recurrence, d, dtype), lambda _: None)
+        constants.keep(key, weights)
+    return weights

@@ -69,7 +69,7 @@ def test_a_folder_that_others_write_into_is_not_used(use, ours):
     assert use()
     ours.chmod(0o777)
 
-    with pytest.warns(RnncliWarning, match="is not kept: others may write into"):
+    with pytest.warns(RnncliWarning, match="is not cached: other users may write to"):
         assert [use(), use()] == [True, True]
 
 
@@ -90,7 +90,7 @@ def test_a_folder_is_trusted_with_all_above_it(ours):
     assert code_cache.distrust(below) == ""
 
     ours.chmod(0o777)
-    assert code_cache.distrust(below) == f"others may write into {ours}"
+    assert code_cache.distrust(below) == f"other users may write to {ours}"
     ours.chmod(0o1777)
     assert code_cache.distrust(below) == ""
 
@@ -106,7 +106,7 @@ def test_no_place_to_write_is_a_warning(use, ours, monkeypatch):
 
     monkeypatch.setattr(code_cache, "njit", without_place)
 
-    with pytest.warns(RnncliWarning, match="is not kept: .*no locator available"):
+    with pytest.warns(RnncliWarning, match="is not cached: .*no locator available"):
         assert use()
     assert [*ours.iterdir()] == []
 

@@ -15,7 +15,7 @@ from rnncli.backends.compiled.addresses import weights_locator
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.shapes import Shape
 
-SENTENCE = "compiling kernels for this processor: some seconds each, once"
+SENTENCE = "compiling kernels for this processor (once, a few seconds each)"
 
 
 def test_a_command_says_when_it_compiles(tmp_path):
@@ -68,7 +68,7 @@ def test_a_library_says_nothing(monkeypatch, capsys, tmp_path):
 def test_kept_code_is_of_these_very_sources(make, monkeypatch):
     """Code of others wrote to where the fields of a KernelPlan had been."""
     kept = []
-    monkeypatch.setattr(compiling, "compile_kept", lambda function, *_: kept.append(function))
+    monkeypatch.setattr(compiling, "compile_cached", lambda function, *_: kept.append(function))
     make()
 
     assert compiling.sources() in getclosurevars(kept[0]).nonlocals.values()

@@ -9,7 +9,13 @@ import pytest
 
 from rnncli.backends.compiled.kernel_plan import RECORD, KernelPlan
 from rnncli.backends.compiled.shapes import Shape
-from rnncli.backends.compiled.workspace import LINE, Packed, Workspace, WorkspaceSize, rows_of
+from rnncli.backends.compiled.workspace import (
+    LINE,
+    PackedWeights,
+    Workspace,
+    WorkspaceSize,
+    rows_of,
+)
 
 SHAPE = Shape("GRU", True, "float32", 512, 32)
 SIZE = WorkspaceSize(D=2, N=3, I=5, H=70, rows=12, ragged=True)
@@ -62,7 +68,7 @@ def test_gangs_do_not_share_a_cache_line():
 
 def test_packed_weights_are_unpacked_until_sealed():
     """A record per direction: four places, then whether they hold anything."""
-    found = Packed(SHAPE, SIZE)
+    found = PackedWeights(SHAPE, SIZE)
 
     assert lie_apart(found.memory, found.records[:, :-1].ravel().tolist())
     assert found.records[:, -1].tolist() == [0, 0]
@@ -71,7 +77,7 @@ def test_packed_weights_are_unpacked_until_sealed():
     assert rows_of(found.records) == found.addresses
 
 
-@pytest.mark.parametrize("make", [rooms_of, lambda size: Packed(SHAPE, size)])
+@pytest.mark.parametrize("make", [rooms_of, lambda size: PackedWeights(SHAPE, size)])
 def test_little_memory_is_needed_for_nothing(make):
     """Sizes of zero are sizes."""
     assert make(NOTHING).memory.nbytes < 10_000

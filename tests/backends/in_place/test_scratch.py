@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from rnncli.backends.in_place import scratch, tuning
-from rnncli.backends.in_place.scratch import buffer, kept
+from rnncli.backends.in_place.scratch import buffer, cached
 
 
 @pytest.fixture(autouse=True)
 def _empty():
     """Nothing kept from before, and nothing afterwards."""
-    vars(scratch._KEPT).clear()
+    vars(scratch._CACHE).clear()
     yield
-    vars(scratch._KEPT).clear()
+    vars(scratch._CACHE).clear()
 
 
 def test_the_same_name_has_the_same_memory():
@@ -44,10 +44,12 @@ def test_large_things_are_not_kept(monkeypatch):
     """Each is made anew."""
     monkeypatch.setattr(tuning, "MOST_OF_ONE", 100)
 
-    assert kept("a", lambda: np.empty(101, np.uint8)) is not kept(
+    assert cached("a", lambda: np.empty(101, np.uint8)) is not cached(
         "a", lambda: np.empty(101, np.uint8)
     )
-    assert kept("b", lambda: np.empty(100, np.uint8)) is kept("b", lambda: np.empty(9, np.uint8))
+    assert cached("b", lambda: np.empty(100, np.uint8)) is cached(
+        "b", lambda: np.empty(9, np.uint8)
+    )
 
 
 @pytest.mark.parametrize(("bound", "most"), [("MOST_OF_ALL", 1000), ("MOST_THINGS", 10)])
@@ -55,9 +57,9 @@ def test_all_together_are_bounded(monkeypatch, bound, most):
     """However many there are."""
     monkeypatch.setattr(tuning, bound, most)
     for k in range(50):
-        kept(k, lambda: np.empty(100, np.uint8))
+        cached(k, lambda: np.empty(100, np.uint8))
 
-    things = vars(scratch._KEPT)["things"]
+    things = vars(scratch._CACHE)["things"]
     assert 0 < len(things) <= 10
     assert sum(thing.nbytes for thing in things.values()) <= 1000
     assert 49 in things
@@ -69,7 +71,7 @@ def test_what_was_used_last_is_kept_longest(monkeypatch):
     made = []
 
     def thing(key):
-        return kept(key, lambda: made.append(key) or np.empty(100, np.uint8))
+        return cached(key, lambda: made.append(key) or np.empty(100, np.uint8))
 
     for key in "abcabdab":
         thing(key)

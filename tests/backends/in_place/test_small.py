@@ -9,7 +9,7 @@ import pytest
 from recurrences import but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
-from rnncli.backends.in_place.plan import NotFiniteError, given_by, settings_of
+from rnncli.backends.in_place.plan import NotFiniteError, direction_weights, settings_of
 from rnncli.backends.in_place.small import FUSED, SmallStage, is_small, pays, prepared_call
 from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_PRODUCT
 from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
@@ -32,7 +32,7 @@ def staged(kind, flags, **given):
     """A recurrence, and a stage loaded with its weights."""
     recurrence = recurrence_of(kind, dtype="float64", **flags, **given)
     stage = SmallStage(settings_of(recurrence, 0, F64, 3), recurrence.activations[0])
-    stage.load(stage.lay_out(given_by(recurrence, 0, F64), lambda _: None))
+    stage.load(stage.lay_out(direction_weights(recurrence, 0, F64), lambda _: None))
     return recurrence, stage
 
 

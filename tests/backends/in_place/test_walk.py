@@ -45,12 +45,12 @@ EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]
 @pytest.fixture(params=["stacked", "projected"])
 def stages(request, monkeypatch):
     """Small recurrences on a stage of their own, or on that of all others."""
-    vars(scratch._KEPT).clear()
+    vars(scratch._CACHE).clear()
     if request.param == "projected":
         monkeypatch.setattr(tuning, "STACKED_PRODUCT", -1)
         monkeypatch.setattr(tuning, "STACKED_CALL", -1)
     yield request.param
-    vars(scratch._KEPT).clear()
+    vars(scratch._CACHE).clear()
 
 
 BOTH_STAGES = pytest.mark.usefixtures("stages")
