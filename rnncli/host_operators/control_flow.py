@@ -1,4 +1,4 @@
-"""If, Loop and Scan: nodes that run graphs of their own."""
+"""If, Loop and Scan: nodes that run subgraphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Body:
 
     Args:
         node: the node.
-        evaluator: of the graph, as onnx gives it for the attribute.
+        evaluator: the evaluator of the graph, as onnx passes it for the attribute.
         attribute: the attribute's name.
     """
 
@@ -38,11 +38,11 @@ class Body:
         """Run the graph once.
 
         Args:
-            inputs: of the graph.
-            outer: values around the node by name.
+            inputs: the graph's inputs.
+            outer: values of the enclosing graphs by name.
 
         Raises:
-            InvalidRequest: the node gives it another number of inputs than it takes.
+            InvalidRequest: the number of inputs is wrong.
         """
         if len(inputs) != len(self.names):
             raise InvalidRequest(f"body takes {len(self.names)} inputs, the node has {len(inputs)}")
@@ -51,13 +51,13 @@ class Body:
         return list(self._evaluator.run(None, feeds))
 
     def stacked(self, number: int, steps: Sequence[Array], axis: int = 0) -> Array:
-        """Stack the values that an output had in every step along a new axis.
+        """Stack the values of an output in all steps along a new axis.
 
-        Without a step the shape is what the graph declares, with 0 for sizes that it leaves open.
+        Without steps the shape is the declared one, with 0 for unknown sizes.
 
         Raises:
             InvalidRequest: the values differ in shape.
-            Unsupported: there was no step, and the graph does not declare a type.
+            Unsupported: there were no steps, and the graph does not declare a type.
         """
         if len({step.shape for step in steps}) > 1:
             raise InvalidRequest(
@@ -77,7 +77,7 @@ class Body:
 
 
 class _GraphNode(OpRun):
-    """A node that runs graphs, and so sees the values around it."""
+    """A node that runs subgraphs, which may read values of the enclosing graphs."""
 
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any]) -> None:
         super().__init__(onnx_node, run_params)
@@ -87,16 +87,16 @@ class _GraphNode(OpRun):
         self._settings = {name: getattr(self, name) for name in settings}
 
     def need_context(self) -> bool:
-        """Ask onnx's evaluator for those values."""
+        """Whether onnx's evaluator must pass those values."""
         return True
 
     def run(self, *inputs: Any, context: Any = None, **_: Any) -> tuple[Any, ...]:
-        """Run the graphs; `context` holds the values around the node by name."""
+        """Run the subgraphs; `context` holds the values of the enclosing graphs by name."""
         return tuple(self._run(context, *inputs, **self._settings))  # type: ignore[no-untyped-call]
 
 
 class If(_GraphNode):
-    """Runs one graph or the other."""
+    """A node that runs one of two graphs, depending on a condition."""
 
     def _run(self, outer: Mapping[str, Any], cond: Array) -> tuple[Any, ...]:
         branch = self._bodies["then_branch" if _truth(cond) else "else_branch"]
@@ -104,7 +104,7 @@ class If(_GraphNode):
 
 
 class Loop(_GraphNode):
-    """Runs a graph while a condition holds, up to a number of times."""
+    """A node that runs a graph while a condition holds, up to a number of times."""
 
     def _run(
         self,
@@ -113,7 +113,7 @@ class Loop(_GraphNode):
         cond: Array | None = None,
         *initial: Any,
     ) -> tuple[Any, ...]:
-        """Carry `initial` through the iterations and stack the further outputs of the body.
+        """Carry `initial` through the iterations and stack the body's other outputs.
 
         Args:
             outer: values around the node by name.
@@ -144,7 +144,7 @@ class Loop(_GraphNode):
 
 
 class Scan(_GraphNode):
-    """Runs a graph for each slice of its inputs (opset 9 on)."""
+    """A node that runs a graph for each slice of its inputs (from opset 9 on)."""
 
     def _run(
         self,
@@ -156,16 +156,16 @@ class Scan(_GraphNode):
         scan_output_axes: Sequence[int] | None = None,
         scan_output_directions: Sequence[int] | None = None,
     ) -> tuple[Any, ...]:
-        """Carry the states through the steps and stack the further outputs of the body.
+        """Carry the states through the steps and stack the body's other outputs.
 
         Args:
             outer: values around the node by name.
             inputs: states, then the tensors to slice.
-            num_scan_inputs: how many of the inputs are sliced.
-            scan_input_axes: along which axis each; 0 when not given.
-            scan_input_directions: 1 for those read from the end.
-            scan_output_axes: where each output's new axis stands; 0 when not given.
-            scan_output_directions: 1 for those written from the end.
+            num_scan_inputs: the number of inputs to slice.
+            scan_input_axes: the axis of each; 0 if absent.
+            scan_input_directions: 1 for inputs that are read from the end.
+            scan_output_axes: the new axis of each output; 0 if absent.
+            scan_output_directions: 1 for outputs that are written from the end.
 
         Raises:
             InvalidRequest: the tensors to slice have different lengths.
@@ -190,7 +190,7 @@ class Scan(_GraphNode):
 
 
 class Scan8(_GraphNode):
-    """Runs a graph for each slice of each sequence of a batch (opset 8)."""
+    """A node that runs a graph for each slice of each sequence of a batch (opset 8)."""
 
     def _run(
         self,
@@ -200,14 +200,14 @@ class Scan8(_GraphNode):
         num_scan_inputs: int,
         directions: Sequence[int] | None = None,
     ) -> tuple[Any, ...]:
-        """Scan every sequence on its own; outputs are zero after the end of a short one.
+        """Scan every sequence separately; outputs are zero after the end of a short one.
 
         Args:
             outer: values around the node by name.
-            sequence_lens: [batch]; all are of full length when absent.
+            sequence_lens: [batch]; if absent, all have full length.
             inputs: states [batch, ...], then tensors to slice, [batch, sequence, ...].
             num_scan_inputs: how many of the inputs are sliced.
-            directions: 1 for those read from the end.
+            directions: 1 for inputs that are read from the end.
         """
         body = self._bodies["body"]
         count = len(inputs) - num_scan_inputs
@@ -234,7 +234,7 @@ def _scanned(
     slices: Sequence[Array],
     outer: Mapping[str, Any],
 ) -> tuple[list[Any], list[list[Any]]]:
-    """Run a body over slices; return the last states and, per step, the further outputs."""
+    """Run a body over slices; return the last states and the other outputs of each step."""
     lengths = {len(x) for x in slices}
     if len(lengths) != 1:
         raise InvalidRequest(f"scan inputs must have one length, got {sorted(lengths)}")
@@ -256,10 +256,10 @@ def _lengthened(y: Array, length: int) -> Array:
 
 
 def _truth(cond: Array) -> bool:
-    """Read a condition.
+    """Return the value of a condition.
 
     Raises:
-        InvalidRequest: it is not a single value.
+        InvalidRequest: the condition is not a single value.
     """
     if np.size(cond) != 1:
         raise InvalidRequest(f"a condition must be one value, got shape {list(np.shape(cond))}")

@@ -1,6 +1,6 @@
-"""Corrections around onnx's own kernels, which do the rest.
+"""Corrections of onnx's own kernels.
 
-Each class here is put before onnx's implementation of a version; `super()` is that implementation.
+Each class is a mix-in placed before onnx's implementation, which `super()` calls.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 _FEW = 256
-"""How many terms are added up as onnx does it.
+"""The most terms that are added in the narrow type, as onnx does.
 
-The cases it publishes for Attention are results of float16 and bfloat16 arithmetic, more precise
-ones fail them. Beyond this number a sum in bfloat16 stands still, and float32 is used.
+onnx's published cases for Attention come from float16 and bfloat16 arithmetic, so more precise
+results fail them. Beyond this number a sum in bfloat16 stops growing, and float32 is used.
 """
 
 
 class InFloat32:
-    """Computes in float32 what is given in a narrower type, and rounds the results to it."""
+    """A mix-in that computes narrow types in float32 and rounds the results once."""
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         narrow = {x.dtype for x in inputs if _is_narrow(x)}
@@ -40,7 +40,7 @@ class InFloat32:
 
 
 class Attention(InFloat32):
-    """Attention, in float32 where it has too many keys to add up in a narrow type."""
+    """Attention, computed in float32 if there are too many keys for a sum in a narrow type."""
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         _, K, _, _, past, *_ = (*inputs, None, None, None)
@@ -51,16 +51,16 @@ class Attention(InFloat32):
 
 
 class Seeded:
-    """Draws the same numbers whenever a model runs, also where a node names no seed.
+    """A mix-in that draws the same numbers in every run of a model, even without a seed.
 
-    Each draw of a node, as in the steps of a Loop, has a seed of its own.
+    Each draw of a node, such as those in the steps of a Loop, has its own seed.
     """
 
     onnx_node: NodeProto
     draws = 0
 
     def begin_run(self) -> None:
-        """Draw from the beginning again."""
+        """Restart the sequence of draws."""
         self.draws = 0
 
     def _get_state(self, seed: float | None) -> np.random.RandomState:
@@ -74,14 +74,14 @@ class Seeded:
 
 
 class SeededDropout(Seeded):
-    """Dropout while training, the same elements whenever a model runs."""
+    """Dropout in training mode, which drops the same elements in every run of a model."""
 
     def _run(self, *inputs: Any, seed: int | None = None) -> tuple[Any, ...]:
         return tuple(super()._run(*inputs, seed=self._seed(seed)))  # type: ignore[misc]
 
 
 class Softmax:
-    """Softmax along an axis, rounded once unless it is a short one in a narrow type."""
+    """Softmax along an axis, rounded once except for a short axis in a narrow type."""
 
     axis: int
 
@@ -92,7 +92,7 @@ class Softmax:
 
 
 class OutputHalfPixel:
-    """RoiAlign of opset 10, which places samples without the half pixel of opset 16."""
+    """RoiAlign of opset 10, which samples without the half-pixel offset of opset 16."""
 
     def _run(self, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
         attributes["coordinate_transformation_mode"] = "output_half_pixel"
@@ -100,7 +100,7 @@ class OutputHalfPixel:
 
 
 class OptionalLimits:
-    """NonMaxSuppression without some of its limits: no boxes, any overlap, any score."""
+    """NonMaxSuppression with defaults for absent limits: no boxes, any overlap, any score."""
 
     def _run(self, boxes: Array, scores: Array, *limits: Array | None, **attributes: Any) -> Any:
         defaults = np.zeros(1, np.int64), np.zeros(1, np.float32), None

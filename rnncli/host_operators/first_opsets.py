@@ -1,4 +1,4 @@
-"""Operators of the first opsets, before NumPy's broadcasting, and before inputs for attributes."""
+"""Operators of the first opsets, which predate NumPy broadcasting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _with_axis(combine: Callable[[Array, Array], Any]) -> Callable[..., Array]:
-    """Make the form of opsets 1 to 6, in which attributes say how B is broadcast to A."""
+    """Return a kernel of opsets 1 to 6, whose attributes specify how B is broadcast to A."""
 
     def elementwise(A: Array, B: Array, axis: int | None = None, broadcast: int = 0) -> Array:
         if not broadcast and A.shape != B.shape:
@@ -31,7 +31,7 @@ def _with_axis(combine: Callable[[Array, Array], Any]) -> Callable[..., Array]:
 
 
 def _divided(A: Array, B: Array) -> Array:
-    """Divide; integers are rounded towards zero."""
+    """Divide; integer quotients are rounded towards zero."""
     if A.dtype.kind == "f":
         return np.asarray(A / B)
     quotient = A // B
@@ -52,7 +52,7 @@ less = _with_axis(np.less)
 
 
 def prelu(X: Array, slope: Array) -> Array:
-    """Scale what is negative: one slope, or one per channel (opsets 1 and 6)."""
+    """Scale negative values by one slope, or one per channel (opsets 1 and 6)."""
     if slope.size > 1:
         slope = slope.reshape(-1, *(1,) * (X.ndim - 2))
     return np.where(X < 0, X * slope.astype(X.dtype), X)
@@ -70,7 +70,7 @@ def clip(x: Array, min: float = -np.inf, max: float = np.inf) -> Array:  # noqa:
 
 
 def reshape(data: Array, shape: Sequence[int] = ()) -> Array:
-    """Reshape to an attribute; 0 keeps a size, -1 takes what is left (opset 1)."""
+    """Reshape by an attribute; 0 keeps a size, -1 infers one (opset 1)."""
     return indexing.reshape(data, np.asarray(shape))
 
 
@@ -80,12 +80,12 @@ def tile(data: Array, tiles: Array, axis: Array) -> Array:
 
 
 def concat(*inputs: Array, axis: int = 1) -> Array:
-    """Join along an axis, the second unless given (opset 1)."""
+    """Concatenate along an axis, by default the second (opset 1)."""
     return np.concatenate(inputs, axis=axis)
 
 
 def cast(x: Array, to: str) -> Array:
-    """Convert to a type given by its name (opset 1)."""
+    """Convert to a type named by text (opset 1)."""
     if to not in onnx.TensorProto.DataType.keys():  # noqa: SIM118 -- not a dict
         raise InvalidRequest(f"unknown element type '{to}'")
     wanted = dtype_numbered(onnx.TensorProto.DataType.Value(to))
@@ -95,10 +95,10 @@ def cast(x: Array, to: str) -> Array:
 
 
 def dropout(data: Array, is_test: int = 1) -> tuple[Array, Array]:
-    """Return the data as they are, and a mask of ones of their type (opsets 1 to 9).
+    """Return the data unchanged, and a mask of ones of the same type (opsets 1 to 9).
 
     Raises:
-        Unsupported: the node trains.
+        Unsupported: training mode.
     """
     if not is_test:
         raise Unsupported("training mode is not supported below opset 12")

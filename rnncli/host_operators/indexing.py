@@ -1,4 +1,4 @@
-"""Operators that move, pick, or count elements."""
+"""Operators that move, select or count elements."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def pad(
     *,
     mode: str = "constant",
 ) -> Array:
-    """Lengthen, or with negative numbers shorten, a tensor at both ends of its axes.
+    """Pad, or crop with negative numbers, a tensor at both ends of its axes.
 
     Args:
         data: [D1 ... Dn].
-        pads: the beginnings of all axes, then their ends.
-        constant_value: what the mode constant adds; 0 when absent.
-        axes: the axes meant; all when absent.
+        pads: the amounts at the start of all axes, then at their ends.
+        constant_value: the value of the mode constant; 0 if absent.
+        axes: the axes; all if absent.
         mode: constant, reflect, edge or wrap.
 
     Raises:
@@ -52,18 +52,18 @@ def pad(
     if mode == "constant":
         return _surrounded(kept, added, constant_value)
     if any(n == 0 and any(ends) for ends, n in zip(added, kept.shape, strict=True)):
-        raise InvalidRequest(f"mode '{mode}' has nothing to pad with on an axis that is empty")
+        raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
     return _continued(kept, added, _SOURCES[mode])
 
 
 def _kept(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> Iterator[slice]:
-    """Yield what negative numbers leave of each axis."""
+    """Yield the part of each axis that remains after cropping."""
     for (begin, end), n in zip(amounts, shape, strict=True):
         yield slice(max(-begin, 0), max(n - max(-end, 0), 0))
 
 
 def _added(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[tuple[int, int]]:
-    """Return what positive numbers add; what one end cuts beyond the other is cut from that."""
+    """Return the amounts of padding, reduced if one end crops beyond the other."""
     added = []
     for (begin, end), n in zip(amounts, shape, strict=True):
         if begin + n + end < 0:
@@ -73,7 +73,7 @@ def _added(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[tup
 
 
 def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | None) -> Array:
-    """Lengthen with a number; np.pad takes longer for that than for the tensors of most models."""
+    """Pad with a constant; np.pad's overhead exceeds the copying of most models' tensors."""
     shape = [begin + n + end for (begin, end), n in zip(added, data.shape, strict=True)]
     given = value is not None and np.size(value)
     filled = np.full(shape, np.asarray(value).astype(data.dtype).item() if given else 0, data.dtype)
@@ -84,7 +84,7 @@ def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | No
 def _continued(
     data: Array, added: Sequence[tuple[int, int]], source: Callable[[Array, int], Array]
 ) -> Array:
-    """Lengthen with elements of the tensor itself; `source` says which stands where."""
+    """Pad with elements of the tensor; `source` maps positions to elements."""
     for axis, (begin, end) in enumerate(added):
         if begin or end:
             n = data.shape[axis]
@@ -93,7 +93,7 @@ def _continued(
 
 
 def _reflected(at: Array, n: int) -> Array:
-    """Walk back and forth; a single element is all there is to see."""
+    """Reflect positions back and forth; a single element repeats."""
     there_and_back = max(2 * n - 2, 1)
     return np.asarray(np.minimum(at % there_and_back, -at % there_and_back))
 
@@ -118,7 +118,7 @@ def pad_1(
 
 
 def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
-    """Reshape; 0 keeps a size unless `allowzero`, -1 takes what is left."""
+    """Reshape; 0 keeps a size unless `allowzero` is set, -1 infers one."""
     sizes = shape.tolist()
     if not allowzero:
         sizes = [data.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
@@ -126,7 +126,7 @@ def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
 
 
 def expand(data: Array, shape: Array) -> Array:
-    """Repeat along axes of size 1 until the tensor has a shape, broadcast with its own."""
+    """Broadcast a tensor with a shape."""
     filled = np.empty(np.broadcast_shapes(data.shape, tuple(shape.tolist())), data.dtype)
     filled[...] = data
     return filled
@@ -175,13 +175,13 @@ def cut(
 
 
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
-    """Put the second of `values` at each index along a new axis, the first elsewhere.
+    """Write the second of `values` at each index along a new axis, and the first elsewhere.
 
     Args:
-        indices: [...]; negative ones count from the end, and those out of range hit nothing.
+        indices: [...]; negative ones count from the end, those out of range are ignored.
         depth: one number, the size of the new axis.
         values: [off, on].
-        axis: where in the result the new axis stands.
+        axis: the position of the new axis in the result.
     """
     size = int(depth.item())
     wanted = np.expand_dims(indices.astype(np.int64), axis)
@@ -197,10 +197,10 @@ def unique(
     axis: int | None = None,
     sorted: int = 1,  # noqa: A002 -- ONNX's name
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the distinct elements, or slices, in ascending order or that of first appearance.
+    """Return the distinct elements or slices, in ascending order or by first appearance.
 
     Returns:
-        The elements, where each first appears, which one each element of X is, and counts.
+        The elements, their first indices in X, the inverse indices of X, and the counts.
     """
     found = np.unique(X, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     values, first, inverse, counts = (np.asarray(part) for part in found)
@@ -213,13 +213,13 @@ def unique(
 
 
 def flatten(data: Array, *, axis: int = 1) -> Array:
-    """Make a matrix: the axes before `axis` become rows, the others columns."""
+    """Reshape to a matrix: the axes before `axis` become rows, the others columns."""
     split = axis + data.ndim if axis < 0 else axis
     return data.reshape(prod(data.shape[:split]), prod(data.shape[split:]))
 
 
 def gather_elements(data: Array, indices: Array, *, axis: int = 0) -> Array:
-    """Pick one element per index; along other axes an index stands where its element does."""
+    """Return one element per index, at the same position along all other axes."""
     return np.take_along_axis(data[_beside(indices, axis)], indices, axis)
 
 
@@ -232,8 +232,9 @@ def scatter_elements(
         data: [D1 ... Dn].
         indices: [E1 ... En], no larger than the data along the other axes.
         updates: like `indices`.
-        axis: the axis that indices count along.
-        reduction: how an update meets what is there: none (it replaces it), add, mul, min or max.
+        axis: the axis that the indices refer to.
+        reduction: how an update is combined with the old value: none (replaces it), add, mul, min
+            or max.
 
     Raises:
         Unsupported: the reduction is unknown.
@@ -252,12 +253,12 @@ def scatter_elements(
 
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
-    """Pick slices by their leading coordinates, the last axis of `indices`.
+    """Return slices by their leading coordinates, the last axis of `indices`.
 
     Args:
         data: [B1 ... Bb, D1 ... Dn].
         indices: [B1 ... Bb, ..., k].
-        batch_dims: b, how many leading axes the two share.
+        batch_dims: b, the number of shared leading axes.
 
     Returns:
         [B1 ... Bb, ..., Dk+1 ... Dn].
@@ -272,7 +273,7 @@ def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = 
 
     Args:
         data: [D1 ... Dn].
-        indices: [..., k]; of equal ones the last counts.
+        indices: [..., k]; the last of equal ones wins.
         updates: [..., Dk+1 ... Dn].
         reduction: as in `scatter_elements`.
 
@@ -294,7 +295,7 @@ def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = 
 
 
 def _beside(indices: Array, axis: int) -> tuple[slice, ...]:
-    """Cut a tensor to the size of its indices along all axes but one."""
+    """Return slices that crop a tensor to the size of its indices along all axes but one."""
     along = axis % indices.ndim
     return tuple(slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape))
 
@@ -308,18 +309,18 @@ def split(
     split: Sequence[int] | None = None,
     num_outputs: int | None = None,
 ) -> tuple[Array, ...]:
-    """Cut into parts of given lengths, or of equal ones.
+    """Split into parts of given or equal lengths.
 
     Args:
         data: [D1 ... Dn].
-        lengths: of the parts along the axis.
-        outputs: how many parts the node names.
-        axis: which one is cut.
-        split: the lengths, as opsets before 13 have them.
-        num_outputs: of equal parts, of which the last may be shorter (opset 18).
+        lengths: the lengths of the parts.
+        outputs: the number of parts that the node names.
+        axis: the axis to split.
+        split: the lengths, as an attribute before opset 13.
+        num_outputs: the number of equal parts; the last may be shorter (opset 18).
 
     Raises:
-        InvalidRequest: the parts are not as many, or do not make up the whole.
+        InvalidRequest: the number of parts or their total length is wrong.
     """
     size = data.shape[axis]
     given = split if lengths is None else lengths.astype(np.int64).tolist()

@@ -1,4 +1,4 @@
-"""Resize and Upsample of all opsets, by separable interpolation: one axis after the other."""
+"""Resize and Upsample of all opsets, by separable interpolation, one axis at a time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """How one axis is resized.
+    """The resizing of one axis.
 
     Attributes:
-        length: of the input.
-        size: of the output, an integer.
-        width: of the output before it was rounded down to `size`.
-        ratio: the scale as a fraction, so that coordinates that are integers come out exact.
+        length: size of the input.
+        size: size of the output, an integer.
+        width: size of the output before rounding down to `size`.
+        ratio: the scale as a fraction, so that integer coordinates are exact.
         roi: start and end of the region of interest, as fractions of the axis.
     """
 
@@ -44,7 +44,7 @@ class Stretch:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the axis stays as it is in every mode."""
+        """Whether the axis stays unchanged in every mode."""
         return self.size == self.length == self.width and self.roi == (0, 1)
 
 
@@ -94,7 +94,7 @@ _NEAREST: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """The attributes of Resize that say how values are found between elements."""
+    """The attributes of Resize that control interpolation."""
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
@@ -116,21 +116,21 @@ def resize(
     coordinate_transformation_mode: str = "half_pixel",
     **interpolation: object,
 ) -> Array:
-    """Resize axes of a tensor: Resize from opset 11 on.
+    """Resize axes of a tensor (Resize from opset 11 on).
 
     Args:
         X: [D1 ... Dn].
-        roi: starts, then ends, of the axes; used by tf_crop_and_resize alone.
+        roi: starts, then ends, of the axes; only for tf_crop_and_resize.
         scales: output size over input size, one per axis.
-        sizes: output sizes; one of the two is absent or empty.
-        axes: the axes meant; all when not given.
-        keep_aspect_ratio_policy: how `sizes` are understood.
-        coordinate_transformation_mode: where an output element lies in the input.
-        interpolation: further attributes, as `Interpolation` names them.
+        sizes: output sizes; exactly one of scales and sizes is given.
+        axes: the axes; all if absent.
+        keep_aspect_ratio_policy: the interpretation of `sizes`.
+        coordinate_transformation_mode: the mapping of output to input coordinates.
+        interpolation: other attributes, named as in `Interpolation`.
 
     Raises:
         InvalidRequest: neither or both of scales and sizes are given, or too many of them.
-        Unsupported: a mode that is unknown here.
+        Unsupported: an unknown mode.
     """
     how = Interpolation(coordinates=coordinate_transformation_mode, **interpolation)  # type: ignore[arg-type]
     chosen = [a % X.ndim for a in (range(X.ndim) if axes is None else axes)]
@@ -148,10 +148,10 @@ def resize(
 
 
 def resize_10(X: Array, scales: Array, mode: str = "nearest") -> Array:
-    """Resize as opset 10 does and Upsample of opset 9: element i comes from i / scale.
+    """Resize as Resize-10 and Upsample-9 do: element i comes from coordinate i / scale.
 
-    Their text leaves the rounding of "nearest" open. Upwards everyone takes the floor; downwards
-    ONNX Runtime takes the ceiling, and so does this function.
+    The specifications leave the rounding of "nearest" open. For upsampling all implementations use
+    the floor; for downsampling ONNX Runtime and this function use the ceiling.
     """
     kind = "nearest" if mode == "nearest" else "linear"
     if mode not in ("nearest", "linear", "bilinear"):
@@ -164,12 +164,12 @@ def resize_10(X: Array, scales: Array, mode: str = "nearest") -> Array:
 
 
 def upsample_7(X: Array, scales: Sequence[float], mode: str = "nearest") -> Array:
-    """Upsample with the scales as an attribute, opsets 7 and 8."""
+    """Upsample with scales as an attribute (opsets 7 and 8)."""
     return resize_10(X, np.asarray(scales, np.float32), mode)
 
 
 def upsample_1(X: Array, width_scale: float, height_scale: float, mode: str = "nearest") -> Array:
-    """Upsample images [N, C, H, W], opsets 1 to 6."""
+    """Upsample images [N, C, H, W] (opsets 1 to 6)."""
     return upsample_7(X, [1.0, 1.0, height_scale, width_scale], mode)
 
 
@@ -186,7 +186,7 @@ def _by_scales(lengths: Sequence[int], scales: Array) -> list[Stretch]:
 
 
 def _to_sizes(lengths: Sequence[int], sizes: Array, policy: str) -> list[Stretch]:
-    """Stretch to the wanted sizes, or by the one scale that keeps the aspect ratio."""
+    """Return the stretches to given sizes, or by the one scale that keeps the aspect ratio."""
     if len(sizes) != len(lengths):
         raise InvalidRequest(f"sizes must have {len(lengths)} elements, got {len(sizes)}")
     wanted = [int(size) for size in sizes]
@@ -203,7 +203,7 @@ def _to_sizes(lengths: Sequence[int], sizes: Array, policy: str) -> list[Stretch
 
 
 def _cropped(stretches: Sequence[Stretch], roi: Array | None, *, by_scales: bool) -> list[Stretch]:
-    """Add the region of interest, which also scales the size when that follows from scales."""
+    """Add the region of interest, which also scales the size if the size follows from scales."""
     if roi is None or roi.size != 2 * len(stretches):
         raise InvalidRequest(f"tf_crop_and_resize needs {2 * len(stretches)} elements of roi")
     cropped = []
@@ -227,7 +227,8 @@ def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
     for number, axis in axes.items():
         if axis.is_identity:
             continue
-        # In float32 17 / 1.7 is 10, whatever 1.7 was rounded to; all take the tenth element then.
+        # In float32, 17 / 1.7 is 10 despite the rounding of 1.7; all implementations use element
+        # 10.
         steps = np.arange(axis.size, dtype=np.float32 if nearest else np.float64)
         at = _COORDINATES[how.coordinates](steps, axis)
         y = _picked(y, number, at, how) if nearest else _mixed(y, number, at, axis, how)
@@ -240,7 +241,7 @@ def _resized(X: Array, axes: dict[int, Stretch], how: Interpolation) -> Array:
 
 
 def _cast(y: Array, like: Array) -> Array:
-    """Convert interpolated values to the tensor's type; integers saturate."""
+    """Convert interpolated values to the tensor's type, saturating integers."""
     if y.dtype == like.dtype:
         return y
     if dtype_of(like).is_float:
@@ -256,7 +257,7 @@ def _picked(y: Array, number: int, at: Array, how: Interpolation) -> Array:
 
 
 def _mixed(y: Array, number: int, at: Array, axis: Stretch, how: Interpolation) -> Array:
-    """Mix the taps around each coordinate: an output is a weighted sum of input elements."""
+    """Interpolate: each output is a weighted sum of the taps around its coordinate."""
     taps, weights = _weights(at, axis, how)
     if how.exclude_outside:
         weights = np.where((taps >= 0) & (taps < axis.length), weights, 0)

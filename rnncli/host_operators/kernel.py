@@ -1,4 +1,4 @@
-"""One row of the table of host operators, and the adapter that lets onnx's evaluator run it."""
+"""Rows of the table of host operators, and the adapter that runs them in onnx's evaluator."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostOperator:
-    """Which kernel runs an operator of some opsets.
+    """The kernel of an operator for a range of opsets.
 
     Attributes:
         op_type: the operator.
         first: the first opset served.
         last: the last opset served, or None for all later ones.
         kernel: ``"module:name"`` below `rnncli.host_operators`: a function, an `OpRun`, or another
-            class, which is then put before onnx's own `OpRun`.
-        inert: attributes that have no bearing on the result of inference.
-        counts_outputs: whether the kernel wants `outputs`, the number of outputs the node names.
+            class, which becomes a mix-in before onnx's own `OpRun`.
+        inert: attributes that do not affect the result of inference.
+        counts_outputs: whether the kernel takes `outputs`, the number of outputs that the node
+            names.
         domain: the operator's domain.
     """
 
@@ -40,7 +41,7 @@ class HostOperator:
     domain: str = ""
 
     def serves(self, opset: int) -> bool:
-        """Whether the row is for that opset."""
+        """Return whether the row covers an opset."""
         return self.first <= opset and (self.last is None or opset <= self.last)
 
     def load(self) -> Any:
@@ -50,7 +51,7 @@ class HostOperator:
 
 
 class KernelRun(OpRun):
-    """Runs the kernel of a row on the inputs of a node, whose attributes are final."""
+    """A node that runs the kernel of a row; its attributes are final."""
 
     row: ClassVar[HostOperator]
     kernel: ClassVar[Any]
@@ -62,7 +63,7 @@ class KernelRun(OpRun):
         self._bound = partial(self.kernel, **self._arguments())
 
     def run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
-        """Call the kernel and return as many outputs as the node names."""
+        """Call the kernel; return as many outputs as the node names."""
         results = self._bound(*inputs)
         if self._wanted == 1 and type(results) is np.ndarray:
             return (results,)
@@ -76,7 +77,7 @@ class KernelRun(OpRun):
         return self.run(*inputs)
 
     def _arguments(self) -> dict[str, Any]:
-        # consumed_inputs, of opset 1 alone, only hinted at memory that could be reused.
+        # consumed_inputs, only in opset 1, was just a hint at reusable memory.
         inert = {"consumed_inputs", *self.row.inert}
         attributes = {name: getattr(self, name) for name in self.attributes_names_ - inert}
         given = {name: value for name, value in attributes.items() if value is not None}
@@ -86,10 +87,10 @@ class KernelRun(OpRun):
 
 
 def op_run(row: HostOperator, schema: onnx.defs.OpSchema) -> type[OpRun]:
-    """Make the class that onnx's evaluator instantiates for a node of the schema's version.
+    """Return the class that onnx's evaluator instantiates for a node of the schema's version.
 
-    The schema travels with the class: without it onnx would fill in the attribute defaults of the
-    newest version (axis = -1 for a Softmax-11, whose default is 1).
+    The class carries the schema; otherwise onnx would fill in the defaults of the newest version
+    (axis = -1 for a Softmax-11, whose default is 1).
     """
     kernel = row.load()
     if isinstance(kernel, type):

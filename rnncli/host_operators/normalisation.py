@@ -1,4 +1,4 @@
-"""Softmax and its kin, BatchNormalization of the older opsets, LpNormalization."""
+"""Normalisation operators: the softmax family and batch, layer, instance and p-norms."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def hardmax(x: Array, axis: int = -1) -> Array:
 
 
 def _below_zero(x: Array, axis: int) -> Array:
-    """Subtract the maximum, which changes no quotient of exponentials and prevents overflow."""
+    """Subtract the maximum, which prevents overflow and leaves quotients unchanged."""
     wide = widened(x)
     return np.asarray(wide - wide.max(axis=axis, keepdims=True))
 
 
 def _over_matrix(kernel: AlongAxis) -> AlongAxis:
-    """Make the form of opsets below 13: all axes from `axis` on count as one."""
+    """Return the kernel of opsets below 13, which treats all axes from `axis` on as one."""
 
     @wraps(kernel)
     def over_matrix(x: Array, axis: int = 1) -> Array:
@@ -74,7 +74,7 @@ def batch_normalization(
     spatial: int = 1,
     is_test: int = 1,
 ) -> Array:
-    """Normalise with given statistics: BatchNormalization in inference, opsets 1 to 13.
+    """Normalise with given statistics (BatchNormalization in inference, opsets 1 to 13).
 
     Args:
         x: [N, C, D1 ... Dn].
@@ -82,13 +82,13 @@ def batch_normalization(
         bias: likewise.
         mean: likewise.
         var: likewise.
-        outputs: more than one asks for training mode (opsets 7 to 13).
+        outputs: more than one requests training mode (opsets 7 to 13).
         epsilon: added to the variance.
         spatial: whether statistics are per channel (opsets 1 to 8).
-        is_test: 0 asks for training mode (opsets 1 and 6).
+        is_test: 0 requests training mode (opsets 1 and 6).
 
     Raises:
-        Unsupported: the node trains.
+        Unsupported: training mode.
     """
     if outputs > 1 or not is_test:
         raise Unsupported("training mode is not supported below opset 14")
@@ -104,7 +104,7 @@ def batch_normalization(
 
 
 def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
-    """Divide by the p-norm along an axis; where that norm is 0 the result is 0."""
+    """Divide by the p-norm along an axis; the result is 0 if the norm is 0."""
     wide = widened(x)
     norm = (np.abs(wide) ** p).sum(axis=axis, keepdims=True) ** (1 / p)
     return rounded(np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0), x)
@@ -117,7 +117,7 @@ def local_response_normalization(
 
     Args:
         x: [N, C, D1 ... Dn].
-        size: number of channels, of which an even one has more after than before.
+        size: number of channels; an even number has one more after than before.
         alpha: factor of the sum, divided by `size`.
         beta: exponent.
         bias: added to the sum.
@@ -147,7 +147,7 @@ def layer_normalization(
         B: 0 when absent.
         axis: the first axis to normalise over.
         epsilon: added to the variance.
-        stash_type: number of the type of the statistics.
+        stash_type: number of the statistics' element type.
 
     Returns:
         Y like X, and the means and inverse standard deviations, [D1 ... 1].
@@ -178,7 +178,7 @@ def instance_normalization(x: Array, scale: Array, B: Array, *, epsilon: float =
 
 
 def mean_variance_normalization(X: Array, *, axes: Sequence[int] = (0, 2, 3)) -> Array:
-    """Subtract the mean and divide by the standard deviation, plus 1e-9 as ONNX's function adds."""
+    """Subtract the mean and divide by the standard deviation plus 1e-9, as ONNX's function does."""
     wide = widened(X)
     deviation = wide - wide.mean(axis=tuple(axes), keepdims=True)
     spread = np.sqrt((deviation * deviation).mean(axis=tuple(axes), keepdims=True))
@@ -186,7 +186,7 @@ def mean_variance_normalization(X: Array, *, axes: Sequence[int] = (0, 2, 3)) ->
 
 
 def _standardised(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """Return x less its mean over its standard deviation, the mean, and the inverse deviation."""
+    """Return standardised x, the mean and the inverse standard deviation."""
     mean = x.mean(axis=axes, keepdims=True)
     inverse = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)
     return (x - mean) * inverse, mean, inverse

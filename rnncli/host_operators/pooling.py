@@ -23,12 +23,12 @@ def max_pool(
     storage_order: int = 0,
     **placing: Any,
 ) -> Array | tuple[Array, Array]:
-    """Take the maximum of each window and, where asked for, its flat index in x.
+    """Return the maximum of each window and, if requested, its flat index in x.
 
     Args:
         x: [N, C, D1 ... Dn].
         kernel_shape: n sizes.
-        outputs: 2 to return indices, too.
+        outputs: 2 to return indices as well.
         storage_order: 1 to flatten the spatial axes in column-major order for the indices.
         placing: strides, dilations, pads, auto_pad and ceil_mode, as `slides` takes them.
 
@@ -43,15 +43,15 @@ def max_pool(
 def average_pool(
     x: Array, *, kernel_shape: Sequence[int], count_include_pad: int = 0, **placing: Any
 ) -> Array:
-    """Average each window over the elements it covers, those of explicit padding if so asked.
+    """Average each window over the elements it covers, optionally including explicit padding.
 
-    What lies beyond the padding, under a window that `ceil_mode` lets hang over, never counts.
+    Positions beyond the padding, covered by an overhanging window of `ceil_mode`, never count.
 
     Args:
         x: [N, C, D1 ... Dn].
         kernel_shape: n sizes.
         count_include_pad: 1 to count the padding's zeros.
-        placing: as for `max_pool`.
+        placing: as in `max_pool`.
     """
     along = slides(x.shape, kernel_shape, **placing)
     total = reduce_windows(widened(x), along, 0, np.add)
@@ -60,13 +60,13 @@ def average_pool(
 
 
 def lp_pool(x: Array, *, kernel_shape: Sequence[int], p: float = 2, **placing: Any) -> Array:
-    """Take the p-norm of each window.
+    """Return the p-norm of each window.
 
     Args:
         x: [N, C, D1 ... Dn].
         kernel_shape: n sizes.
         p: the exponent.
-        placing: as for `max_pool`.
+        placing: as in `max_pool`.
     """
     along = slides(x.shape, kernel_shape, **placing)
     powers = np.abs(widened(x)) ** float(p)
@@ -79,12 +79,12 @@ def global_average_pool(x: Array) -> Array:
 
 
 def global_max_pool(x: Array) -> Array:
-    """Take the maximum of each channel, [N, C, 1 ... 1]."""
+    """Return the maximum of each channel, [N, C, 1 ... 1]."""
     return np.asarray(x.max(tuple(range(2, x.ndim)), keepdims=True))
 
 
 def global_lp_pool(x: Array, *, p: float = 2) -> Array:
-    """Take the p-norm of each channel, [N, C, 1 ... 1]."""
+    """Return the p-norm of each channel, [N, C, 1 ... 1]."""
     powers = np.abs(widened(x)) ** float(p)
     return rounded(powers.sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / float(p)), x)
 
@@ -95,7 +95,7 @@ def _lowest(x: Array) -> Any:
 
 
 def _covered(slide: Slide, include_pad: bool) -> Array:
-    """Count per window the elements inside the input, or inside input and padding."""
+    """Return the number of elements per window inside the input, or inside input and padding."""
     first = np.arange(slide.steps)[:, None] * slide.stride - slide.begin
     position = first + np.arange(slide.kernel) * slide.dilation
     low, high = (-slide.begin, slide.length + slide.end) if include_pad else (0, slide.length)
@@ -104,7 +104,7 @@ def _covered(slide: Slide, include_pad: bool) -> Array:
 
 
 def _indices(x: Array, along: Slides, order: Any) -> Array:
-    """Find where in the flat tensor each window has its first maximum."""
+    """Return the flat index of each window's first maximum."""
     view = windows(x, along, _lowest(x))
     kernel = [slide.kernel for slide in along]
     tap = view.reshape(*view.shape[: x.ndim], -1).argmax(axis=-1)
@@ -112,7 +112,7 @@ def _indices(x: Array, along: Slides, order: Any) -> Array:
     for axis, (slide, k) in enumerate(zip(along, np.unravel_index(tap, kernel), strict=True)):
         start = np.arange(slide.steps) * slide.stride - slide.begin
         start = start.reshape([-1 if i == axis else 1 for i in range(len(along))])
-        # A window of nothing but -inf finds its maximum in the padding: name its nearest element.
+        # The maximum of a window of only -inf may be in the padding: use its nearest element.
         position.append(np.clip(start + k * slide.dilation, 0, slide.length - 1))
     spatial = x.shape[2:]
     channel = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in spatial))

@@ -1,4 +1,4 @@
-"""Operators computed wider than their tensors, with one rounding at the end."""
+"""Operators computed in a wider type than their tensors and rounded once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PLAIN = {np.float32, np.float64}
-"""Types for which NumPy's own cast and product do all there is to do, at once."""
+"""Types for which NumPy's own cast and product suffice."""
 
 
 def widened(x: Array) -> Array:
@@ -29,11 +29,11 @@ def rounded(values: Array, like: Array) -> Array:
 
 
 def gemm_dtype(*operands: Array) -> np.dtype[Any]:
-    """Choose the type in which to multiply matrices of these operands.
+    """Return the type in which to multiply matrices.
 
-    Floating point is multiplied as it is, but no narrower than float32. Integers are multiplied in
-    float64: unlike NumPy's integer product that runs at the speed of BLAS, and products of 8-bit
-    numbers stay exact up to 2**37 terms.
+    Floating-point operands keep their type, but at least float32. Integers are multiplied in
+    float64, which runs at BLAS speed, unlike NumPy's integer product, and is exact for up to 2**37
+    products of 8-bit numbers.
     """
     kinds = {operand.dtype.type for operand in operands}
     if len(kinds) == 1 and kinds <= _PLAIN:
@@ -43,7 +43,7 @@ def gemm_dtype(*operands: Array) -> np.dtype[Any]:
 
 
 def _standard(operand: Array) -> np.dtype[Any]:
-    """Return the operand's type, float32 for those of ml_dtypes (bfloat16 and narrower)."""
+    """Return the operand's type, or float32 for types of ml_dtypes (bfloat16 and narrower)."""
     return operand.dtype if operand.dtype.kind in "fiub" else np.dtype(np.float32)
 
 
@@ -69,17 +69,17 @@ add, subtract, multiply = map(_of_one_type, (np.add, np.subtract, np.multiply))
 
 
 def power(X: Array, Y: Array) -> Array:
-    """``x ** y``, of the type of x whatever that of y."""
+    """``x ** y`` in the type of x."""
     return np.asarray(np.power(X, Y), X.dtype)
 
 
 def sqrt(X: Array) -> Array:
-    """The square root; NaN of negative numbers."""
+    """The square root; NaN for negative numbers."""
     return np.asarray(np.sqrt(X))
 
 
 def matmul(A: Array, B: Array) -> Array:
-    """Multiply matrices; float16 and bfloat16 are multiplied and added up in float32."""
+    """Multiply matrices; float16 and bfloat16 are multiplied and added in float32."""
     return _like(np.matmul(_at_least_float32(A), _at_least_float32(B)), A)
 
 

@@ -36,9 +36,9 @@ def quantize_linear(
         y_zero_point: like `y_scale`; its type is that of the result.
         axis: the axis of the scales.
         block_size: elements that share a scale along the axis; 0 unless blocked.
-        output_dtype: number of the result's type when there is no zero point; uint8 when 0.
-        precision: number of the type to divide in; the scale's when 0.
-        saturate: 0 to let an overflow become NaN or infinity, where the type is an 8-bit float.
+        output_dtype: number of the result's type if there is no zero point; 0 means uint8.
+        precision: number of the type to divide in; 0 means the scale's.
+        saturate: 0 lets an overflow become NaN or infinity in 8-bit floating-point types.
     """
     if y_zero_point is None:
         y_zero_point = np.zeros((), dtype_numbered(output_dtype or 2).numpy)
@@ -62,11 +62,11 @@ def dequantize_linear(
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Array:
-    """Return ``(x - x_zero_point) * x_scale``, of the scale's type or `output_dtype`.
+    """Return ``(x - x_zero_point) * x_scale`` in the scale's type or `output_dtype`.
 
     Args:
         x: [...], quantised, or int32.
-        x_scale: as for `quantize_linear`, like the remaining parameters.
+        x_scale: as in `quantize_linear`, like the remaining parameters.
         x_zero_point: 0 when absent.
         axis: the axis of the scales.
         block_size: elements that share a scale; 0 unless blocked.
@@ -84,7 +84,7 @@ def dequantize_linear(
 def matmul_integer(
     A: Array, B: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
 ) -> Array:
-    """Multiply matrices of 8-bit integers less their zero points, exactly, as int32.
+    """Multiply matrices of 8-bit integers minus their zero points exactly, as int32.
 
     A zero point is a scalar, one per row of A, or one per column of B.
     """
@@ -113,14 +113,14 @@ def requantized(values: Array, scale: Array, zero_point: Array) -> Array:
 
 
 def along_axis(values: Array, rank: int, axis: int) -> Array:
-    """Reshape a vector so that it broadcasts along one axis; leave anything else alone."""
+    """Reshape a vector to broadcast along one axis; return other arrays unchanged."""
     if values.ndim != 1 or values.size == 1:
         return values.reshape(()) if values.size == 1 else values
     return values.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
 
 
 def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array | None) -> Array:
-    """Multiply in float64, where BLAS is fast and sums of products of 8-bit numbers are exact."""
+    """Multiply in float64, which is fast in BLAS and exact for sums of 8-bit products."""
     a, b = A.astype(np.float64), B.astype(np.float64)
     if a_zero_point is not None:
         a -= _per_row(a_zero_point)
@@ -135,9 +135,9 @@ def _per_row(values: Array) -> Array:
 
 
 def _saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> Array:
-    """Round half to even, add the zero point, and clip while the value is still a float.
+    """Round half to even, add the zero point, and clip in floating point.
 
-    Clipping after a conversion to integers would send infinities and large values to the wrong end.
+    Clipping after conversion to integers would map infinities and large values to the wrong end.
     """
     dtype = zero_point.dtype
     low, high = _INT_RANGES.get(dtype.name) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -146,7 +146,7 @@ def _saturated(quotient: Array, zero_point: Array, spread_zero_point: Array) -> 
 
 
 def _spread(values: Array, x: Array, axis: int, block_size: int) -> Array:
-    """Give scales or zero points a shape that broadcasts over x."""
+    """Reshape scales or zero points so that they broadcast to x."""
     values = np.asarray(values)
     if values.ndim > 1 and block_size:
         length = x.shape[axis]

@@ -1,4 +1,4 @@
-"""Reductions, added up in float64: in bfloat16 256 ones and one more make 256."""
+"""Reductions, computed in float64, because in bfloat16 the sum of 257 ones is 256."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rnncli.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_of
 
 Over = Callable[[Array, tuple[int, ...], bool], Any]
-"""Reduces an array over axes, keeping them with size 1 or not."""
+"""A reduction of an array over axes, with or without keeping them as size 1."""
 
 
 def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
-    """Make a kernel; an exact one reduces integers as integers."""
+    """Return a kernel; an exact one reduces integers as integers."""
 
     def reduced(
         data: Array,
@@ -39,7 +39,7 @@ def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
-    """Subtract the maximum first: no exponential overflows."""
+    """Subtract the maximum first, so that no exponential overflows."""
     top = x.max(axis=axes, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.exp(x - top).sum(axis=axes, keepdims=True)) + top
@@ -47,7 +47,7 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
-    """Divide a sum as `np.mean` does, which prepares for it twice as long."""
+    """Divide a sum as `np.mean` does, with half the overhead."""
     return x.sum(axes, keepdims=keep) / prod(x.shape[axis] for axis in axes)
 
 
@@ -62,13 +62,13 @@ reduce_log_sum_exp = _reduction(_log_sum_exp)
 
 
 def cumsum(x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
-    """Add up along an axis, up to and including each element, or only what precedes it.
+    """Sum along an axis up to each element, included or excluded.
 
     Args:
         x: [...].
-        axis: one number.
-        exclusive: 1 to leave out the element itself.
-        reverse: 1 to begin at the end.
+        axis: a single number.
+        exclusive: 1 to exclude the element itself.
+        reverse: 1 to start at the end.
     """
     along = int(axis.item()) % x.ndim
     values = widened(x) if dtype_of(x).is_float else x
@@ -81,7 +81,7 @@ def cumsum(x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Ar
 
 
 def total(*data: Array) -> Array:
-    """Add up tensors, broadcast to a common shape."""
+    """Add tensors, broadcast to a common shape."""
     return rounded(_added(data), data[0])
 
 

@@ -1,4 +1,4 @@
-"""GridSample: values of a tensor at given places."""
+"""GridSample: values of a tensor at given coordinates."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grid_sample(
 
 
 def _place(normalised: Array, length: int, align_corners: int) -> Array:
-    """Turn coordinates from -1 to 1 into positions on an axis."""
+    """Convert coordinates from -1 to 1 to positions on an axis."""
     if align_corners:
         return (normalised + 1) / 2 * (length - 1)
     return ((normalised + 1) * length - 1) / 2
@@ -77,7 +77,7 @@ def _taps(at: Array, mode: str) -> list[tuple[Array, Array]]:
 def _inside(
     taps: Sequence[Array], lengths: Sequence[int], padding_mode: str, align_corners: int
 ) -> tuple[Array, Array]:
-    """Return flat indices into the spatial axes, and which of the taps count at all."""
+    """Return flat indices into the spatial axes, and the mask of valid taps."""
     inside = np.ones(taps[0].shape, bool)
     index = np.zeros(taps[0].shape, np.int64)
     for tap, length in zip(taps, lengths, strict=True):

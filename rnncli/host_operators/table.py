@@ -1,7 +1,7 @@
-"""The table of operators that onnx's reference evaluator gets wrong or slow, and of our own.
+"""The table of host operators, which replace operators of onnx's reference evaluator.
 
-Each row was seen to be needed against ONNX Runtime. Operators that are not listed are left to the
-reference.
+Each row corrects or speeds up the reference, as comparisons with ONNX Runtime showed. Operators not
+listed are evaluated by the reference.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _MOMENTUM = ("momentum",)  # only training updates the running statistics
 
 _ROWS = (
-    # Below 13 the softmax family works on a matrix; the reference always works along one axis.
+    # Below opset 13 the softmax family works on a matrix; the reference always uses one axis.
     Row("Softmax", 1, 12, "normalisation:softmax_of_matrix"),
     Row("Softmax", 13, None, "corrections:Softmax"),
     Row("LogSoftmax", 1, 12, "normalisation:log_softmax_of_matrix"),
     Row("LogSoftmax", 13, None, "normalisation:log_softmax"),
     Row("Hardmax", 1, 12, "normalisation:hardmax_of_matrix"),
     Row("Hardmax", 13, None, "normalisation:hardmax"),
-    # The reference normalises by statistics of the batch below 14.
+    # Below opset 14 the reference normalises by statistics of the batch.
     Row(
         "BatchNormalization",
         1,
@@ -39,9 +39,9 @@ _ROWS = (
         inert=_MOMENTUM,
         counts_outputs=True,
     ),
-    # The reference adds up float16 and bfloat16 in their own precision, losing all but a few bits.
+    # The reference sums float16 and bfloat16 in their own precision, losing all but a few bits.
     Row("LayerNormalization", 17, None, "normalisation:layer_normalization"),
-    # In float64 the precision of the statistics is never less than the attribute asks for.
+    # In float64 the statistics are at least as precise as the attribute requires.
     Row("RMSNormalization", 23, None, "normalisation:rms_normalization", inert=("stash_type",)),
     Row("InstanceNormalization", 1, None, "normalisation:instance_normalization"),
     Row("MeanVarianceNormalization", 9, None, "normalisation:mean_variance_normalization"),
@@ -57,13 +57,13 @@ _ROWS = (
     Row("ReduceSumSquare", 1, None, "reduction:reduce_sum_square"),
     Row("ReduceLogSum", 1, None, "reduction:reduce_log_sum"),
     Row("ReduceLogSumExp", 1, None, "reduction:reduce_log_sum_exp"),
-    # The reference walks along the batch where it should along the channels.
+    # The reference sums over the batch instead of the channels.
     Row("LRN", 1, None, "normalisation:local_response_normalization"),
-    # The reference reduces the last two axes, whatever there is before them.
+    # The reference always reduces just the last two axes.
     Row("GlobalMaxPool", 1, None, "pooling:global_max_pool"),
-    # The reference takes odd norms of signed values.
+    # The reference computes odd norms without absolute values.
     Row("LpNormalization", 1, None, "normalisation:lp_normalization"),
-    # The reference visits every window in Python, and cannot place SAME ones.
+    # The reference loops over windows in Python and does not support SAME padding.
     Row("MaxPool", 1, None, "pooling:max_pool", counts_outputs=True),
     Row("AveragePool", 1, None, "pooling:average_pool"),
     Row("LpPool", 1, None, "pooling:lp_pool"),
@@ -73,7 +73,7 @@ _ROWS = (
     Row("QLinearConv", 10, None, "convolution:qlinear_conv"),
     Row("ConvTranspose", 1, None, "convolution:conv_transpose"),
     Row("MatMul", 1, None, "precision:matmul"),
-    # A valid node needs no attribute to say that C is broadcast.
+    # A valid node needs no attribute to broadcast C.
     Row("Gemm", 1, 6, "precision:gemm", inert=("broadcast",)),
     Row("Gemm", 7, None, "precision:gemm"),
     Row("MatMulInteger", 10, None, "quantisation:matmul_integer"),
@@ -87,12 +87,12 @@ _ROWS = (
     Row("Resize", 10, 10, "interpolation:resize_10"),
     Row("Resize", 11, None, "interpolation:resize"),
     Row("GridSample", 16, None, "sampling:grid_sample"),
-    # The reference returns what there is, whatever the parts should be.
+    # The reference ignores missing or mismatched parts.
     Row("Split", 1, None, "indexing:split", counts_outputs=True),
     Row("RoiAlign", 10, 15, "corrections:OutputHalfPixel"),
     Row("NonMaxSuppression", 10, None, "corrections:OptionalLimits"),
     Row("Attention", 23, None, "corrections:Attention"),
-    # Without a seed the reference draws other numbers in every run.
+    # Without a seed the reference draws different numbers in every run.
     Row("RandomNormal", 1, None, "corrections:Seeded"),
     Row("RandomNormalLike", 1, None, "corrections:Seeded"),
     Row("RandomUniform", 1, None, "corrections:Seeded"),
@@ -105,23 +105,23 @@ _ROWS = (
     Row("Loop", 1, None, "control_flow:Loop"),
     Row("Scan", 8, 8, "control_flow:Scan8"),
     Row("Scan", 9, None, "control_flow:Scan"),
-    # The reference knows no negative numbers here.
+    # The reference does not support negative numbers here.
     Row("Pad", 1, 1, "indexing:pad_1"),
     Row("Pad", 2, 10, "indexing:pad_2"),
     Row("Pad", 11, None, "indexing:pad"),
-    # Nor axes in any order, numbers of shape [1], an unsorted Unique of a matrix.
+    # Nor unsorted axes, numbers of shape [1], or an unsorted Unique of a matrix.
     Row("Unsqueeze", 1, None, "indexing:unsqueeze"),
     Row("OneHot", 9, None, "indexing:one_hot"),
     Row("Unique", 11, None, "indexing:unique"),
-    # The reference looks for zeros in arrays of three numbers.
+    # The reference searches shapes of three numbers for zeros by array operations, slowly.
     Row("Reshape", 5, None, "indexing:reshape"),
-    # The reference picks at most 64 different elements, and places one at a time.
+    # The reference gathers at most 64 different elements, and scatters one at a time.
     Row("GatherElements", 11, None, "indexing:gather_elements"),
     Row("GatherND", 11, None, "indexing:gather_nd"),
     Row("Scatter", 9, 10, "indexing:scatter_elements"),
     Row("ScatterElements", 11, None, "indexing:scatter_elements"),
     Row("ScatterND", 11, None, "indexing:scatter_nd"),
-    # The reference multiplies by ones, which no text can be.
+    # The reference multiplies by ones, which fails for text.
     Row("Expand", 8, None, "indexing:expand"),
     # The reference spends more time around these than in them, and models have many.
     Row("Add", 7, None, "precision:add"),
@@ -135,9 +135,9 @@ _ROWS = (
     Row("Sqrt", 1, None, "precision:sqrt"),
     Row("Pow", 7, None, "precision:power"),
     Row("Col2Im", 18, None, "convolution:col2im"),
-    # The reference cannot tell the columns of a matrix without rows.
+    # The reference cannot infer the columns of a matrix without rows.
     Row("Flatten", 1, None, "indexing:flatten"),
-    # Of the first opsets the reference implements little, and that as if they were the newest.
+    # The reference implements little of the first opsets, and with the newest semantics.
     Row("Add", 1, 6, "first_opsets:add"),
     Row("Sub", 1, 6, "first_opsets:sub"),
     Row("Mul", 1, 6, "first_opsets:mul"),
@@ -165,11 +165,11 @@ HOST_OPERATORS: Mapping[tuple[str, str], tuple[Row, ...]] = MappingProxyType(
         for key in dict.fromkeys((row.domain, row.op_type) for row in _ROWS)
     }
 )
-"""Rows by domain and operator, each for a range of opsets."""
+"""Rows by domain and operator; each covers a range of opsets."""
 
 
 def host_operator(domain: str, op_type: str, opset: int) -> type[OpRun] | None:
-    """Return the class that evaluates an operator at an opset, or None to leave it to onnx."""
+    """Return the class that evaluates an operator at an opset, or None for onnx's own."""
     domain = "" if domain == "ai.onnx" else domain
     for row in HOST_OPERATORS.get((domain, op_type), ()):
         if row.serves(opset) and onnx.defs.has(op_type, opset, domain):

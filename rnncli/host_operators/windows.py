@@ -1,4 +1,4 @@
-"""The geometry that convolutions and pools share: where windows stand on a padded tensor."""
+"""The geometry of windows on a padded tensor, shared by convolutions and pools."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class Slide:
 
     @property
     def extent(self) -> int:
-        """From the first tap of a window to its last, both included."""
+        """Elements from the first tap of a window to its last, inclusive."""
         return extent(self.kernel, self.dilation)
 
     @property
     def span(self) -> int:
-        """From the first tap of the first window to the last tap of the last, both included."""
+        """Elements from the first tap of the first window to the last of the last one."""
         return (self.steps - 1) * self.stride + self.extent
 
     def taps(self, axis: int) -> Iterator[tuple[slice, ...]]:
-        """Yield, per tap, the index that picks its elements for all windows along an axis."""
+        """Yield, per tap, the index that selects its elements in all windows along an axis."""
         reach = (self.steps - 1) * self.stride + 1
         for tap in range(self.kernel):
             start = tap * self.dilation
@@ -129,7 +129,7 @@ def placed_once(place: Callable[..., Slides]) -> Callable[..., Slides]:
 
 
 def extent(kernel: int, dilation: int) -> int:
-    """Return how many elements a dilated kernel spans."""
+    """Return the number of elements that a dilated kernel spans."""
     return (kernel - 1) * dilation + 1
 
 
@@ -144,17 +144,17 @@ def slides(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
 ) -> Slides:
-    """Lay windows along each spatial axis, as the specification of Conv and the pools says.
+    """Return the windows along each spatial axis, as the specifications of Conv and the pools say.
 
     Args:
         shape: the input's, [N, C, D1 ... Dn].
-        kernel: taps per spatial axis; the other sequences are per spatial axis, too, with `pads`
-            all beginnings first, then all ends.
-        strides: 1 where not given.
-        dilations: 1 where not given.
-        pads: 0 where not given; unused unless `auto_pad` is NOTSET.
+        kernel: taps per spatial axis. The other sequences are also per spatial axis; `pads` has all
+            starts first, then all ends.
+        strides: 1 by default.
+        dilations: 1 by default.
+        pads: 0 by default; used only if `auto_pad` is NOTSET.
         auto_pad: NOTSET, VALID, SAME_UPPER or SAME_LOWER.
-        ceil_mode: 1 to let a last window hang over the end.
+        ceil_mode: 1 to let the last window overhang the end.
 
     Raises:
         InvalidRequest: the window does not fit, or a sequence has the wrong length.
@@ -201,7 +201,7 @@ def _padded(
 
 
 def _same(length: int, kernel: int, stride: int, dilation: int, *, upper: bool) -> Slide:
-    """Pad so that there is a window for every `stride` elements; an odd one at that end."""
+    """Pad so that there is one window per `stride` elements; an odd one goes to that end."""
     steps = -(-length // stride)
     total = max((steps - 1) * stride + extent(kernel, dilation) - length, 0)
     begin = total // 2 if upper else total - total // 2
@@ -209,10 +209,10 @@ def _same(length: int, kernel: int, stride: int, dilation: int, *, upper: bool) 
 
 
 def padded(x: Array, along: Slides, fill: Any) -> Array:
-    """Pad, or cut, the spatial axes so that the windows cover them exactly.
+    """Pad or crop the spatial axes so that the windows cover them exactly.
 
     Returns:
-        [N, C, *spans]; x itself where that is its shape already.
+        [N, C, *spans]; x itself if it already has that shape.
     """
     if along.covers:
         return x
@@ -224,7 +224,7 @@ def padded(x: Array, along: Slides, fill: Any) -> Array:
 
 
 def windows(x: Array, along: Slides, fill: Any) -> Array:
-    """View the padded tensor as windows, read-only: [N, C, *steps, *kernel]."""
+    """Return a read-only view of the padded tensor as windows [N, C, *steps, *kernel]."""
     whole = padded(x, along, fill)
     shape = (*x.shape[:2], *along.steps, *along.kernel)
     sizes, (strides, dilations) = whole.strides[2:], along.distances
@@ -240,13 +240,13 @@ def windows(x: Array, along: Slides, fill: Any) -> Array:
 def reduce_windows(x: Array, along: Slides, fill: Any, combine: Callable[..., Array]) -> Array:
     """Combine the taps of every window: [N, C, *steps].
 
-    One axis after the other, and tap by tap over whole tensors: dozens of times faster than a
-    reduction over the strided axes of `windows`.
+    The reduction runs axis by axis and tap by tap over whole tensors, which is dozens of times
+    faster than reducing the strided axes of `windows`.
 
     Args:
         x: [N, C, *lengths].
         along: one slide per spatial axis.
-        fill: what padding holds, neutral to `combine`.
+        fill: the value of padding, neutral for `combine`.
         combine: a ufunc such as `np.add` or `np.maximum`.
     """
     x = padded(x, along, fill)

@@ -1,4 +1,4 @@
-"""Unpack a model-zoo archive: plain files only, inside the target folder, of bounded size."""
+"""Unpacking of model-zoo archives: plain files only, inside the target folder, of bounded size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 100_000
 _ALWAYS_ALLOWED = 256 << 20
-_LARGEST_RATIO = 20  # trained weights hardly compress; a bomb grows a thousandfold
+_LARGEST_RATIO = 20  # trained weights hardly compress; a bomb does by a factor of 1000
 
 
 class _Member(NamedTuple):
-    """A file in an archive: `size` is what the archive claims, `open` gives its bytes."""
+    """A file in an archive, with its declared size and a function that opens it."""
 
     name: str
     size: int
@@ -52,7 +52,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _inner_path(name: str) -> RelativePath:
-    """Return where a member is written; archives of a folder's content begin names with `./`."""
+    """Return the path of a member; names may begin with `./`."""
     try:
         return RelativePath(name.removeprefix("./"))
     except InvalidRequest as error:
@@ -60,7 +60,7 @@ def _inner_path(name: str) -> RelativePath:
 
 
 def _write(member: _Member, path: Path) -> None:
-    """Write one file, never more bytes than the archive claimed for it."""
+    """Write one file, with at most the declared number of bytes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         made = new_file(path)
@@ -82,10 +82,10 @@ def _zip_members(archive: Path, _: int) -> Iterator[_Member]:
 
 
 def _tar_members(archive: Path, allowance: int) -> Iterator[_Member]:
-    """Read a tar as a stream: even its headers cannot make it read more than the allowance."""
+    """Yield the members of a tar, read as a stream, so that at most the allowance is read."""
     packed = archive.suffix.lower() in (".gz", ".tgz")
     with open_data(archive) as plain, gzip.open(plain) if packed else plain as source:
-        # Besides the files, a tar holds one header block for each and padding.
+        # In addition to the files, a tar has a header block per file, and padding.
         stream: Any = _Bounded(source, allowance + 1024 * _MOST_FILES, "it")
         with tarfile.open(fileobj=stream, mode="r|") as opened:
             for info in opened:
@@ -97,13 +97,13 @@ def _tar_members(archive: Path, allowance: int) -> Iterator[_Member]:
 
 
 class _Bounded:
-    """A readable stream that refuses to give more than `limit` bytes."""
+    """A readable stream that raises after `limit` bytes."""
 
     def __init__(self, source: Any, limit: int, name: str) -> None:
         self._source, self._left, self._name = source, limit, name
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most `size` unless it is negative."""
+        """Return the next bytes, at most `size` unless negative."""
         wanted = size if 0 <= size <= self._left else self._left + 1
         data: bytes = self._source.read(wanted)
         self._left -= len(data)

@@ -1,7 +1,7 @@
-"""Calling a node's kernel without what onnx's `run` does around each call.
+"""Direct calls of a node's kernel, without the overhead of onnx's `run`.
 
-For small tensors that takes longer than the kernel: it writes a log, collects the attributes and
-looks at the results several times over.
+For small tensors, `run` takes longer than the kernel: it logs, collects the attributes and checks
+the results several times.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from onnx.reference.ops.op_not import Not
 from onnx.reference.ops.op_relu import Relu
 
 Call: TypeAlias = Callable[..., tuple[Any, ...]]
-"""Takes a node's inputs and returns its outputs."""
+"""A function from a node's inputs to its outputs."""
 
 
 def call_of(operator: OpRun) -> Call:
-    """Return what evaluates a node: its `run`, or a shorter way to the same results.
+    """Return the function that evaluates a node: its `run`, or a faster equivalent.
 
-    A shorter way raises what the kernel raises, where `run` may hide that behind a TypeError.
+    The faster function raises the kernel's own errors, which `run` may hide behind a TypeError.
 
     Args:
-        operator: the node; its attributes do not change any more.
+        operator: the node, whose attributes are final.
     """
     shorter = _SHORTER.get(type(operator).run)
     if shorter is None or operator.has_linked_attribute or operator.need_context():
         return operator.run
-    kernel: Call = operator._run  # noqa: SLF001 -- what operators define
-    if type(operator).run is OpRun.run:  # the only one that hands over attributes
+    kernel: Call = operator._run  # noqa: SLF001 -- defined by operators
+    if type(operator).run is OpRun.run:  # the only one that passes attributes
         attributes = {name: getattr(operator, name) for name in operator.attributes_names_}
         kernel = partial(kernel, **attributes)
     return partial(shorter, operator, kernel)
@@ -71,7 +71,7 @@ _SHORTER: Mapping[Any, Callable[..., tuple[Any, ...]]] = {
     BitwiseAnd.run: _binary,
     BitShift.run: _binary_of_one_type,
 }
-"""By the `run` that operators share, each named by one of them, what takes its place."""
+"""The replacement of each `run` that operators share, which one of them names."""
 
 
 def _check_same(name: str, values: Any, other: str, x: Any) -> None:
@@ -80,7 +80,7 @@ def _check_same(name: str, values: Any, other: str, x: Any) -> None:
 
 
 def _tensors(operator: OpRun, results: tuple[Any, ...], *inputs: Any) -> tuple[Any, ...]:
-    """Return the results of a kernel; where some are not arrays, what `run` makes of them."""
+    """Return a kernel's results; if some are not arrays, those of `run`."""
     if type(results) is tuple and results:
         for values in results:
             if type(values) is not np.ndarray:

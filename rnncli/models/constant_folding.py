@@ -1,7 +1,8 @@
-"""What nodes make of constants alone, made once: exporters leave it to runtimes to cut weights.
+"""Constant folding: nodes whose inputs are constants run once, such as those that slice weights.
 
-A constant is an initializer, the value of a Constant node, or what was made of constants. What is
-fed is none, even where it replaces an initializer: values are known by identity, not by name.
+A constant is an initializer, the value of a Constant node, or a value computed from constants. Fed
+values are not constants, even if they replace an initializer: values are identified by identity,
+not by name.
 """
 
 from __future__ import annotations
@@ -21,29 +22,30 @@ if TYPE_CHECKING:
 
     Values = tuple[Any, ...]
 
-# Bytes kept at most of what the nodes of a model made.
+# The most bytes of folded values to keep per model.
 MOST = 1 << 26
 
 
 class Folding:
-    """The constants of a model, and what was made of them."""
+    """The constants of a model, and the values computed from them."""
 
     def __init__(self) -> None:
         self._constants: dict[int, Array] = {}
-        # By node: what it read and made, or None where it read something else once.
+        # Inputs and outputs by node, or None after a node has read something that is not a
+        # constant.
         self._made: dict[int, tuple[Values, Values] | None] = {}
         self._nbytes = 0
 
     def hold(self, constants: Iterable[Any]) -> None:
-        """Take note of constants, which nobody can write to from now on."""
+        """Register constants and make them read-only."""
         for values in constants:
             lock(values)
             self._constants[id(values)] = values
 
     def run(self, step: Step, values: Mapping[str | None, Any]) -> Values:
-        """Run a step that may fold, or return what it made of the same constants before.
+        """Run a step that may fold, or return its earlier outputs for the same constants.
 
-        One that reads others later, as in a loop, is one that varies.
+        A step that reads other values later, as in a loop, is not folded.
         """
         key, read = id(step.operator), tuple([values[name] for name in step.inputs])
         if key not in self._made:
@@ -76,14 +78,14 @@ class Folding:
         return FoldedSchedule([*roots], [*roots.values()], made, left)
 
     def _fits(self, made: Values) -> bool:
-        """Return whether all of it is tensors, for which there is room."""
+        """Return whether all values are tensors and fit."""
         if not all(isinstance(values, np.ndarray) for values in made):
             return False
         self._nbytes += sum(values.nbytes for values in made)
         return self._nbytes <= MOST
 
     def _kept(self, made: Values) -> Values:
-        """Return constants; memory that may be an operator's own is copied."""
+        """Return the values as constants, copied if an operator may own their memory."""
         kept = tuple([values if is_constant(values) else values.copy("K") for values in made])
         self.hold(kept)
         return kept

@@ -1,6 +1,6 @@
-"""The inputs and expected outputs that lie beside a model, as ONNX's own tests keep them.
+"""Data sets beside a model: inputs and expected outputs, stored as in ONNX's own tests.
 
-Packs add `tolerance_K.pb` to that: how far off each element of output K may be.
+Packs add `tolerance_K.pb`, the absolute tolerance of each element of output K.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DataSetFolder(NamedTuple):
-    """One folder ``test_data_set_N``, by name: inputs, the outputs they should give, tolerances."""
+    """The content of a folder ``test_data_set_N`` by name: inputs, expected outputs, tolerances."""
 
     folder: Path
     inputs: dict[str, Array]
@@ -33,7 +33,7 @@ def load_data_set(model: Model, folder: Path) -> DataSetFolder:
     Tensors without a name are matched by position.
 
     Raises:
-        UnreadableFile: a tensor is missing or damaged, or no tolerance for its output.
+        UnreadableFile: a tensor is missing or damaged, or a tolerance does not fit its output.
         InvalidRequest: there are more tensors than the graph has inputs or outputs.
     """
     inputs = [value.name for value in model.inputs]
@@ -47,7 +47,7 @@ def load_data_set(model: Model, folder: Path) -> DataSetFolder:
 
 
 def tolerance_problem(tolerance: Array, output: Array | None) -> str:
-    """Return why a tolerance cannot say how far off an output may be, or ""."""
+    """Return why a tolerance is not valid for an output, or ""."""
     import numpy as np
 
     from rnncli.numerics import dtype_of
@@ -65,7 +65,7 @@ def tolerance_problem(tolerance: Array, output: Array | None) -> str:
 
 def _tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:
     from rnncli.files.paths import found_in
-    from rnncli.formats.pb import read_named  # a model alone is run without formats of tensors
+    from rnncli.formats.pb import read_named  # not needed without data sets
 
     files = sorted(
         (int(match[1]), found_in(folder, path.name))

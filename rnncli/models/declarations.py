@@ -1,4 +1,4 @@
-"""What a graph declares of its inputs, in words, and whether given ones are as declared."""
+"""Declarations of a graph's inputs: as text, and checks of inputs against them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
-    """Compare given inputs with the graph's declarations.
+    """Check inputs against the graph's declarations.
 
     Raises:
         InvalidRequest: a name is unknown or missing, or a dtype, a rank or a fixed dimension is
@@ -36,7 +36,7 @@ def check_inputs(model: Model, inputs: Mapping[str, Array]) -> None:
 
 
 def check_names(model: Model, names: Iterable[str]) -> dict[str, ValueInfoProto]:
-    """Refuse names that are no input's; return what the graph declares of all its inputs.
+    """Check the names of inputs; return the graph's declarations of all its inputs.
 
     Raises:
         InvalidRequest: a name is unknown.
@@ -69,7 +69,7 @@ def _check_tensor(model: Model, value: ValueInfoProto, values: Array) -> None:
 
 
 def is_open(value: ValueInfoProto) -> bool:
-    """Tell whether a shape leaves something to choose."""
+    """Return whether a declared shape has unknown dimensions."""
     shape = declared_shape(value)
     return shape is None or any(isinstance(size, str) for size in shape)
 
@@ -81,17 +81,17 @@ def symbols(values: Iterable[ValueInfoProto]) -> set[str]:
 
 
 def template(value: ValueInfoProto) -> str:
-    """Write a shape as `--shape` takes it: ``batch,3,N``."""
+    """Return a shape in the syntax of `--shape`: ``batch,3,N``."""
     return ",".join(str(size) or "N" for size in declared_shape(value) or ())
 
 
 def described(values: Iterable[ValueInfoProto]) -> str:
-    """Write names and declared types."""
+    """Return names and declared types as text."""
     return ", ".join(f"{value.name} {describe(value)}" for value in values)
 
 
 def describe(value: ValueInfoProto) -> str:
-    """Write a declared type: ``float32 [batch, 3, ?]``."""
+    """Return a declared type as text: ``float32 [batch, 3, ?]``."""
     kind = value.type.WhichOneof("value") or "tensor_type"
     if kind != "tensor_type":
         return kind.removesuffix("_type")

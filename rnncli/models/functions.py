@@ -1,7 +1,7 @@
-"""Functions of a model and of ONNX's own library, with the attributes of one call filled in.
+"""Functions of a model and of ONNX's library, instantiated with the attributes of a call.
 
 A call is evaluated on a copy of the function in which every reference to an attribute is replaced
-by its value, so nodes inside a function are like any others: what they carry is what they have.
+by its value, so nodes inside a function are like any others.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def resolve_call(
 ) -> FunctionProto:
     """Return a copy of a function with its attributes replaced by those of a call.
 
-    An attribute that neither the call nor a default gives is left out wherever it is referred to.
+    References to an attribute without value and default are removed.
 
     Args:
         function: the function.
         call: the node that calls it.
-        schema: of the operator, when the function is how ONNX's own library defines it.
+        schema: the operator's schema, if ONNX's library defines the operator by the function.
     """
     values = _schema_defaults(schema) if schema else {}
     values |= {attribute.name: attribute for attribute in function.attribute_proto}
@@ -77,22 +77,22 @@ def _copy(attribute: AttributeProto) -> AttributeProto:
 
 
 class Runnable(Protocol):
-    """The body of a function, ready to be run."""
+    """The prepared body of a function."""
 
     input_names: list[str]
 
     def run(self, output_names: None, feed_inputs: Mapping[str, Any]) -> list[Any]:
-        """Return all outputs from a value, or None, for each input."""
+        """Return all outputs, given a value or None for each input."""
 
 
 class Library:
-    """What all evaluators of a model share: its functions, built once for each set of attributes.
+    """The functions shared by a model's evaluators, built once per set of attributes.
 
     Args:
         model: the model.
-        arithmetic: of its recurrent nodes.
-        build: makes what runs a function: its body, opsets, this library, its path.
-        watch: looks on as nodes run; None for nobody.
+        arithmetic: settings of its recurrent nodes.
+        build: makes a function's evaluator from its body, opsets, this library and its path.
+        watch: the observer of nodes as they run, or None.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Library:
         self.model, self.arithmetic, self.build = model, arithmetic, build
         self.watch, self.folding = watch, Folding()
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
-        self.drawing: WeakSet[Any] = WeakSet()  # operators that a new run sets back
+        self.drawing: WeakSet[Any] = WeakSet()  # operators that each run resets
         self.draws = False  # whether there ever was one: to look takes a microsecond
         self._built: dict[tuple[Any, ...], Runnable] = {}
         self._building: list[str] = []
@@ -113,7 +113,7 @@ class Library:
     def evaluator(
         self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None
     ) -> Runnable:
-        """Return what runs a function for one call.
+        """Return the evaluator of a function for one call.
 
         Raises:
             ValueError: the function calls itself.
@@ -132,13 +132,13 @@ class Library:
 
 
 class FunctionCall(OwnNode):
-    """A node whose operator is a function.
+    """A node that calls a function.
 
     Args:
         onnx_node: the call.
-        library: builds and keeps the functions.
+        library: builds and caches the functions.
         function: the function.
-        schema: the operator's, when ONNX itself defines it so.
+        schema: the operator's schema, if ONNX defines the operator by the function.
     """
 
     def __init__(
@@ -152,12 +152,12 @@ class FunctionCall(OwnNode):
         self._evaluator = library.evaluator(function, onnx_node, schema)
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
-        """Evaluate the function; trailing inputs may be left out."""
+        """Evaluate the function; trailing inputs may be omitted."""
         return _call(self._evaluator, inputs)
 
 
 class TypedFunctionCall(OwnNode):
-    """A node that ONNX defines as a function of its inputs' types: known when it runs."""
+    """A node that ONNX defines by a function that depends on its inputs' types."""
 
     def __init__(self, onnx_node: NodeProto, library: Library, opset: int) -> None:
         super().__init__(onnx_node)

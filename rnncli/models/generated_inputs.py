@@ -1,4 +1,4 @@
-"""The inputs of a model that nobody gives: made from their declared shapes."""
+"""Generated inputs of a model, made from their declared shapes."""
 
 from __future__ import annotations
 
@@ -23,29 +23,28 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
 
 _RATES = {"sr": 16000, "sample_rate": 16000, "sampling_rate": 16000}
-"""Scalars whose name says what they are; any other number would be refused by the model."""
+"""Scalars identified by name, for which the model refuses any other number."""
 
 
 class InputRecipe:
-    """How the inputs of a model are made that are required and not given.
+    """A recipe for the required inputs of a model that are not given.
 
-    Floating-point values are bell-shaped; integers are what the nodes that read them can use:
-    lengths up to the sequence's, indices that exist. Symbols take their size from `dims`, then from
-    given inputs.
+    Floating-point values are bell-shaped; integers suit the nodes that read them: lengths up to the
+    sequence's, valid indices. Symbols take their size from `dims`, then from given inputs.
 
     Args:
         model: the model.
-        given: inputs that need not be made.
-        seed: another one gives other values.
-        shapes: of inputs to be made, all dimensions.
+        given: inputs that are not generated.
+        seed: seed of the values.
+        shapes: complete shapes of generated inputs.
         dims: sizes of symbolic dimensions.
 
     Raises:
         InvalidRequest: a shape or symbol does not fit the graph.
-        Unsupported: an input cannot be made: sequences.
+        Unsupported: an input cannot be generated, such as a sequence.
 
     Warns:
-        RnncliWarning: inputs give different sizes to one symbol.
+        RnncliWarning: inputs have different sizes for one symbol.
     """
 
     def __init__(
@@ -62,21 +61,21 @@ class InputRecipe:
 
     @property
     def made(self) -> list[ValueInfoProto]:
-        """The inputs that are made."""
+        """The inputs to generate."""
         return self.sizes.wanted
 
     def make(
         self, sizes: Mapping[FreeDimension, int], only: Collection[str] | None = None
     ) -> dict[str, Array]:
-        """Return the inputs by name, given and made.
+        """Return all inputs by name, given and generated.
 
         Args:
-            sizes: of dimensions that nobody gave a size; 1 for those not named.
-            only: the inputs wanted; None for all.
+            sizes: sizes of free dimensions; the others are 1.
+            only: the requested inputs; None for all.
 
         Raises:
             InvalidRequest: a shape does not fit the graph.
-            Unsupported: an input cannot be made: strings.
+            Unsupported: an input cannot be generated, such as strings.
         """
         found = {value.name: self.sizes.shape(value, sizes) for value in self.made}
         known = found | {name: np.shape(values) for name, values in self.given.items()}
@@ -94,7 +93,7 @@ class InputRecipe:
         return inputs
 
     def elements(self, sizes: Mapping[FreeDimension, int], only: Collection[str]) -> int:
-        """Return how many elements `make` makes of some inputs.
+        """Return the number of elements that `make` generates for some inputs.
 
         Raises:
             InvalidRequest: as `make` does.
@@ -114,7 +113,7 @@ class InputRecipe:
 def generate_inputs(
     model: Model, given: Mapping[str, Array] | None = None, **asked: Any
 ) -> dict[str, Array]:
-    """Complete the inputs of a model as `InputRecipe` does; sizes that nobody gave are 1.
+    """Complete the inputs of a model by an `InputRecipe`; unknown sizes are 1.
 
     Warns:
         RnncliWarning: dimensions were assumed to be 1, or inputs contradict a symbol.
@@ -127,7 +126,7 @@ def generate_inputs(
 def _purposes(
     model: Model, shapes: Mapping[str, Sequence[int]], names: Sequence[str]
 ) -> dict[str, Purpose]:
-    """Return what the integers of some inputs are for; that takes onnx's shape inference."""
+    """Return the purposes of integer inputs, which requires onnx's shape inference."""
     from rnncli.models.integer_inputs import facts_of, purpose
     from rnncli.models.shapes import inferred
 
@@ -154,7 +153,7 @@ def _values(
     if dtype.numpy.kind in "iu" and _is_rate(value.name, shape):
         return np.asarray(_RATES[value.name], dtype.numpy)
     if purpose is None:
-        raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be made; give it")
+        raise Unsupported(f"input '{value.name}' is {dtype}, which cannot be generated; pass it")
     return np.asarray(_integers(keys, shape, purpose), dtype.numpy)
 
 

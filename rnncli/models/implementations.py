@@ -1,7 +1,7 @@
-"""What evaluates the nodes that are not recurrent: onnx's reference, corrected.
+"""Implementations of nodes that are not recurrent: onnx's reference, with corrections.
 
-It takes all of onnx, longer to import than a small model takes to run; a model of recurrent nodes
-alone does without.
+Importing all of onnx takes longer than running a small model; models with only recurrent nodes do
+not need it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rnncli.models.functions import Library
     from rnncli.models.own_node import OwnNode
 
-# Domains besides ONNX's own that onnx's reference implements, and what loads an operator of theirs.
+# Other domains that onnx's reference implements, with their loaders of operators.
 _EXTENSIONS: Mapping[str, str] = {
     "ai.onnx.ml": "onnx.reference.ops.aionnxml:load_op",
     "ai.onnx.preview": "onnx.reference.ops.aionnx_preview:load_op",
@@ -38,16 +38,16 @@ _EXTENSIONS: Mapping[str, str] = {
 def operator_of(
     node: NodeProto, versions: Mapping[str, int], library: Library, subgraph: Callable[..., Any]
 ) -> OpRun | OwnNode:
-    """Return what evaluates a node.
+    """Return the implementation of a node.
 
     Args:
         node: neither recurrent nor a call of a function of the model.
-        versions: the opsets imported where it is.
-        library: what all evaluators of the model share.
-        subgraph: makes the evaluator of a graph among its attributes, in their order.
+        versions: the opsets imported there.
+        library: the library shared by the model's evaluators.
+        subgraph: makes the evaluators of the graphs among its attributes, in order.
 
     Raises:
-        NotImplementedError: nothing does.
+        NotImplementedError: there is none.
         Exception: of many kinds, onnx's own: the node is malformed.
     """
     refuse_unknown(node, versions)
@@ -61,7 +61,7 @@ def operator_of(
             kind = load_op("", node.op_type, opset, evaluator_cls=build)
         except RuntimeContextError:
             return TypedFunctionCall(node, library, opset)
-        if functions:  # by which ONNX defines the operator
+        if functions:  # ONNX defines the operator by functions
             schema = onnx.defs.get_schema(node.op_type, opset)
             return FunctionCall(node, library, functions[0], schema)
     return _made(kind, node, versions, subgraph)
@@ -73,7 +73,7 @@ def _extension(node: NodeProto, opset: int) -> type[OpRun] | None:
     load: Any = resolve_name(_EXTENSIONS[node.domain])
     try:
         found: type[OpRun] = load(node.domain, node.op_type, opset)
-    except NotImplementedError:  # whose sentence lists all that there are
+    except NotImplementedError:  # whose message lists all operators
         raise NotImplementedError("onnx's reference does not implement it") from None
     return found
 
@@ -95,11 +95,11 @@ def _made(
 
 
 def _say_nothing(*_: Any) -> None:
-    """Stand in for the log of onnx's reference."""
+    """Replace the log of onnx's reference by nothing."""
 
 
 def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
-    """Refuse an operator that no schema describes at the imported opset, and none of our rows."""
+    """Raise if neither a schema at the imported opset nor a row describes the operator."""
     domain = node.domain
     if domain not in ("", *_EXTENSIONS):
         raise NotImplementedError(f"operators of domain {domain} are not supported")
@@ -115,7 +115,7 @@ def refuse_unknown(node: NodeProto, versions: Mapping[str, int]) -> None:
 
 
 def check_against_schema(node: NodeProto, versions: Mapping[str, int]) -> None:
-    """Check counts and attributes as ONNX declares them; subgraphs are checked by themselves."""
+    """Check counts and attributes against ONNX's declaration; subgraphs are checked separately."""
     if node.op_type == "Constant" or any(subgraphs(node)):
         return  # a constant's value may be large, and checking copies it
     context = type(onnx.checker.DEFAULT_CONTEXT)()

@@ -1,7 +1,7 @@
-"""The shapes of a model's inputs that are to be made, and the dimensions that nobody gave a size.
+"""Shapes of generated inputs, and their free dimensions, whose size is not given.
 
-A name that stands at several dimensions says that they are equal. No node relies on it: where the
-user's own inputs contradict a name, the graph may run all the same, as it does in ONNX Runtime.
+Dimensions with the same name should be equal, but no node relies on it: if the user's inputs
+contradict a name, the graph may still run, as it does in ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.numerics import Array
 
-# What making an element takes at its peak: float64, and its own dtype.
+# Peak memory per generated element: float64, and its own dtype.
 BYTES_PER_ELEMENT = 12
 
 
 class FreeDimension(NamedTuple):
-    """A dimension of inputs to be made whose size nobody gave.
+    """A dimension of generated inputs without a given size.
 
     Attributes:
-        symbol: its name; "" for a nameless one.
-        input: the input of a nameless one; "" for a symbol, which several inputs may have.
-        axis: where the input has it; 0 for a symbol.
+        symbol: the name; "" for an unnamed dimension.
+        input: the input of an unnamed dimension; "" for a symbol, which several inputs may share.
+        axis: the axis of an unnamed dimension; 0 for a symbol.
     """
 
     symbol: str
@@ -47,20 +47,20 @@ class FreeDimension(NamedTuple):
 
 
 class InputSizes:
-    """The sizes that a user gave to a model's inputs.
+    """The given sizes of a model's inputs.
 
     Args:
         model: the model.
-        given: inputs that need not be made.
-        shapes: of inputs to be made, all dimensions.
+        given: inputs that are not generated.
+        shapes: complete shapes of generated inputs.
         dims: sizes of symbolic dimensions.
 
     Raises:
         InvalidRequest: a shape or symbol does not fit the graph.
-        Unsupported: an input cannot be made: a sequence.
+        Unsupported: an input cannot be generated, such as a sequence.
 
     Warns:
-        RnncliWarning: inputs give different sizes to one symbol.
+        RnncliWarning: inputs have different sizes for one symbol.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class InputSizes:
                 yield FreeDimension(size)
 
     def shape(self, value: ValueInfoProto, sizes: Mapping[FreeDimension, int]) -> tuple[int, ...]:
-        """Return the shape of an input to be made.
+        """Return the shape of a generated input.
 
         Args:
             value: the input.
-            sizes: of free dimensions; 1 for the others.
+            sizes: sizes of free dimensions; 1 for the others.
 
         Raises:
             InvalidRequest: the shape does not fit the graph, or is too large.
@@ -121,14 +121,14 @@ class InputSizes:
                 yield sizes.get(found, 1)
 
     def option(self, dimension: FreeDimension) -> str:
-        """Return the option that gives a free dimension a size."""
+        """Return the command-line option that sets a free dimension."""
         if dimension.symbol:
             return f"--dim {dimension.symbol}=N"
         (value,) = (value for value in self.wanted if value.name == dimension.input)
         return f"--shape {value.name}={template(value)}"
 
     def listed(self, dimensions: Iterable[FreeDimension]) -> str:
-        """Write free dimensions, each with the option that gives it a size."""
+        """Return free dimensions as text, each with the option that sets it."""
         by_option: dict[str, list[FreeDimension]] = {}
         for each in dimensions:
             by_option.setdefault(self.option(each), []).append(each)
@@ -136,7 +136,7 @@ class InputSizes:
 
 
 def _together(dimensions: Sequence[FreeDimension]) -> str:
-    """Write one symbol, or the nameless dimensions of one input."""
+    """Return one symbol, or the unnamed dimensions of one input, as text."""
     *others, last = dimensions
     if last.symbol or not others:
         return last.symbol or str(last)
@@ -192,7 +192,7 @@ def _hint(symbol: str, known: Iterable[str]) -> str:
 def _symbol_sizes(
     model: Model, fixed: Mapping[str, Sequence[int]], dims: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the sizes of symbols: asked for, and of shapes already fixed; the first one counts."""
+    """Return the sizes of symbols, requested or from known shapes; the first one counts."""
     sizes = dict(dims)
     for value in model.inputs:
         declared, shape = declared_shape(value), fixed.get(value.name)
@@ -209,7 +209,7 @@ def _symbol_sizes(
 
 
 def _contradicted(sentence: str, *, asked: bool) -> None:
-    """Refuse --dim and data that contradict each other; warn where it is only a name."""
+    """Raise if --dim and data contradict each other; warn if only a name is contradicted."""
     if asked:
         raise InvalidRequest(f"{sentence}, by --dim")
     warnings.warn(f"{sentence}, whatever its name says", RnncliWarning, stacklevel=2)
@@ -227,10 +227,10 @@ def _check_size(model: Model, value: ValueInfoProto, shape: Sequence[int]) -> No
             f"{model.name}: input '{value.name}' cannot have the shape {list(shape)}: {reason}; "
             f"give --shape {value.name}={template(value)}"
         )
-    # A size of 0 makes no other size harmless.
+    # A size of 0 does not make other sizes harmless.
     needed = BYTES_PER_ELEMENT * math.prod(max(size, 1) for size in shape)
     what = f"{model.name}: input '{value.name}' of shape {list(shape)}"
     try:
         ask(needed, what, otherwise=BYTES_PER_ELEMENT * LARGEST_FROM_NOTHING)
-    except OutOfMemory as error:  # of these sizes; others may fit
+    except OutOfMemory as error:  # other sizes may fit
         raise InvalidRequest(str(error)) from error

@@ -1,8 +1,8 @@
-"""What the integer inputs of a model are for, told from the nodes that read them.
+"""Purposes of a model's integer inputs, deduced from the nodes that read them.
 
-A random integer is seldom a valid one: a length must not exceed the sequence, an index must exist,
-a sample rate is one of two numbers. Each row of a table below says what one input of one operator
-asks of the integers that reach it.
+Random integers are seldom valid: a length must not exceed the sequence, an index must exist, a
+sample rate is one of two numbers. Each row of the table below is a requirement of one input of one
+operator.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Purpose(NamedTuple):
-    """The integers an input may hold: `low` to `high`.
+    """The valid integers of an input: `low` to `high`.
 
-    `lengths` asks for descending values that begin with `high`, as packed sequences want them.
+    `lengths` requires descending values that start with `high`, as for packed sequences.
     """
 
     low: int
@@ -36,22 +36,22 @@ class Purpose(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known about a skeleton: shapes and the values of its small constants."""
+    """The known shapes and small constants of a skeleton."""
 
     shapes: Shapes
     constants: Mapping[str, Array]
 
     def size(self, name: str, axis: int) -> int | None:
-        """Return one dimension of a value, or None when it is not known."""
+        """Return one dimension of a value, or None if unknown."""
         shape = self.shapes.get(name, ())
         size = shape[axis] if -len(shape) <= axis < len(shape) else None
         return size if isinstance(size, int) else None
 
 
 ANY = Purpose(0, 9)
-"""Of an integer whose purpose is not known: small and not negative."""
+"""The range of an integer of unknown purpose: small and not negative."""
 
-# Operators whose first input passes its integers on unchanged.
+# Operators that pass on the integers of their first input unchanged.
 _CARRIERS = frozenset(
     {"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Flatten", "Expand"}
     | {"Tile", "Slice", "Gather", "Split", "Concat"}
@@ -59,12 +59,12 @@ _CARRIERS = frozenset(
 
 
 def purpose(skeleton: Model, facts: Facts, name: str) -> Purpose:
-    """Return what the integers of an input must be, the narrowest when they have several readers.
+    """Return the purpose of an input's integers, the narrowest if there are several readers.
 
     Args:
         skeleton: from `inferred`, with the inputs' shapes.
-        facts: of that skeleton.
-        name: of the input.
+        facts: the skeleton's facts.
+        name: the input's name.
     """
     wanted = [
         found
@@ -95,7 +95,7 @@ def _has_data(tensor: TensorProto) -> bool:
 
 
 def _readers(skeleton: Model, name: str) -> Iterator[tuple[Site, int]]:
-    """Yield the nodes that read an input, directly or passed on, with the position there."""
+    """Yield the nodes that read an input, directly or indirectly, with the input's position."""
     carrying = {name}
     for site in walk(skeleton):
         node = site.node
@@ -108,7 +108,7 @@ def _readers(skeleton: Model, name: str) -> Iterator[tuple[Site, int]]:
 
 
 def _inner_name(site: Site, position: int) -> Iterator[str]:
-    """Yield what a loop's body calls a value; a trip count and a condition are not passed on."""
+    """Yield the name of a value in a loop's body; trip count and condition are not passed on."""
     for _, graph in subgraphs(site.node):
         if position < len(graph.input) and (site.node.op_type == "Scan" or position > 1):
             yield graph.input[position].name
@@ -129,7 +129,7 @@ def _attribute(site: Site, name: str, default: int) -> int:
 
 
 def _up_to_length(seq_length: int | None) -> Purpose:
-    """Return valid lengths; 1 is one of any sequence that is not empty."""
+    """Return valid lengths; 1 is valid for any non-empty sequence."""
     high = 1 if seq_length is None else seq_length
     return Purpose(min(1, high), high, lengths=True)
 
@@ -165,7 +165,7 @@ def _fixed(low: int, high: int) -> Callable[[Site, Facts], Purpose]:
     return lambda _site, _facts: Purpose(low, high)
 
 
-# (operator, position of the input) -> what it asks of its integers
+# (operator, position of the input) -> the requirement on its integers
 _WANTS: Mapping[tuple[str, int], Callable[[Site, Facts], Purpose | None]] = {
     ("Gather", 1): _index,
     ("GatherElements", 1): _index,

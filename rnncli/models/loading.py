@@ -1,4 +1,4 @@
-"""Read a model from a file, a model-zoo folder, or an archive of one."""
+"""Loading of models from files, model-zoo folders and their archives."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ FORMATS = {
     ".json": "json",
     ".onnxtxt": "onnxtxt",
 }
-"""Format of a model file by extension, named as `onnx.serialization` names it."""
+"""The format of a model file by extension, with the names of `onnx.serialization`."""
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
-_LARGEST_PROTOBUF = 2**31 - 1  # larger models keep their weights beside it
-# Bytes of a file whose weights are worth reading apart from it.
+_LARGEST_PROTOBUF = 2**31 - 1  # larger models have external weights
+# The least size, in bytes, of a file whose weights are mapped instead of parsed.
 LARGE = 1 << 20
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a model and make it fit for evaluation.
+    """Read a model and prepare it for evaluation.
 
     Args:
         path: a model file, a folder with ``model.onnx`` (or one ``*.onnx``) and perhaps
@@ -47,7 +47,7 @@ def load_model(path: str | Path) -> Model:
 
     Raises:
         UnreadableFile: missing, empty, truncated, foreign or hostile.
-        InvalidRequest: readable, but no valid model.
+        InvalidRequest: readable, but not a valid model.
     """
     path = Path(path)
     if path.is_dir():
@@ -65,10 +65,10 @@ def model_from(
     folder: Path | None = None,
     data_sets: tuple[Path, ...] = (),
 ) -> Model:
-    """Make a protobuf that is already in memory fit for evaluation, in place.
+    """Prepare a protobuf in memory for evaluation, in place.
 
     Raises:
-        InvalidRequest: it is no valid model.
+        InvalidRequest: it is not a valid model.
     """
     try:
         check_text(proto)
@@ -99,20 +99,20 @@ def _load_archive(path: Path) -> Model:
 
 
 def _load_folder(folder: Path, name: str) -> Model:
-    """Load the model of a folder, or of the one folder in it, as archives are packed."""
+    """Load the model of a folder or of its only subfolder, as in archives."""
     models = _models_in(folder)
     while not models and (inner := _only_folder(folder)):
         folder, models = inner, _models_in(inner)
     if not models:
-        raise UnreadableFile(f"{name}: holds no model.onnx and no other .onnx file")
+        raise UnreadableFile(f"{name}: contains no model.onnx and no other .onnx file")
     if len(models) > 1:
         names = ", ".join(model.name for model in models)
-        raise InvalidRequest(f"{name}: holds several models, name one: {names}")
+        raise InvalidRequest(f"{name}: contains several models, name one: {names}")
     return _load_file(found_in(folder, models[0].name), name)
 
 
 def _models_in(folder: Path) -> list[Path]:
-    """Return ``model.onnx`` if there is one, else all models; ``._x`` is macOS's metadata."""
+    """Return ``model.onnx`` if it exists, else all models except ``._x``, metadata of macOS."""
     models = [path for path in _visible(folder) if path.suffix == ".onnx" and path.is_file()]
     return [path for path in models if path.name == "model.onnx"] or models
 
@@ -148,7 +148,7 @@ def _load_file(path: Path, name: str) -> Model:
     except RnncliError as error:
         raise type(error)(f"{name}: {str(error).removeprefix(f'{path}: ')}") from error
     folder = path.parent
-    # Data sets beside several models would be guessed to be of this one.
+    # Data sets beside several models may belong to another one.
     data_sets = _data_sets_in(folder) if _models_in(folder) == [path] else ()
     return replace(model_from(proto, name, folder, data_sets), file=path)
 
@@ -159,8 +159,8 @@ def _read(path: Path) -> bytes:
 
 
 def _lightened(data: bytes, path: Path) -> bytes:
-    """Leave large weights in the file, unless it is a link, which may lead out of the folder."""
-    from rnncli.models.wire import without_weights  # most models are small
+    """Leave large weights in the file, unless it is a link, which may lead outside the folder."""
+    from rnncli.models.wire import without_weights  # not needed for small models
 
     try:
         return without_weights(data, RelativePath(found_in(path.parent, path.name).name))
@@ -171,9 +171,10 @@ def _lightened(data: bytes, path: Path) -> bytes:
 def _parse(data: bytes, format_name: str) -> ModelProto:
     try:
         return _message(data) if format_name == "protobuf" else _text(data, format_name)
-    except Exception as error:  # every format has its own kinds, and text ones overflow
+    except Exception as error:  # each format has its own exceptions, and text parsers overflow
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UnreadableFile(f"no ONNX model, or truncated ({format_name}): {reason}") from error
+        sentence = f"not an ONNX model, or truncated ({format_name}): {reason}"
+        raise UnreadableFile(sentence) from error
 
 
 def _message(data: bytes) -> ModelProto:

@@ -1,7 +1,7 @@
-"""The memory of a running model: nodes that would fill it are refused, living values counted.
+"""Memory limits of a running model: giant outputs are refused, live values are counted.
 
-A damaged shape in a small file asks for terabytes, and an operating system that overcommits grants
-them. Each row says how many elements an operator makes from its inputs' values.
+A damaged shape in a small file can request terabytes, which an overcommitting operating system
+grants. Each row computes the number of output elements from an operator's inputs.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def may_be_giant(op_type: str) -> bool:
-    """Whether the output of an operator of ONNX's own domain can be of any size."""
+    """Return whether the output of an operator of ONNX's own domain can have any size."""
     return op_type in _ELEMENTS
 
 
 def refuse_giant(op_type: str, inputs: Sequence[Any]) -> None:
-    """Refuse an operator of ONNX's own domain whose output these inputs make giant.
+    """Raise if these inputs give an operator of ONNX's own domain a giant output.
 
     Raises:
-        OutOfMemory: it would take more than the run may take.
+        OutOfMemory: the output exceeds the run's memory.
     """
     if not may_be_giant(op_type) or not inputs or inputs[-1] is None:
         return
@@ -68,7 +68,7 @@ def _padded(values: Any, pads: Any = (), _fill: Any = None, axes: Any = None) ->
 
 
 def _resized(values: Any, *factors: Any) -> float:
-    """Resize names sizes last; scales, or Upsample's, come before; the rest is empty."""
+    """Return the size of Resize's or Upsample's output; sizes come last, scales before them."""
     given = [f for f in factors if f is not None and f.size == values.ndim]
     if not given:
         return 0
@@ -88,28 +88,28 @@ _ELEMENTS: Mapping[str, Count] = {
     "Upsample": _resized,
 }
 
-# Bytes of an element that is not of the first input's type: here, of float32.
+# Bytes of an output element, if it does not have the first input's type.
 _WIDTHS: Mapping[str, int] = {"ConstantOfShape": 4, "OneHot": 4}
 
 
 class MemoryTally:
-    """Counts each array once, however many values are views of it.
+    """A tally of live arrays, each counted once even if several values view it.
 
     Args:
-        budget: of the run.
-        given: values that were there before, which do not count, nor do views of them.
+        budget: the run's budget.
+        given: values that existed before; they and their views do not count.
     """
 
     def __init__(self, budget: Budget, given: Iterable[Any]) -> None:
         self._budget = budget
         self._given = {id(owner) for value in given for owner in _owners(value)}
-        self._alive: dict[int, list[int]] = {}  # by owner: how many values, how many bytes
+        self._alive: dict[int, list[int]] = {}  # by owner: number of values, bytes
 
     def add(self, values: Iterable[Any]) -> None:
-        """Count what a node made.
+        """Count the outputs of a node.
 
         Raises:
-            OutOfMemory: with it, more is alive than may be.
+            OutOfMemory: the live values exceed the budget.
         """
         for owner in (owner for value in values for owner in _owners(value)):
             if id(owner) in self._alive:
@@ -119,7 +119,7 @@ class MemoryTally:
                 self._budget.count(owner.nbytes)
 
     def drop(self, value: Any) -> None:
-        """Let go of a value that nobody reads any more."""
+        """Release a value that has no further readers."""
         for owner in _owners(value):
             if found := self._alive.get(id(owner)):
                 found[0] -= 1
@@ -128,12 +128,12 @@ class MemoryTally:
                     del self._alive[id(owner)]
 
     def close(self) -> None:
-        """Let go of everything: what is returned counts where it goes."""
+        """Release everything; returned values are counted by their receiver."""
         self._budget.count(-sum(nbytes for _, nbytes in self._alive.values()))
 
 
 def _owners(value: Any) -> Iterator[Array]:
-    """Yield the arrays whose memory a value stands in; a sequence has many."""
+    """Yield the arrays that own a value's memory; a sequence has many."""
     if isinstance(value, np.ndarray):
         yield value.base if isinstance(value.base, np.ndarray) else value
     elif isinstance(value, list | tuple):

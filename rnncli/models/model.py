@@ -1,4 +1,4 @@
-"""A loaded model, and the ways through its graphs, nodes and functions."""
+"""Loaded models, and iteration over their graphs, nodes and functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Body: TypeAlias = GraphProto | FunctionProto
 
 GRAPH = "graph"
-"""The first step of the path of a node that is in no function."""
+"""The first step of the path of a node outside functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class Model:
     Attributes:
         proto: normalised, see `rnncli.models.spelling`; large weights are left in the file, see
             `rnncli.models.wire`.
-        name: how messages call it: the file's path as given.
-        folder: where its external data lies; None for a model that was never a file.
+        name: the name in messages, which is the given path of the file.
+        folder: the folder of its external data; None for a model not read from a file.
         data_sets: folders ``test_data_set_N`` beside it, in numeric order.
-        file: where it was read from; None for a model that was never a file.
+        file: the file it was read from, or None.
     """
 
     proto: ModelProto
@@ -45,30 +45,30 @@ class Model:
 
     @property
     def inputs(self) -> tuple[ValueInfoProto, ...]:
-        """Inputs that must be fed: IR 3 repeats initializers as inputs, those need no feed."""
+        """The required inputs, without initializers, which IR 3 repeats as inputs."""
         held = self.initializers
         return tuple(value for value in self.proto.graph.input if value.name not in held)
 
     @property
     def initializers(self) -> set[str]:
-        """The names of the tensors that it holds itself."""
+        """The names of the initializers."""
         graph = self.proto.graph
         sparse = {tensor.values.name for tensor in graph.sparse_initializer}
         return sparse | {tensor.name for tensor in graph.initializer}
 
     @property
     def opsets(self) -> dict[str, int]:
-        """Opset version of every imported domain."""
+        """The opset version of every imported domain."""
         return opsets(self.proto)
 
 
 class Site(NamedTuple):
-    """A node and where it sits.
+    """A node and its location.
 
     Attributes:
         node: the node.
         name: its name, or operator and position (``LSTM_3``) for a nameless one.
-        path: the bodies it is inside, outermost first: ``("If_12.then_branch",)``.
+        path: the enclosing bodies, outermost first: ``("If_12.then_branch",)``.
         opsets: versions of the domains imported there.
     """
 
@@ -79,7 +79,7 @@ class Site(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The opset version of the node's domain; 0 when that is not imported."""
+        """The opset version of the node's domain; 0 if it is not imported."""
         return self.opsets.get(self.node.domain, 0)
 
     def __str__(self) -> str:
@@ -92,17 +92,17 @@ def opsets(proto: ModelProto | FunctionProto) -> dict[str, int]:
 
 
 def display_name(node: NodeProto, index: int) -> str:
-    """Name a node as messages do: its own name, else its operator and position."""
+    """Return a node's name for messages: its own, else operator and position."""
     return node.name or f"{node.op_type}_{index}"
 
 
 def operator_name(node: NodeProto) -> str:
-    """Name a node's operator, with its domain unless it is ONNX's own."""
+    """Return the name of a node's operator, with the domain unless it is ONNX's own."""
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
 def function_name(function: FunctionProto) -> str:
-    """Name a function as a step of a path."""
+    """Return a function's name as a step of a path."""
     return f"{function.domain}::{function.name}"
 
 
@@ -131,7 +131,7 @@ def all_bodies(proto: ModelProto) -> Iterator[Body]:
 
 
 def rooted(model: Model, path: Sequence[str]) -> tuple[str, ...]:
-    """Begin the path of a node with the body it starts at: the graph, or ``function pkg::f``."""
+    """Return the path of a node with its root: the graph, or ``function pkg::f``."""
     functions = {function_name(function) for function in model.proto.functions}
     if len(path) > 1 and path[0] in functions:
         return (f"function {path[0]}", *path[1:])
@@ -139,7 +139,7 @@ def rooted(model: Model, path: Sequence[str]) -> tuple[str, ...]:
 
 
 def walk(model: Model) -> Iterator[Site]:
-    """Yield every node at any depth in the order written, functions after the graph.
+    """Yield every node at any depth in file order, functions after the graph.
 
     The path of a node in a function starts at the function, not at its callers.
     """
@@ -158,7 +158,7 @@ def walk_body(body: Body, path: tuple[str, ...], versions: dict[str, int]) -> It
 
 
 def declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
-    """Return a value's declared dimensions: sizes, symbols, "" where unknown; None without rank."""
+    """Return a value's declared dimensions: sizes, symbols, "" if unknown; None without rank."""
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
@@ -177,7 +177,7 @@ _ONE: Mapping[int, str] = {
     AttributeProto.SPARSE_TENSOR: "sparse_tensor",
     AttributeProto.TYPE_PROTO: "tp",
 }
-"""The field of an attribute that holds its value, by its type."""
+"""The field that holds an attribute's value, by type."""
 
 _SEVERAL: Mapping[int, str] = {
     AttributeProto.FLOATS: "floats",
@@ -191,10 +191,10 @@ _SEVERAL: Mapping[int, str] = {
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """Return what an attribute holds, text as text; None when it has no type.
+    """Return an attribute's value, with text as str; None if it has no type.
 
     Raises:
-        ValueError: it stands for an attribute of a function's caller.
+        ValueError: it refers to an attribute of a function's caller.
     """
     if attribute.ref_attr_name:
         raise ValueError(f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}'")
@@ -204,7 +204,7 @@ def attribute_value(attribute: AttributeProto) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return text as text: protobuf holds bytes."""
+    """Return text as str; protobuf stores bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -214,7 +214,7 @@ def captured_names(node: NodeProto) -> frozenset[str]:
 
 
 def _free_names(graph: GraphProto) -> set[str]:
-    """Return the names a graph reads but does not define.
+    """Return the names that a graph reads but does not define.
 
     A graph's outputs count as read: a branch may return an outer value unchanged.
     """
@@ -227,7 +227,7 @@ def _free_names(graph: GraphProto) -> set[str]:
 
 
 def defined_names(body: Body) -> set[str]:
-    """Return the names known before a body's first node: its inputs and initializers."""
+    """Return the names defined before a body's first node: inputs and initializers."""
     if isinstance(body, FunctionProto):
         return {*body.input}
     return {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Shape = tuple[int | str, ...]
 
 _RECURRENT = re.compile("LSTM|GRU|RNN")
-"""In the name of every recurrent operator that any domain is known to have."""
+"""Parts of the names of all known recurrent operators of any domain."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class RecurrentNode:
     """A recurrent node of a model.
 
     Attributes:
-        name: its own, or operator and position.
+        name: its own name, or operator and position.
         operator: the row that evaluates it.
-        path: the bodies it is inside, outermost first, then its name.
-        attributes: every attribute of the operator, defaults filled in; None where there is none,
-            ``"@x"`` where a function takes it from its caller's attribute x.
-        inputs: shape by the operator's input name, of those the node has; None where not known, ""
-            for a dimension not known.
-        outputs: the operator's output names that the node makes.
+        path: the enclosing bodies, outermost first, then its name.
+        attributes: every attribute of the operator, with defaults; None if absent, ``"@x"`` if a
+            function takes it from its caller's attribute x.
+        inputs: shapes of the present inputs by the operator's names; None if unknown, "" for an
+            unknown dimension.
+        outputs: the operator's names of the node's outputs.
     """
 
     name: str
@@ -48,7 +48,7 @@ class RecurrentNode:
 
 
 def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
-    """Yield the recurrent nodes at any depth, in the order written, functions after the graph."""
+    """Yield the recurrent nodes at any depth in file order, functions after the graph."""
     from rnncli.models.shapes import inferred, shapes_in  # all of onnx
 
     shapes = shapes_in(inferred(model, {}).proto)
@@ -59,12 +59,12 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
 
 @dataclass(frozen=True)
 class UnevaluatedNode:
-    """A node that is recurrent by its operator's name, and that no row evaluates.
+    """A node with the name of a recurrent operator that is not supported.
 
     Attributes:
-        name: its own, or operator and position.
-        operator: with its domain: ``com.microsoft::DynamicQuantizeLSTM``.
-        path: the bodies it is inside, outermost first, then its name.
+        name: its own name, or operator and position.
+        operator: the operator with its domain: ``com.microsoft::DynamicQuantizeLSTM``.
+        path: the enclosing bodies, outermost first, then its name.
     """
 
     name: str
@@ -76,18 +76,18 @@ class UnevaluatedNode:
 
 
 def unevaluated_nodes(model: Model) -> Iterator[UnevaluatedNode]:
-    """Yield the recurrent nodes that are not evaluated here, in the order of `recurrent_nodes`."""
+    """Yield the unsupported recurrent nodes, in the order of `recurrent_nodes`."""
     functions = {(each.domain, each.name) for each in model.proto.functions}
     for site in walk(model):
         node, ours = site.node, operator_for(site.node.domain, site.node.op_type, site.version)
-        called = (node.domain, node.op_type) in functions  # whose own nodes are walked
+        called = (node.domain, node.op_type) in functions  # their own nodes are visited
         if _RECURRENT.search(node.op_type) and not (ours or called):
             path = rooted(model, (*site.path, site.name))
             yield UnevaluatedNode(site.name, operator_name(node), path)
 
 
 def recurrent_sites(model: Model) -> Iterator[tuple[Site, Operator]]:
-    """Yield where they are and the rows that evaluate them, in that order."""
+    """Yield the sites of recurrent nodes and their operators, in that order."""
     for site in walk(model):
         if row := operator_for(site.node.domain, site.node.op_type, site.version):
             yield site, row
@@ -113,11 +113,11 @@ def _described(
     )
 
 
-MOST_SHOWN = 64  # values of a list; no attribute of a recurrent operator has more
+MOST_SHOWN = 64  # values of a list; attributes of recurrent operators have fewer
 
 
 def _plain(value: Any) -> Any:
-    """Return what can be written as JSON; of tensors, graphs and types only what they are."""
+    """Return a value as JSON allows; tensors, graphs and types only by kind."""
     if isinstance(value, list):
         left = [f"... ({len(value)} in all)"] * (len(value) > MOST_SHOWN)
         return [*map(_plain, value[:MOST_SHOWN]), *left]

@@ -1,4 +1,4 @@
-"""Where the time of a model goes, operator by operator."""
+"""The time that a model spends in each operator."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def node_seconds(
     model: Model, inputs: Mapping[str, Array], runs: int, *, backend: str, compute: str
 ) -> dict[str, float]:
-    """Return what the nodes of each operator take in one run, those of bodies and calls included.
+    """Return the seconds per run of each operator's nodes, including those of bodies and calls.
 
     Args:
         model: from `load_model`.
         inputs: every required input by name.
-        runs: how many to take the mean of; one before them is not counted.
-        backend: which backend evaluates the recurrent nodes.
+        runs: the number of runs to average, after one warm-up run.
+        backend: the backend of the recurrent nodes.
         compute: "float64" or "native".
 
     Raises:
@@ -48,9 +48,9 @@ def node_seconds(
 
 
 class Clock(Watch):
-    """Charges each step with the time since the one before it has run.
+    """A watch that charges each step with the time since the previous one ended.
 
-    A node that runs others, in a body or a function, is so charged with what those leave.
+    A node that runs others, in a body or function, is charged only with the remainder.
     """
 
     def __init__(self) -> None:
@@ -59,14 +59,14 @@ class Clock(Watch):
         self.wind()
 
     def wind(self) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self._last = time.perf_counter()
 
     def hold(self, values: Iterable[Any]) -> None:
-        """Take no note of constants."""
+        """Ignore constants."""
 
     def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
-        """Charge a step that has run."""
+        """Charge a step with its time."""
         del values
         self.seconds[operator_name(step.operator.onnx_node)] += time.perf_counter() - self._last
         self.wind()

@@ -1,4 +1,4 @@
-"""Looking on while a model runs: each execution of a recurrent node, wherever it sits."""
+"""Observation of a running model: each execution of a recurrent node, at any depth."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ class Occurrence:
     """One execution of a recurrent node.
 
     Attributes:
-        path: the bodies the node is inside, outermost first, then its name; in a function, from
-            there.
-        key: the same for each execution of a node, and of no other node even of the same name.
-        node: what it is.
-        inputs: those it has, by the operator's names.
-        constants: the names of those that depend on nothing but the model itself.
-        nbytes: the size of all its inputs and outputs.
+        path: the enclosing bodies, outermost first, then its name; inside a function, from there.
+        key: identifies the node across executions, even among nodes of the same name.
+        node: the node.
+        inputs: the present inputs by the operator's names.
+        constants: the names of inputs that depend only on the model.
+        nbytes: the size of its inputs and outputs.
     """
 
     path: tuple[str, ...]
@@ -43,13 +42,13 @@ class Occurrence:
 
 
 class Watch:
-    """Tells an observer of recurrent nodes as they run, and knows which values are constants.
+    """A watch that reports recurrent nodes to an observer, and tracks which values are constants.
 
-    A constant is an initializer, or what a node makes of constants alone: many exporters leave it
-    to the runtime to put weights together.
+    A constant is an initializer or a value computed only from constants: many exporters leave the
+    assembly of weights to the runtime.
 
     Args:
-        observer: is called once for each execution.
+        observer: called once per execution.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -57,7 +56,7 @@ class Watch:
         self._constants: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def hold(self, values: Iterable[Any]) -> None:
-        """Take note of constants, for as long as they live."""
+        """Register constants for as long as they live."""
         arrays = (each for each in values if isinstance(each, np.ndarray))
         self._constants.update((id(array), array) for array in arrays)
 
@@ -65,11 +64,11 @@ class Watch:
         return values is None or self._constants.get(id(values)) is values
 
     def ran(self, step: Step, values: Mapping[str | None, Any]) -> None:
-        """Look at a step that has run.
+        """Process a step that has run.
 
         Args:
             step: the node.
-            values: what it read and what it made, by name.
+            values: its inputs and outputs by name.
         """
         read = [values[name] for name in (*step.inputs, *step.captured)]
         made = [values[name] for name in step.outputs if name]

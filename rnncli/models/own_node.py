@@ -1,4 +1,4 @@
-"""A node that none of onnx's operators evaluates: a recurrent one, or the call of a function."""
+"""Nodes not evaluated by onnx's operators: recurrent ones, and calls of functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class OwnNode:
-    """Has of onnx's `OpRun` what evaluators ask for, and loads nothing of onnx.
+    """A node with the part of onnx's `OpRun` that evaluators use, without importing onnx.
 
     Args:
         onnx_node: the node.
@@ -20,13 +20,13 @@ class OwnNode:
 
     @property
     def op_type(self) -> str:
-        """The name of its operator."""
+        """The operator's name."""
         return self.onnx_node.op_type
 
     def need_context(self) -> bool:
-        """Tell that it sees no values but its inputs."""
+        """Whether it reads values other than its inputs: it does not."""
         return False
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
-        """Return its outputs; one that the node does not name may be None."""
+        """Return the outputs; unnamed ones may be None."""
         raise NotImplementedError

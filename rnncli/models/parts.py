@@ -1,4 +1,4 @@
-"""The part of a model that makes some of its values, as a model of its own."""
+"""Extraction of the part of a model that computes some of its values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def part_that_makes(model: Model, names: Collection[str]) -> Model:
     """Return a model with the nodes, inputs and weights that some values of a graph depend on.
 
     Args:
-        model: the model; it is left as it is.
-        names: of values of its graph, which become the outputs.
+        model: the model, which is not changed.
+        names: values of its graph, which become the outputs.
     """
     source = model.proto
     nodes = [*_needed(model, names)]

@@ -1,4 +1,4 @@
-"""How the refusal of a node, before anything runs or as it does, names the node."""
+"""Errors of nodes, found before or during a run, with the node's name in the message."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 _NODE = ": node '"
-"""Stands between a model's name and a node's in every sentence about a node."""
+"""The text between a model's name and a node's in every message about a node."""
 
 
 def place(model: str, path: Sequence[str], node: NodeProto, versions: Mapping[str, int]) -> str:
-    """Name a node in a sentence: ``model.onnx: node 'lstm_3' (LSTM-14)``."""
+    """Return a node's name for messages: ``model.onnx: node 'lstm_3' (LSTM-14)``."""
     row = operator_for(node.domain, node.op_type, versions.get(node.domain, 0))
     return f"{model}{_NODE}{' / '.join(path)}' ({row.name if row else operator_name(node)})"
 
@@ -36,13 +36,13 @@ def place(model: str, path: Sequence[str], node: NodeProto, versions: Mapping[st
 def placed(
     model: str, path: Sequence[str], node: NodeProto, versions: Mapping[str, int]
 ) -> Iterator[None]:
-    """Turn whatever a node raises into a sentence that begins with the node.
+    """Convert a node's exception into an error whose message begins with the node.
 
-    A sentence that begins with the model and a node has been placed already, by a node inside.
+    A message that already begins with the model and a node comes from an inner node.
     """
     try:
         yield
-    except Exception as error:  # the kernels are onnx's: any kind can come
+    except Exception as error:  # onnx's kernels raise anything
         begins = error.where if isinstance(error, InvalidOperator) else str(error)
         if isinstance(error, RnncliError) and begins.startswith(f"{model}{_NODE}"):
             if error.failure:
@@ -50,7 +50,7 @@ def placed(
             raise
         where = place(model, path, node, versions)
         about = _about(where, error)
-        if not isinstance(about, Exhausted):  # which no other sizes of inputs would mend
+        if not isinstance(about, Exhausted):  # other sizes of inputs would not help
             about.failure = NodeFailure(where.removeprefix(f"{model}: "), tuple(node.output))
         raise about from error
 
@@ -68,11 +68,11 @@ def _about(where: str, error: Exception) -> RnncliError:
 
 
 def _reason(error: Exception) -> str:
-    """Return an exception's message in one line; OpRun hides the real one behind a TypeError."""
+    """Return an exception's message in one line, or the cause of a TypeError that OpRun raised."""
     if isinstance(error, TypeError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     sentence = " ".join(str(error).split())[:300]
-    # Named, not imported: for a node that is not onnx's, all of onnx would be.
+    # Compared by name: importing the class would import all of onnx.
     plain = isinstance(error, ValueError | NotImplementedError) or _is_of_checker(error)
     return sentence if plain and sentence else f"{type(error).__name__} {sentence}".strip()
 

@@ -1,4 +1,4 @@
-"""The nodes of a body in the order they run, and what need not run or be kept."""
+"""Schedules: the nodes of a body in order, with what may be folded or forgotten."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-# They draw numbers, others at each run.
+# Operators that draw different numbers in each run.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 
 
 class Step(NamedTuple):
-    """A node ready to run: what it reads, makes, and is the last to read.
+    """A prepared node with the names it reads, produces, and is the last to read.
 
-    An omitted output is None, not "": the name "" is that of omitted inputs, which have no value.
+    An omitted output is None, because "" is the name of omitted inputs.
     """
 
     operator: Any
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     last_reads: tuple[str | None, ...] = ()
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
-        """Run it and return its outputs, at least those that have a name."""
+        """Run the node; return its outputs, at least the named ones."""
         inputs = [values[name] for name in self.inputs]
         if self.may_be_giant:
             refuse_giant(self.operator.op_type, inputs)
@@ -56,9 +56,9 @@ class Step(NamedTuple):
 
 
 def may_fold(operator: OpRun | OwnNode) -> bool:
-    """Return whether a node gives the same whenever its inputs are the same, and reads no others.
+    """Return whether a node's outputs depend only on its inputs.
 
-    Bodies and functions are left alone: their nodes fold. Recurrent nodes are what is watched.
+    Bodies and functions do not fold, but their nodes do. Recurrent nodes are observed, so they run.
     """
     node = operator.onnx_node
     if isinstance(operator, OwnNode):
@@ -67,7 +67,7 @@ def may_fold(operator: OpRun | OwnNode) -> bool:
 
 
 def fold_late(steps: list[Step], fed: set[str]) -> list[Step]:
-    """Let no step fold that reads what is fed, or what was made of it: it would never."""
+    """Disable folding of steps that depend on fed values."""
     varying: set[str | None] = {*fed}
     planned = []
     for step in steps:
@@ -78,20 +78,20 @@ def fold_late(steps: list[Step], fed: set[str]) -> list[Step]:
 
 
 def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
-    """Yield the tensors that need no node to run, by name.
+    """Yield the tensors that are known without running a node, by name.
 
-    A name that meant something else before does so until its node has run.
+    A name that shadows another is left out, since it has its old meaning until its node runs.
     """
     for step in steps:
-        held = getattr(step.operator, "cst", None)  # where onnx's Constant keeps its value
+        held = getattr(step.operator, "cst", None)  # the value of onnx's Constant
         match step.outputs:
             case (str() as name,) if isinstance(held, np.ndarray) and name not in known:
-                yield name, held  # what is sparse is no array
+                yield name, held  # sparse values are not arrays
         known |= {*step.inputs, *step.captured}
 
 
 def forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
-    """Give each step the values nobody reads after it, its own unread outputs among them."""
+    """Assign to each step the values with no later reader, including its own unread outputs."""
     seen, planned = {*kept, ""}, []
     for step in reversed(steps):
         names = {*step.inputs, *step.captured, *step.outputs} - seen

@@ -1,7 +1,7 @@
-"""Shapes that ONNX's shape inference knows, whatever the model's size.
+"""Shape inference for models of any size.
 
-Inference runs on a skeleton: the model with functions inlined and without the data of its larger
-tensors, so nothing above 2 GB is ever serialised.
+ONNX's inference runs on a skeleton: the model with inlined functions and without the data of larger
+tensors, so that nothing above 2 GB is serialised.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _LARGEST_KEPT = 1024  # elements; inference reads shapes and axes, never weights
 
 
 def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
-    """Return the model's skeleton with every value's shape that inference finds.
+    """Return the model's skeleton with all inferred shapes.
 
     Args:
         model: any model.
-        shapes: of some inputs, to be used in place of the declared ones.
+        shapes: shapes of some inputs, instead of the declared ones.
     """
     skeleton = _skeleton(model)
     for value in skeleton.graph.input:
@@ -50,7 +50,7 @@ def inferred(model: Model, shapes: Mapping[str, Sequence[int]]) -> Model:
         if skeleton.functions:
             skeleton = inline_local_functions(skeleton)
         skeleton = shape_inference.infer_shapes(skeleton, data_prop=True)
-    except Exception:  # noqa: BLE001, S110 -- a shape not known is no failure; evaluation will say
+    except Exception:  # noqa: BLE001, S110 -- unknown shapes are not an error; evaluation reports others
         pass
     return Model(skeleton, model.name)
 
@@ -115,10 +115,10 @@ def _copy_node(source: NodeProto, target: NodeProto, folder: Path | None) -> Non
 
 
 def _header(tensor: TensorProto, folder: Path | None) -> TensorProto:
-    """Return name, type and shape of a tensor, with its values when there are few."""
+    """Return name, type and shape of a tensor, with its values if there are few."""
     if tensor.data_type != TensorProto.STRING and math.prod(tensor.dims) <= _LARGEST_KEPT:
         try:
             return numpy_helper.from_array(tensor_values(tensor, folder), tensor.name)
-        except RnncliError:  # evaluation will say what is wrong with it
+        except RnncliError:  # evaluation will report it
             pass
     return TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)

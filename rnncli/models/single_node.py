@@ -1,4 +1,4 @@
-"""A model of one recurrent node, as ONNX test cases hold it."""
+"""Models of a single recurrent node, as in ONNX test cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.operators import Attribute, Operator
 
-# Before it, an initializer had to be a graph input as well, one that need not be fed.
+# Before this IR version, initializers had to be graph inputs as well.
 FREE_INITIALIZERS = 4
 
 _NUMBERS: Mapping[str, int] = {
@@ -40,15 +40,15 @@ def single_node_model(
 ) -> ModelProto:
     """Return a model whose graph inputs and outputs are those of one node.
 
-    It names the operator's own opset, the oldest IR version that knows it, and shapes as given.
+    It has the operator's own opset, the oldest IR version with that opset, and the given shapes.
 
     Args:
         operator: the row.
-        attributes: written on the node; None counts as absent.
-        inputs: arrays by name; absent ones become "" or are left out at the end.
-        outputs: likewise; an element type where no shape is known.
-        initializers: the inputs whose values the model itself holds.
-        empty_names: whether inputs that are absent at the end become "", too.
+        attributes: attributes of the node; None counts as absent.
+        inputs: arrays by name; absent ones become "" or, at the end, are left out.
+        outputs: likewise; an element type if the shape is unknown.
+        initializers: the inputs whose values become initializers.
+        empty_names: whether absent inputs at the end also become "".
     """
     node = helper.make_node(
         operator.type,
@@ -76,7 +76,7 @@ def single_node_model(
 
 
 def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
-    """Return an attribute in the type its row says, where the value can be that."""
+    """Return an attribute of its row's type, if the value allows that."""
     if row is None or not TYPES[row.type][1](value):
         return helper.make_attribute(name, value)
     return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=_NUMBERS[row.type])
@@ -85,7 +85,7 @@ def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
 def _positions(
     names: list[str], present: Collection[str], *, to_the_end: bool = False
 ) -> list[str]:
-    """Write "" for what is absent; for what is absent at the end only if asked to."""
+    """Return the names with "" for absent ones; at the end only if requested."""
     listed = [name if name in present else "" for name in names]
     while listed and not listed[-1] and not to_the_end:
         listed.pop()
@@ -101,6 +101,6 @@ def _infos(tensors: Mapping[str, Array | DType]) -> list[ValueInfoProto]:
     ]
 
 
-@lru_cache(maxsize=4096)  # a suite has few names and shapes, and each graph copies its own
+@lru_cache(maxsize=4096)  # a suite has few names and shapes; graphs copy the result
 def _info(name: str, element_type: int, shape: tuple[int, ...] | None) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element_type, shape)

@@ -1,8 +1,8 @@
-"""Make a model's spelling uniform, in place: one name for ONNX's domain, none for unknown sizes.
+"""Normalisation of spellings in a model: one name for ONNX's domain, none for unknown sizes.
 
-Two more irregularities of real models need no change of the model: an omitted output has no name
-and the evaluator keeps no value for it, and initializers repeated as inputs (IR 3) are values that
-a feed may replace.
+Two other irregularities of real models need no change: the evaluator keeps no values of omitted
+outputs, which have no name, and initializers repeated as inputs (IR 3) may be replaced by fed
+values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rnncli.models.model import Body
 
-_BEFORE_IMPORTS = (1, 2)  # versions of the IR in which a model could not say its opset
+_BEFORE_IMPORTS = (1, 2)  # IR versions without opset imports
 _LONG_DOMAIN = "ai.onnx"  # ONNX's own domain, written out; its usual spelling is ""
 
 
@@ -36,16 +36,15 @@ UNKNOWN: Mapping[str, str] = {
     "dynamic": "people, for every dimension that is not fixed",
     "*": "people",
 }
-"""Names that say that a size is unknown, in lower case, and who writes them.
+"""Names that mean an unknown size, in lower case, with the tools that write them.
 
-One of them at two dimensions does not mean that these are equal. A number makes a name of it:
-tf2onnx counts its unknown dimensions, `unk__12`, Paddle2ONNX `p2o.DynamicDimension.0`, and each is
-one dimension, so those stay symbols.
+Two dimensions with such a name need not be equal. With a number, as in tf2onnx's `unk__12` or
+Paddle2ONNX's `p2o.DynamicDimension.0`, the name identifies one dimension, so it stays a symbol.
 """
 
 
 def normalise(proto: ModelProto) -> None:
-    """Rewrite the irregular spellings that real models contain.
+    """Rewrite irregular spellings found in real models.
 
     Raises:
         InvalidRequest: one domain is imported at two versions.
@@ -66,7 +65,7 @@ def _short(domain: str) -> str:
 
 
 def _name_imports(proto: ModelProto | FunctionProto) -> None:
-    """Call ONNX's domain ``""``; a model older than imports, of IR 1 or 2, has opset 1."""
+    """Rename ONNX's domain to ``""``; models of IR 1 or 2, without imports, get opset 1."""
     versions: dict[str, int] = {}
     for imported in proto.opset_import:
         imported.domain = _short(imported.domain)
@@ -89,12 +88,12 @@ def _declared_values(body: Body) -> Iterator[ValueInfoProto]:
 
 
 def says_unknown(symbol: str) -> bool:
-    """Tell whether a dimension's name only says that its size is not known."""
+    """Return whether a dimension's name only means that its size is unknown."""
     return symbol.strip().lower() in UNKNOWN
 
 
 def _forget_unknown_dimensions(value: ValueInfoProto) -> None:
-    """Leave a dimension empty that has no size and no name, as ONNX does; Paddle writes -1."""
+    """Clear dimensions of unknown size, as ONNX does; Paddle writes -1."""
     for dimension in value.type.tensor_type.shape.dim:
         if dimension.dim_value < 0 or says_unknown(dimension.dim_param):
             dimension.Clear()

@@ -1,6 +1,6 @@
-"""What makes a protobuf a graph that can be run: values made once, functions that end.
+"""Structural checks of a model: values are defined once, functions terminate.
 
-Operators are not judged here: `onnx.checker` refuses models of every domain it has no schema for.
+Operators are not checked here, because `onnx.checker` refuses all domains without a schema.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 # NumPy's own limit.
 MOST_DIMENSIONS = 64
-# The newest opset that changed a recurrent operator: a model up to it needs no look at onnx's.
+# The newest opset that changed a recurrent operator; up to it, onnx's newest is irrelevant.
 OPERATORS_NEWEST = 22
 
 _TEXTS = ("name", "domain", "op_type", "overload", "ref_attr_name", "dim_param")
 
 
 def check_structure(proto: ModelProto) -> None:
-    """Refuse a model that cannot be run whatever its operators do.
+    """Raise if a model's structure cannot be run.
 
     Raises:
-        InvalidRequest: no outputs, a value read before it is made, made twice, or never made; no
-            name where one is due; an impossible rank; functions without end.
-        Unsupported: a newer opset than is known.
+        InvalidRequest: no outputs; a value that is read before it is defined, defined twice or
+            never; a missing name; an impossible rank; recursive functions.
+        Unsupported: an opset that is too new.
     """
     _check_imports(proto)
     if not proto.graph.output:
@@ -55,7 +55,7 @@ def check_structure(proto: ModelProto) -> None:
 
 
 def check_text(proto: ModelProto) -> None:
-    """Refuse names that are no text; protobuf gives those as bytes.
+    """Raise if a name is not text; protobuf returns such names as bytes.
 
     Raises:
         InvalidRequest: a name is not UTF-8.
@@ -77,7 +77,7 @@ def _check_texts(messages: Iterable[Any]) -> None:
 
 
 def _references(body: Body) -> Iterator[str | bytes]:
-    """Yield the names by which a body refers to its values."""
+    """Yield the names of values that a body uses."""
     for node in body.node:
         yield from node.input
         yield from node.output
@@ -86,7 +86,7 @@ def _references(body: Body) -> Iterator[str | bytes]:
 
 
 def _messages(body: Body) -> Iterator[Any]:
-    """Yield everything of a body that carries text, except its values."""
+    """Yield all messages of a body that contain text, except its values."""
     yield body
     for node in body.node:
         yield node
@@ -119,7 +119,7 @@ def _domain(imported: OperatorSetIdProto) -> str:
 
 
 def _check_once(values: Iterable[ValueInfoProto], where: str, what: str) -> None:
-    """Refuse values of a graph without a name, with the name of another, or of a rank too high."""
+    """Raise if a graph's value has no name, the name of another, or too high a rank."""
     seen = set()
     for value in values:
         if not value.name:
@@ -154,13 +154,13 @@ def _check_body(body: Body, outer: frozenset[str], where: str) -> None:
 def _check_reads(node: NodeProto, known: set[str], place: str) -> None:
     for name in node.input:
         if name not in known:
-            raise InvalidRequest(f"{place} reads '{name}', which nothing before it makes")
+            raise InvalidRequest(f"{place} reads '{name}', which no earlier node produces")
 
 
 def _check_makes(node: NodeProto, made: set[str], place: str) -> None:
     for name in node.output:
         if name and name in made:
-            raise InvalidRequest(f"{place} makes '{name}', which another node makes too")
+            raise InvalidRequest(f"{place} produces '{name}', which another node also produces")
 
 
 def _check_outputs(body: Body, known: set[str], where: str) -> None:
@@ -169,7 +169,7 @@ def _check_outputs(body: Body, known: set[str], where: str) -> None:
     )
     for name in names:
         if name not in known:
-            raise InvalidRequest(f"{where} declares the output '{name}', which nothing makes")
+            raise InvalidRequest(f"{where} declares the output '{name}', which no node produces")
 
 
 MOST_NODES = 200_000
@@ -179,17 +179,17 @@ Key: TypeAlias = "tuple[str, str, str]"
 
 
 class Extent(NamedTuple):
-    """How far a body reaches when every call in it is replaced by the function's nodes."""
+    """The size and depth of a body with all function calls expanded."""
 
     nodes: int
     depth: int
 
 
 def check_expansion(proto: ModelProto) -> None:
-    """Refuse functions that call each other too often or too deep.
+    """Raise if functions call each other too often or too deeply.
 
     Raises:
-        InvalidRequest: there are more nodes than any model has; a function calls itself.
+        InvalidRequest: too many nodes after expansion, or a recursive function.
     """
     known: dict[Key, Extent] = {}
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
@@ -199,7 +199,7 @@ def check_expansion(proto: ModelProto) -> None:
 
 
 def _visit(start: Key, functions: Mapping[Key, FunctionProto], known: dict[Key, Extent]) -> None:
-    """Find out about a function after those that it calls, without recursion."""
+    """Compute the extent of a function after those of its callees, without recursion."""
     path: list[Key] = [start]
     while path:
         key = path[-1]
@@ -230,7 +230,7 @@ def _extent(body: Body, known: Mapping[Key, Extent]) -> Extent:
 def _check(extent: Extent, what: str) -> Extent:
     if extent.nodes > MOST_NODES:
         raise InvalidRequest(
-            f"{what} has more than {MOST_NODES} nodes once the functions it calls are written out"
+            f"{what} has more than {MOST_NODES} nodes after expanding function calls"
         )
     if extent.depth > DEEPEST_CALL:
         raise InvalidRequest(f"{what} calls functions more than {DEEPEST_CALL} deep")

@@ -1,7 +1,7 @@
-"""The values of tensors in a model, in the protobuf or in a file beside it.
+"""Values of a model's tensors, in the protobuf or in external data.
 
-Large external data is mapped, not read: a model above 2 GB costs no memory before its nodes run. It
-is never put into a protobuf. A path must stay inside the model's folder, links followed.
+Large external data is memory-mapped, so a model above 2 GB takes no memory before its nodes run. It
+is never copied into a protobuf. A path, with links resolved, must stay inside the model's folder.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array, DType
 
-# External data: bytes from which on it is mapped, and what its place in the file is a multiple of.
+# External data: the least size to map, in bytes, and the required alignment in the file.
 LEAST_MAPPED, ALIGNED = 1 << 25, 8
 LARGEST_FROM_NOTHING = 2**26
-"""Most elements a tensor may have that the file does not contain: sparse ones, filled ones."""
+"""The most elements of a tensor whose values are not all in the file, such as a sparse one."""
 
 
 def tensor_values(tensor: TensorProto, folder: Path | None) -> Array:
-    """Return a tensor's values, read-only where they lie in a file or in the protobuf.
+    """Return a tensor's values, read-only if they are views of a file or the protobuf.
 
     Args:
         tensor: of any dtype.
-        folder: the model's folder, for external data; None when it has none.
+        folder: the model's folder, for external data, or None.
 
     Raises:
         InvalidRequest: shape, type and data disagree.
@@ -76,7 +76,7 @@ def sparse_tensor_values(tensor: SparseTensorProto, folder: Path | None) -> Arra
 
 
 def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
-    """Return where the values of a sparse tensor stand in the dense one, counted in C order.
+    """Return the positions of a sparse tensor's values in the dense one, in C order.
 
     Raises:
         InvalidRequest: an index lies outside the shape, or is given twice.
@@ -100,7 +100,7 @@ def _places(indices: Array, shape: tuple[int, ...], name: str) -> Array:
 
 
 def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
-    """Move external data of attributes into the model, where a node looks for it.
+    """Move external data of attributes into the model, where nodes expect it.
 
     Initializers stay in their files.
 
@@ -117,7 +117,7 @@ def embed_attribute_tensors(proto: ModelProto, folder: Path | None) -> None:
 
 
 def external_files(proto: ModelProto) -> list[str]:
-    """Return where the data of initializers lies that is not in the model, each file once."""
+    """Return the files of the initializers' external data, each once."""
     tensors = (tensor for body in all_bodies(proto) for tensor in getattr(body, "initializer", ()))
     entries = (
         entry.value
@@ -130,7 +130,7 @@ def external_files(proto: ModelProto) -> list[str]:
 
 
 def _refuse_impossible_shape(tensor: TensorProto) -> None:
-    """NumPy would read -1 as "whatever is left"."""
+    """Raise for negative sizes, since NumPy would infer -1."""
     if min(tensor.dims, default=0) < 0:
         raise InvalidRequest(f"declares the shape {list(tensor.dims)}")
 
@@ -157,7 +157,7 @@ def _external_values(tensor: TensorProto, folder: Path | None) -> Array:
 
 
 def _bytes_of(stream: BinaryIO, offset: int, size: int) -> Array:
-    """Read, or map what is large; at odd addresses NumPy would copy it at every use."""
+    """Read bytes, or map them if they are many and aligned: NumPy copies unaligned ones."""
     if size < LEAST_MAPPED or offset % ALIGNED:
         stream.seek(offset)
         return np.fromfile(stream, np.uint8, size)
@@ -170,15 +170,15 @@ def _external_file(location: str, folder: Path | None) -> Path:
     try:
         path = (folder / RelativePath(location.removeprefix("./"))).resolve()
     except InvalidRequest as error:
-        raise UnreadableFile(f"its data lies outside the model's folder: {error}") from error
+        raise UnreadableFile(f"its data is outside the model's folder: {error}") from error
     if not path.is_relative_to(folder.resolve()):
-        raise UnreadableFile(f"its data '{location}' lies outside the model's folder")
+        raise UnreadableFile(f"its data '{location}' is outside the model's folder")
     return path
 
 
 def _whole_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise InvalidRequest(f"'{text}' is no offset or length of external data")
+        raise InvalidRequest(f"'{text}' is not an offset or length of external data")
     return int(text)
 
 
@@ -187,14 +187,14 @@ def _stored_bytes(dtype: DType, count: int) -> int:
 
 
 def _bits(dtype: DType) -> int:
-    """Bits of an element in a file: types narrower than a byte are packed there."""
+    """Return the bits of an element in a file, where types narrower than a byte are packed."""
     packed = {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2}
     packed |= {"float6e2m3": 6, "float6e3m2": 6}
     return packed.get(dtype.name, 8 * dtype.numpy.itemsize)
 
 
 def _interpret(mapped: Array, tensor: TensorProto, dtype: DType) -> Array:
-    """View the mapped bytes as the tensor's elements; packed ones are left to onnx to unpack."""
+    """Return the bytes as the tensor's elements; onnx unpacks packed ones."""
     if _bits(dtype) % 8:
         packed = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
         packed.raw_data = mapped.tobytes()

@@ -1,4 +1,4 @@
-"""A model file before it is parsed: giants are refused, large weights stay in the file."""
+"""The wire format of model files, checked before parsing; large weights stay in the file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class WireField(NamedTuple):
     """A field of a message.
 
     Attributes:
-        number: the field's.
+        number: the field number.
         kind: VARINT, FIXED_64, BYTES or FIXED_32.
-        begin: where its key is.
-        start: where its value begins.
-        end: where its value ends, which may be past the end of what is damaged.
+        begin: position of the key.
+        start: position of the value.
+        end: end of the value, possibly past the end of a damaged file.
     """
 
     number: int
@@ -38,7 +38,7 @@ class WireField(NamedTuple):
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:
-    """Yield the fields of the message between two places, up to the first that is malformed."""
+    """Yield the fields of the message between two positions, up to the first malformed one."""
     position = start
     while position < end:
         begin = position
@@ -60,12 +60,12 @@ def fields(data: bytes, start: int, end: int) -> Iterator[WireField]:
 
 
 def field_of_bytes(number: int, value: bytes) -> bytes:
-    """Return a field whose value is bytes, text or a message."""
+    """Return the encoding of a field with bytes, text or a message."""
     return _to_varint(number << 3 | BYTES) + _to_varint(len(value)) + value
 
 
 def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Return a variable-length integer and where it ends."""
+    """Return a variable-length integer and its end."""
     value = shift = 0
     while position < end and shift < 64:
         byte = data[position]
@@ -78,7 +78,7 @@ def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def _to_varint(value: int) -> bytes:
-    """Return the bytes of a variable-length integer, seven bits in each."""
+    """Return the encoding of a variable-length integer, seven bits per byte."""
     found = bytearray()
     while value > 127:
         found.append(value & 127 | 128)
@@ -95,14 +95,14 @@ _BRACKETS = re.compile(rb"[(\[{<>}\])]")
 
 
 def refuse_bomb(data: bytes, format_name: str) -> None:
-    """Refuse a file with more messages, or deeper ones, than any model has.
+    """Raise if a file has more messages, or deeper ones, than any model.
 
     Args:
         data: the whole file.
-        format_name: as `onnx.serialization` names it.
+        format_name: the name in `onnx.serialization`.
 
     Raises:
-        UnreadableFile: it is no model.
+        UnreadableFile: the file is not a model.
     """
     if format_name == "protobuf":
         _count_messages(data)
@@ -111,7 +111,7 @@ def refuse_bomb(data: bytes, format_name: str) -> None:
 
 
 def _count_messages(data: bytes) -> None:
-    """Walk the wire format; what is malformed is left to the parser."""
+    """Count messages in the wire format; malformed parts are left to the parser."""
     count = walked = 0
     pending = [(0, len(data), ModelProto.DESCRIPTOR)]
     while pending:
@@ -135,7 +135,7 @@ def _inner_messages(message: Descriptor) -> dict[int, Descriptor]:
 
 
 def _count_brackets(data: bytes) -> None:
-    """Every message of a text stands in brackets; those within quotes are values."""
+    """Count the brackets of a text, which enclose messages, except in quotes."""
     depth = count = 0
     for found in _BRACKETS.finditer(_QUOTED.sub(b"", data)):
         opens = found[0] in b"([{<"
@@ -147,9 +147,9 @@ def _count_brackets(data: bytes) -> None:
             raise UnreadableFile(f"more than {_MOST_MESSAGES} brackets")
 
 
-# Bytes of values that are left behind: shapes and axes, which decide what a graph is, have fewer.
+# The least bytes of values left in the file; shapes and axes, which inference reads, have fewer.
 LEAST = 1 << 16
-# Where they are: fields of messages in messages.
+# The path of fields to them.
 RAW_DATA = (
     ModelProto.GRAPH_FIELD_NUMBER,
     GraphProto.INITIALIZER_FIELD_NUMBER,
@@ -158,19 +158,19 @@ RAW_DATA = (
 
 
 def without_weights(data: bytes, location: str) -> bytes:
-    """Return a model whose large initializers of the graph lie in a file at a location.
+    """Return the model with the graph's large initializers as external data in a file.
 
-    What is malformed stays as it is, for the parser to find.
+    Malformed parts stay unchanged for the parser.
 
     Args:
-        data: the model, as the file has it.
-        location: of the file, as external data names it.
+        data: the content of the file.
+        location: the file's name in external data.
     """
     return _lightened(data, 0, len(data), RAW_DATA, location)
 
 
 def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location: str) -> bytes:
-    """Return the message between two places, with what is at the end of a path left behind."""
+    """Return the message between two positions without the values at the end of a path."""
     first, *rest = path
     pieces, done = [], start
     for field in fields(data, start, end):
@@ -188,7 +188,7 @@ def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location:
 
 
 def _elsewhere(location: str, offset: int, length: int) -> bytes:
-    """Return the fields of a tensor that say where its values are."""
+    """Return the fields of a tensor that refer to external data."""
     told = TensorProto(data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", offset), ("length", length)):
         told.external_data.add(key=key, value=str(value))

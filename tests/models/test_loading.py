@@ -97,8 +97,8 @@ def test_a_folder_without_one_model_is_an_error(tmp_path, proto):
 DAMAGED = {
     "empty": (b"", "is empty"),
     "LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n", "git lfs pull"),
-    "foreign": (b"\x89PNG\r\n\x1a\n" + bytes(100), "no ONNX model"),
-    "text": (b"hello world\n", "no ONNX model"),
+    "foreign": (b"\x89PNG\r\n\x1a\n" + bytes(100), "not an ONNX model"),
+    "text": (b"hello world\n", "not an ONNX model"),
     "no graph": (onnx.ModelProto(ir_version=8).SerializeToString(), "has no graph"),
 }
 
@@ -154,7 +154,7 @@ def test_deep_or_odd_json_is_refused(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_text(text)
 
-    with pytest.raises(UnreadableFile, match=r"no ONNX model|nested deeper"):
+    with pytest.raises(UnreadableFile, match=r"not an ONNX model|nested deeper"):
         load_model(path)
 
 
@@ -411,7 +411,7 @@ ASTRAY = {
     "short": (lambda path: (path.parent / "weights.bin").write_bytes(b"1234"), "takes 8 bytes"),
     "offset": (lambda path: relocate(path, offset=4), "takes 8 bytes"),
     "length": (lambda path: relocate(path, length=4), "takes 8 bytes"),
-    "negative": (lambda path: relocate(path, offset=-4), "no offset or length"),
+    "negative": (lambda path: relocate(path, offset=-4), "not an offset or length"),
 }
 
 
