@@ -1,1 +1,1 @@
-"""Cases from YAML: the reader, configs, fills, the specs that ship with the package, the schema."""
+"""Cases from YAML: reader, configs, suites, fills, shipped specs and schemas."""

@@ -1,4 +1,4 @@
-"""A case: one operator with everything it needs, every default decided."""
+"""Cases: one operator with all attributes and inputs, defaults included."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Values to be made by a row of `FILLS`, with every parameter."""
+    """Values made by a fill, a row of `FILLS`, with all parameters."""
 
     row: str
     values: Mapping[str, Any]
 
     def arrays(self, blank: Blank, keys: Sequence[str]) -> Array:
-        """Make them for the keys of some cases, [keys, *shape]."""
+        """Return the values for the keys of some cases, [keys, *shape]."""
         return fill(FILLS[self.row], self.values, blank, keys)
 
     @property
     def written(self) -> object:
-        """The YAML that asks for them."""
+        """The YAML of the fill."""
         return {self.row: list(self.values.values())} if self.values else self.row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenValues:
-    """Values written in the YAML or read from a file, and the YAML that gives them."""
+    """Values from the YAML or a file, and their YAML."""
 
     values: Array
     written: object
 
     def arrays(self, blank: Blank, keys: Sequence[str]) -> Array:
-        """Return them, [keys, *shape]; they were checked against the blank when read."""
+        """Return the values, [keys, *shape]; they were checked against the blank when read."""
         assert self.values.shape == blank.shape
         return np.repeat(self.values[None], len(keys), axis=0)
 
@@ -55,20 +55,20 @@ class Case:
     """One operator, its attributes and its inputs.
 
     Attributes:
-        name: the file's stem, or the suite's id for it.
-        key: what every input's random bits depend on beside its seed and name: the suite's id, or
-            "" of a config, which gives the same inputs under any name and on standard input.
+        name: the file's stem, or the id in the suite.
+        key: the part of the random key of every input besides seed and input name: the id in the
+            suite, or "" for a config, whose inputs do not depend on its name.
         operator: the row.
         summary: one sentence, or "".
         sizes: seq_length, batch_size, input_size and hidden_size.
-        dtype: of every floating-point tensor.
+        dtype: the dtype of every floating-point tensor.
         attributes: as written, and hidden_size.
-        sources: where each present input's values come from, by name.
+        sources: the sources of the present inputs' values, by name.
         blanks: shape, dtype and seed of each present input, by name.
-        outputs: the names asked for.
-        readings: every reading that matters to the operator.
-        seed: of the file or the suite.
-        root: the YAML it was read from.
+        outputs: the requested names.
+        readings: all readings that affect the operator.
+        seed: the seed of the file or suite.
+        root: the YAML of the case.
     """
 
     name: str
@@ -92,18 +92,18 @@ class Case:
 
     @cached_property
     def inputs(self) -> dict[str, Array]:
-        """The arrays of the present inputs, by name; made when first asked for."""
+        """The arrays of the present inputs, by name; made on first use."""
         return {name: stack[0] for name, stack in self.stacked([self.key]).items()}
 
     def stacked(self, keys: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return the inputs of cases that differ from this one in nothing but their keys.
+        """Return the inputs of cases that differ from this one only in their keys.
 
         Args:
-            keys: of the cases.
-            call: which data set of each. What would be as in the first is turned around.
+            keys: the keys of the cases.
+            call: the index of the data set. Tensors equal to the first data set's are reversed.
 
         Returns:
-            By name of the input, [keys, *shape]: each row is what a case of that key has.
+            Arrays [keys, *shape] by name of the input, one row per key.
         """
         made = self._made([key_of(key, call) for key in keys])
         if call == 0:
@@ -115,14 +115,14 @@ class Case:
         return {k: self.sources[k].arrays(blank, keys) for k, blank in self.blanks.items()}
 
     def place_of(self, subject: tuple[str, ...]) -> Place:
-        """Return where the YAML says something, or the nearest place that encloses it."""
+        """Return the place of a subject in the YAML, or the nearest enclosing place."""
         return self.root.place_of(subject)
 
 
 def describe(case: Case) -> dict[str, Any]:
-    """Return a case with every default filled in, in the order in which one writes YAML.
+    """Return a case as YAML data with all defaults, in the usual order.
 
-    Read as YAML it gives the same case: an absent input is null there.
+    Reading it gives the same case; absent inputs are null.
     """
     return {
         "op": case.operator.name,
@@ -142,7 +142,7 @@ def _written(case: Case, name: str) -> object:
 
 
 def _attributes(case: Case) -> dict[str, Any]:
-    """Every attribute that has a value, by its own or the operator's default."""
+    """Return all attributes with a value, given or default."""
     defaults = {row.name: row.default for row in case.operator.attributes.values()}
     directions = 2 if case.attributes.get("direction") == "bidirectional" else 1
     defaults["activations"] = [*case.operator.default_activations] * directions
@@ -151,20 +151,20 @@ def _attributes(case: Case) -> dict[str, Any]:
 
 
 def key_of(key: str, call: int) -> str:
-    """Return what the random bits of a call depend on; no id has a slash in it."""
+    """Return the random key of a call; ids contain no slash."""
     return f"{key}/{call}" if call else key
 
 
 def turned_around(first: Array, made: Array, blank: Blank) -> Array:
-    """Return what is made for a later call, other than the first call's wherever it can be.
+    """Return the inputs of a later call, changed if they equal the first call's.
 
-    A tensor that is the first call's stands in reverse order, or, where that is the same again,
-    one place on. The one length of a batch of one is halved if it is the whole sequence.
+    A tensor equal to the first call's is reversed or, if that changes nothing, rotated by one. The
+    length of a batch of one is halved if it is the whole sequence.
 
     Args:
         first: the tensors of the first call, [n, *shape].
-        made: those made for a later one.
-        blank: what they fill.
+        made: the tensors of a later call.
+        blank: their blank.
     """
     return np.stack([_other(*pair, blank) for pair in zip(first, made, strict=True)])
 

@@ -1,9 +1,9 @@
-"""Fills: ways to make an input's values from a few words of YAML, each a row of `FILLS`.
+"""Fills: generators of input values, named in YAML, each a row of `FILLS`.
 
-Random ones take their bits from the tensor's own key (seed, case id, input name), so a tensor is
-the same on every machine and adding a case or an input changes no other. The case of a config has
-no id: its inputs are the same under any file name. Cases that are alike but for their ids have the
-tensors of an input made together: n cases have n keys.
+Random fills depend only on the tensor's key (seed, case id, input name), so a tensor is the same on
+every machine, and adding a case or an input does not change others. The case of a config has no id,
+so its inputs do not depend on the file's name. The tensors of cases that differ only in their ids
+are made together: n cases have n keys.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Keys: TypeAlias = "Sequence[int]"
 
 @dataclass(frozen=True)
 class Blank:
-    """A tensor to be filled, of one case or of each of many that are alike.
+    """The shape and dtype of a tensor to fill, for one case or for many alike cases.
 
     Attributes:
         shape: its sizes.
-        dims: what they are called, for messages: ``[num_directions, 4*hidden_size, input_size]``.
+        dims: their names, for messages: ``[num_directions, 4*hidden_size, input_size]``.
         dtype: its element type.
-        seed: of the suite or the file.
-        name: of the input.
-        seq_length: of the case; only lengths look at it.
+        seed: the seed of the suite or file.
+        name: the name of the input.
+        seq_length: the case's seq_length, which only lengths use.
     """
 
     shape: tuple[int, ...]
@@ -46,29 +46,29 @@ class Blank:
     seq_length: int
 
     def keys(self, cases: Sequence[str]) -> list[int]:
-        """Return the key of its random bits in each of some cases."""
+        """Return the random key of the tensor in each of some cases."""
         return [randomness.seed_key(self.seed, case, self.name) for case in cases]
 
     @property
     def shape_wanted(self) -> str:
-        """Its shape in numbers and names."""
+        """The shape in numbers and names."""
         return f"{list(self.shape)} = {self.dims}"
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number or word that shapes a fill.
+    """A parameter of a fill: a number or word.
 
     Attributes:
-        name: as a key beside the fill's.
+        name: its key in YAML.
         kind: a key of `KINDS`.
-        default: its value when not given.
-        summary: what it does.
+        default: its default value.
+        summary: a description.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ParameterKind:
-    """What a parameter may be: the words of a message, a test, its JSON Schema, its Python type."""
+    """The kind of a parameter: description for messages, test, JSON Schema and Python type."""
 
     wanted: str
     test: Callable[[Any], bool]
@@ -97,15 +97,16 @@ def _nothing(**_: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One way to make values.
+    """One fill.
 
     Attributes:
-        summary: what it makes.
-        make: from a blank, the keys of n tensors and the parameters to float64 values that round
-            once to the dtype, or to integers: n tensors, or the one that all of them are.
-        parameters: in the order in which a list gives them.
-        reach: the largest magnitude it can make; it must be finite in the dtype.
-        broken: what is wrong with the parameters together, or "".
+        summary: a description.
+        make: function of a blank, the keys of n tensors and the parameters. It returns float64
+            values, to be rounded once to the dtype, or integers: n tensors, or one if all are
+            equal.
+        parameters: the parameters, in the order of a list.
+        reach: the largest possible magnitude, which must be finite in the dtype.
+        broken: the problem of the parameters in combination, or "".
         floats: whether it can fill floating-point inputs.
         lengths: whether it can fill sequence lengths.
     """
@@ -120,12 +121,12 @@ class Fill:
 
 
 def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:
-    """Yield what is wrong with a fill's parameters, each of the right kind, for a tensor."""
+    """Yield the problems of a fill's parameters, which have the right kinds, for a tensor."""
     if sentence := row.broken(**values):
         yield sentence
         return
     reach = row.reach(**values)
-    # Whether a length lies within the sequence is the operator's to check.
+    # The operator checks that lengths do not exceed the sequence.
     if blank.dtype.is_float:
         with np.errstate(over="ignore"):
             held = float(round_to(np.array(reach), blank.dtype))
@@ -136,13 +137,13 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
 
 
 def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:
-    """Return the filled tensors, [cases, *shape], each what it is alone.
+    """Return the filled tensors, [cases, *shape]; each is independent of the others.
 
     Args:
         row: a row of `FILLS`.
         values: every parameter by name.
         blank: shape, dtype and seed.
-        cases: the ids of those that the tensors belong to; "" for that of a config.
+        cases: the ids of the cases; "" for a config.
     """
     made = row.make(blank, blank.keys(cases), **values)
     if blank.dtype.is_float and made.dtype != blank.dtype.numpy:
@@ -161,7 +162,7 @@ def _one(blank: Blank, keys: Keys) -> Array:
 
 def _ramp(blank: Blank, _: Keys, low: float, high: float) -> NDArray[np.float64]:
     made = low + (high - low) * (np.arange(blank.count) / max(blank.count - 1, 1))
-    made[1:][-1:] = high  # not an ulp off
+    made[1:][-1:] = high  # exactly
     return np.asarray(made).reshape(blank.shape)
 
 
@@ -178,7 +179,7 @@ _ROOT_BITS = 52
 
 def _weights(blank: Blank, keys: Keys, scale: float) -> NDArray[np.float64]:
     fan_in = max(blank.shape[-1], 1)
-    # The root is taken of an integer, so no two machines can disagree on its last bit.
+    # The root of an integer has the same last bit on every machine.
     root = math.ldexp(math.isqrt((1 << 2 * _ROOT_BITS) // fan_in), -_ROOT_BITS)
     return randomness.uniform(keys, blank.shape, -scale * root, scale * root)
 
@@ -198,14 +199,14 @@ def _dyadic(blank: Blank, keys: Keys, limit: int, denominator: int) -> NDArray[n
 
 
 def _lengths(blank: Blank, keys: Keys) -> NDArray[np.int64]:
-    """Spread lengths from 1 to T, shuffled, the longest not first; one sequence has all T."""
+    """Return lengths from 1 to T, shuffled, the longest not first; one sequence has T."""
     count, T = blank.count, blank.seq_length
     if count < 2 or T == 0:
         return np.full(count, T, np.int64)
     spread = 1 + np.arange(count, dtype=np.int64) * (T - 1) // (count - 1)
     order = np.argsort(randomness.uniform_integers(keys, count, 64), axis=-1, kind="stable")
     lengths = spread[order]
-    # A kernel that takes T from the first sequence must be seen.
+    # This exposes kernels that take T from the first sequence.
     return np.where(lengths[:, :1] == T, np.roll(lengths, 1, axis=-1), lengths)
 
 
@@ -214,7 +215,7 @@ def _short(blank: Blank, _: Keys) -> NDArray[np.int64]:
 
 
 def _rising(blank: Blank, _: Keys) -> NDArray[np.int64]:
-    """Spread lengths from 0 to T in order, so that tiles of the batch differ in their longest."""
+    """Return lengths spread from 0 to T in order, so that tiles of the batch differ."""
     count, T = blank.count, blank.seq_length
     if count == 1:
         return np.full(1, T // 2, np.int64)
@@ -225,7 +226,7 @@ def _falling(blank: Blank, keys: Keys) -> NDArray[np.int64]:
     return _rising(blank, keys)[::-1]
 
 
-# Kinds of special number: name -> the number, for a dtype of its precision and exponents.
+# Special numbers by name, as functions of a dtype.
 SPECIAL: Mapping[str, Callable[[DType], float]] = {
     "nan": lambda _: math.nan,
     "inf": lambda _: math.inf,
@@ -253,7 +254,7 @@ def _special(blank: Blank, keys: Keys, every: int, only: str) -> NDArray[np.floa
 
 
 def _is_finite(value: Any) -> bool:
-    # Integers of YAML have any size; compared like this none overflows.
+    # Integers of YAML have any size; this comparison does not overflow.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and abs(value) <= float(np.finfo(np.float64).max)
 
@@ -300,7 +301,7 @@ def _ordered(low: float, high: float) -> str:
 
 
 def _within_8_bits(limit: int, denominator: int) -> str:
-    # Eight bits of significand: the values are then exact in every dtype, bfloat16 included.
+    # Eight significand bits make the values exact in every dtype, including bfloat16.
     too_large = limit > 255
     return f"limit must be at most 255, got {limit}/{denominator}" if too_large else ""
 
@@ -404,7 +405,7 @@ FILLS: Mapping[str, Fill] = {
     ),
 }
 
-# What an input gets that is required and not named, by its role in the recurrence.
+# The default fills of required inputs, by role.
 DEFAULT_FILLS: Mapping[str, str] = {
     "X": "normal",
     "W": "weights",

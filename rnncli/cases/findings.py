@@ -1,4 +1,4 @@
-"""Gathers what is wrong with a file, so that all of it is said at once."""
+"""Findings about a file, collected so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Findings(list[tuple["Place", str]]):
     """Places and sentences, in the order found."""
 
     def add(self, place: Place, sentence: str) -> None:
-        """Note a finding.
+        """Add a finding.
 
         Raises:
-            ConfigError: it is the hundredth; a hostile file could hold any number.
+            ConfigError: there are a hundred; a hostile file may have any number.
         """
-        if len(sentence) > LONGEST_SENTENCE:  # it quotes a name of any length
+        if len(sentence) > LONGEST_SENTENCE:  # it may quote a long name
             sentence = f"{sentence[:LONGEST_SENTENCE]}..."
         self.append((place, sentence))
         if len(self) == MOST_FINDINGS:
@@ -30,10 +30,10 @@ class Findings(list[tuple["Place", str]]):
             self.raise_any()
 
     def raise_any(self) -> None:
-        """Raise them, if there are any.
+        """Raise if there are findings.
 
         Raises:
-            ConfigError: with all of them, in the order of the file.
+            ConfigError: all findings, in file order.
         """
         if self:
             raise ConfigError(sorted(dict.fromkeys(self), key=lambda finding: finding[0][1:]))

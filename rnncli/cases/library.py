@@ -1,4 +1,4 @@
-"""The specs that ship with the package, found by name from a checkout and from a wheel."""
+"""The specs shipped with the package, found by name in a checkout or an installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SUFFIX = ".yaml"
 
 
 def specs_folder() -> Path:
-    """Return the folder of the specs: inside an installed package, beside it in a checkout.
+    """Return the folder of the specs: inside an installed package, or beside it in a checkout.
 
     Raises:
         InvalidRequest: there is none.
@@ -23,7 +23,7 @@ def specs_folder() -> Path:
 
 
 def spec_names() -> list[str]:
-    """Return the name of every spec, by its path below the folder: ``ops/lstm_14``."""
+    """Return the names of all specs, their paths below the folder: ``ops/lstm_14``."""
     folder = specs_folder()
     paths = sorted(folder.rglob(f"*{SUFFIX}"))
     return [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
@@ -36,7 +36,7 @@ def suite_names() -> list[str]:
 
 
 def find_suite(name: str | Path) -> Path:
-    """Return the file of a suite: a path as it is, or the one that ships under that name.
+    """Return the file of a suite, given a path or the name of a shipped one.
 
     Args:
         name: a path, ``core`` or ``specs/suites/core.yaml``.
@@ -47,7 +47,7 @@ def find_suite(name: str | Path) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    if shipped := find_spec(str(name)):  # where a folder, such as a pack, has the same name, too
+    if shipped := find_spec(str(name)):  # even if a folder, such as a pack, has the same name
         return shipped
     suites = suite_names()
     hint = did_you_mean(path.stem, suites) or f" (there are {', '.join(suites)})"
@@ -55,7 +55,7 @@ def find_suite(name: str | Path) -> Path:
 
 
 def find_spec(name: str) -> Path | None:
-    """Return the file of a spec, or None when there is none of that name.
+    """Return the file of a spec, or None.
 
     Args:
         name: ``lstm_14_peepholes``, ``ops/lstm_14_peepholes`` or either with ``.yaml``.

@@ -1,4 +1,4 @@
-"""`-k EXPR`: words with and, or, not and parentheses, as pytest has them."""
+"""Selection by `-k EXPR`: words with and, or, not and parentheses, as in pytest."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 Case = TypeVar("Case")
 Test: TypeAlias = "Callable[[str], bool]"
 
-# How tightly each binds, and how many operands it takes.
+# The precedence and the number of operands of each operator.
 _OPERATORS: Mapping[str, tuple[int, int]] = {"or": (1, 2), "and": (2, 2), "not": (3, 1)}
-# Before a word that is a whole id.
+# The prefix of a word that is a whole id.
 ID = "id:"
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 
 
 class Selection:
-    """An expression, ready to be asked about many cases.
+    """A parsed expression.
 
     Args:
-        expression: `LSTM and not (float16 or bfloat16)`; nothing selects everything.
+        expression: `LSTM and not (float16 or bfloat16)`; "" selects everything.
 
     Raises:
-        InvalidRequest: it is not an expression; the sentence says where.
+        InvalidRequest: it is not an expression; the message has the position.
     """
 
     def __init__(self, expression: str) -> None:
@@ -76,14 +76,14 @@ class Selection:
 
 
 def is_called(word: str, case_id: str, flags: Iterable[str]) -> bool:
-    """Whether a word, in lower case, is a part of an id, `id:` and the whole of it, or a flag."""
+    """Return whether a lower-case word is part of an id, `id:` plus the whole id, or a flag."""
     if word.startswith(ID):
         return word.removeprefix(ID) == case_id.lower()
     return word in case_id or any(word == flag.lower() for flag in flags)
 
 
 def _hint(words: Sequence[str]) -> str:
-    """Say which words are true of no case, and where else they might belong."""
+    """Return a hint about words that match no case, and where they may belong."""
     if not words:
         return ""
     listed = " or ".join(f"'{word}'" for word in words)
@@ -93,7 +93,7 @@ def _hint(words: Sequence[str]) -> str:
 
 
 def _postfix(expression: str) -> Iterator[tuple[str, str]]:
-    """Yield words and operators, each operator after its operands (Dijkstra's shunting yard)."""
+    """Yield words and operators in postfix order (Dijkstra's shunting yard)."""
     waiting: list[str] = []
     operand_due = bool(expression.strip())
     for match in _TOKEN.finditer(expression):
@@ -101,7 +101,7 @@ def _postfix(expression: str) -> Iterator[tuple[str, str]]:
         kind = token.lower()
         if (kind in {"and", "or", ")"}) == operand_due:
             wanted = "a word" if operand_due else "and, or or the end"
-            raise InvalidRequest(_wrong(expression, match.start(1), f"{wanted} is due"))
+            raise InvalidRequest(_wrong(expression, match.start(1), f"expected {wanted}"))
         if kind == ")":
             yield from _popped(waiting, 0)
             if not waiting:
@@ -122,7 +122,7 @@ def _postfix(expression: str) -> Iterator[tuple[str, str]]:
 
 
 def _popped(waiting: list[str], least: int) -> Iterator[tuple[str, str]]:
-    """Yield the operators that wait and bind at least as tightly, down to a parenthesis."""
+    """Pop and yield operators of at least a precedence, down to a parenthesis."""
     while waiting and waiting[-1] != "(" and _OPERATORS[waiting[-1]][0] >= least:
         yield waiting.pop(), ""
 

@@ -1,8 +1,8 @@
-"""Reads YAML 1.2 (core schema) into values that know where they stand in the file.
+"""A YAML 1.2 reader (core schema) whose values know their place in the file.
 
-PyYAML splits the text into events; everything a reader decides is decided here: which plain
-scalars are numbers (stock PyYAML reads ``1e-5`` as text, ``no`` as False and ``1:30`` as 90), that
-a key appears once, that nothing is tagged, and that no file can explode.
+PyYAML splits the text into events; this module interprets them. It decides which plain scalars are
+numbers (PyYAML reads ``1e-5`` as text, ``no`` as False and ``1:30`` as 90), and refuses repeated
+keys, tags and files that explode by aliases.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LARGEST_FILE = 1 << 20  # bytes; tensors of any size belong in a file beside the YAML
-MOST_NODES = 100_000  # counted after expanding aliases, so a short file cannot stand for a long one
+LARGEST_FILE = 1 << 20  # bytes; larger tensors belong in a separate file
+MOST_NODES = 100_000  # counted after expanding aliases
 DEEPEST_NESTING = 64
 
 Scalar: TypeAlias = bool | int | float | str | None
 
 
 class Key(str):
-    """A key of a mapping: its text as written, and where it stands."""
+    """A key of a mapping: its text as written, with its place."""
 
     __slots__ = ("place",)
     place: Place
 
     def __new__(cls, text: str, place: Place) -> Self:
-        """Make a key; unlike other text it keeps its place."""
+        """Return a key with its place."""
         key = super().__new__(cls, text)
         key.place = place
         return key
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, Place]]:
-        """Travel between processes with it."""
+        """Pickle the key with its place."""
         return type(self), (str(self), self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value and where it stands; an alias gives the very node its anchor names.
+    """A value with its place; an alias yields the node of its anchor.
 
     Attributes:
         value: a scalar, a tuple of nodes, or a dictionary from keys to nodes.
-        place: where the value begins.
-        size: how many nodes it holds, itself included, every alias expanded.
+        place: the place where the value begins.
+        size: the number of nodes, including itself, with aliases expanded.
     """
 
     value: Scalar | tuple[YamlNode, ...] | dict[Key, YamlNode]
@@ -64,7 +64,7 @@ class YamlNode:
 
     @property
     def plain(self) -> object:
-        """The value without places: scalars, lists and dictionaries."""
+        """The value without places, as scalars, lists and dictionaries."""
         if isinstance(self.value, dict):
             return {str(key): node.plain for key, node in self.value.items()}
         if isinstance(self.value, tuple):
@@ -72,14 +72,14 @@ class YamlNode:
         return self.value
 
     def child(self, step: str | int) -> YamlNode | None:
-        """Return the value under a key or at an index, or None when there is none."""
+        """Return the value under a key or at an index, or None."""
         if isinstance(self.value, dict):
             return next((node for key, node in self.value.items() if key == step), None)
         within = isinstance(self.value, tuple) and isinstance(step, int) and step < len(self.value)
         return self.value[step] if within else None  # type: ignore[index,return-value]
 
     def place_of(self, path: tuple[str | int, ...]) -> Place:
-        """Return where the value at that path stands, or the nearest value that encloses it."""
+        """Return the place of the value at a path, or of the nearest enclosing value."""
         node: YamlNode | None = self
         nearest = self
         for step in path:
@@ -90,7 +90,7 @@ class YamlNode:
         return nearest.place
 
     def key_place(self, section: str, name: str) -> Place:
-        """Return where a key of a section stands, or the section itself."""
+        """Return the place of a key in a section, or of the section."""
         node = self.child(section) or self
         keys = node.value if isinstance(node.value, dict) else ()
         return next((key.place for key in keys if key == name), node.place)
@@ -107,7 +107,7 @@ def read_yaml(path: str | Path) -> YamlNode:
 
 
 def read_source(path: str | Path) -> bytes:
-    """Return the bytes of a YAML file; of one too large, enough for `parse_yaml` to refuse it.
+    """Return the bytes of a YAML file, or enough of a file that is too large to be refused.
 
     Raises:
         UnreadableFile: it cannot be read.
@@ -117,11 +117,11 @@ def read_source(path: str | Path) -> bytes:
 
 
 def parse_yaml(source: bytes | str, name: str) -> YamlNode:
-    """Read YAML text; an empty one is a null.
+    """Parse YAML text; empty text is a null.
 
     Args:
         source: the text, or its UTF-8 bytes.
-        name: what messages call the file, for example ``<stdin>``.
+        name: the file's name in messages, for example ``<stdin>``.
 
     Raises:
         UnreadableFile: it is larger than 1 MiB.
@@ -141,7 +141,7 @@ _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
 def _decode(data: bytes, name: str) -> str:
-    """Decode UTF-8; a byte order mark in front is allowed, as YAML says."""
+    """Decode UTF-8, with or without a byte order mark, as YAML allows."""
     if data.startswith(_UTF16_OR_32):
         raise ConfigError([(Place(name, 1, 1), "the file is UTF-16 or UTF-32; save it as UTF-8")])
     try:
@@ -152,7 +152,7 @@ def _decode(data: bytes, name: str) -> str:
         raise ConfigError([(_place_at(before, name), sentence)]) from None
 
 
-# U+0085, U+2028 and U+2029 broke lines in YAML 1.1 and do not in 1.2; editors disagree as well.
+# U+0085, U+2028 and U+2029 break lines in YAML 1.1 but not in 1.2, and editors differ too.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -160,18 +160,18 @@ _CONTROL = re.compile(
 
 def _refuse_control_characters(text: str, name: str) -> None:
     if found := _CONTROL.search(text):
-        sentence = f"the control character U+{ord(found[0]):04X} cannot stand in a YAML file"
+        sentence = f"the control character U+{ord(found[0]):04X} is not allowed in a YAML file"
         raise ConfigError([(_place_at(text[: found.start()], name), sentence)])
 
 
 def _place_at(before: str, name: str) -> Place:
-    """Return the place that follows a piece of text."""
+    """Return the place that follows some text."""
     lines = re.split("\r\n|\r|\n", before)
     return Place(name, len(lines), len(lines[-1]) + 1)
 
 
 class _Composer:
-    """Builds nodes from the parser's events, and gathers findings on the way."""
+    """A builder of nodes from the parser's events, which also collects findings."""
 
     def __init__(self, text: str, name: str) -> None:
         self._name = name
@@ -184,7 +184,7 @@ class _Composer:
         root = YamlNode(None, Place(self._name, 1, 1))
         try:
             root = self._only_document(root)
-        except ConfigError as error:  # the text broke off: what was found before counts as well
+        except ConfigError as error:  # the parser stopped; earlier findings also count
             self._findings.extend(error.findings)
         self._findings.raise_any()
         return root
@@ -262,7 +262,7 @@ class _Composer:
         return YamlNode(entries, self._place(start), size)
 
     def _key(self, event: yaml.NodeEvent, depth: int) -> Key:
-        """Take a key as its text: every key of these files is a name, even one spelt ``no``."""
+        """Return a key as its text, because all keys of these files are names, even ``no``."""
         node = self._compose(event, depth + 1)
         if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
             self._find(event, "a key must be a plain name")
@@ -303,8 +303,8 @@ class _Composer:
 
 
 def _events(text: str, name: str) -> Iterator[yaml.NodeEvent]:
-    """Yield the parser's events; its complaints become findings."""
-    # The parser in Python, not libyaml's: messages and places are the same on every machine.
+    """Yield the parser's events; its errors become findings."""
+    # The Python parser, not libyaml's, gives the same messages and places on every machine.
     loader = yaml.Loader(text)
     try:
         while loader.check_event():
@@ -326,14 +326,14 @@ def _place(name: str, mark: Any) -> Place:
 def _complaint(error: yaml.MarkedYAMLError) -> str:
     problem = (error.problem or "malformed").replace("<stream end>", "the end of the file")
     if r"'\t'" in problem:
-        return "a tab cannot stand here; use spaces"
+        return "a tab is not allowed here; use spaces"
     if error.context is None or error.context_mark is None:
         return problem
     return f"{problem} {error.context} (begun on line {error.context_mark.line + 1})"
 
 
 def _shortened(text: str | None) -> str:
-    """Shorten text for a message."""
+    """Shorten text for messages."""
     text = text or ""
     return text if len(text) <= 40 else f"{text[:37]}..."
 
@@ -351,7 +351,7 @@ def _finite(text: str) -> float:
     return value
 
 
-# The core schema of YAML 1.2.2, section 10.3.2; what matches no row is text.
+# The core schema of YAML 1.2.2, section 10.3.2; anything that matches no row is text.
 _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Scalar]], ...] = (
     (re.compile(r"null|Null|NULL|~|"), lambda _: None),
     (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
@@ -365,10 +365,10 @@ _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Scalar]], ...] = (
 
 
 def plain_scalar(text: str) -> Scalar:
-    """Return what an unquoted scalar means in YAML 1.2's core schema.
+    """Return the value of an unquoted scalar in YAML 1.2's core schema.
 
     Raises:
-        ValueError: it is a number that neither float64 nor an integer of 400 digits can hold.
+        ValueError: a number too large for float64 or an integer of 400 digits.
     """
     for pattern, convert in _CORE:
         if pattern.fullmatch(text):
@@ -377,7 +377,7 @@ def plain_scalar(text: str) -> Scalar:
 
 
 def shown(node: YamlNode) -> str:
-    """Write a value for a message."""
+    """Return a value as text for messages."""
     if isinstance(node.value, tuple):
         return f"a list of {len(node.value)}"
     if isinstance(node.value, dict):
@@ -392,14 +392,14 @@ def shown(node: YamlNode) -> str:
 def read_mapping(
     node: YamlNode, whole: str, what: str, known: Iterable[str] | None, findings: Findings
 ) -> dict[Key, YamlNode]:
-    """Return a mapping's entries; what is not one has none.
+    """Return a mapping's entries; none for other values, which are findings.
 
     Args:
-        node: what should be a mapping.
-        whole: what messages call it.
-        what: what messages call a key of it.
-        known: the keys it may have; None for any.
-        findings: gets what is wrong.
+        node: the YAML.
+        whole: its name in messages.
+        what: the word for one of its keys in messages.
+        known: the allowed keys; None for any.
+        findings: receives the findings.
     """
     if not isinstance(node.value, dict):
         findings.add(node.place, f"{whole} must be a mapping, NAME: VALUE, got {shown(node)}")
@@ -411,6 +411,6 @@ def read_mapping(
 
 
 def unknown(what: str, word: str, known: Iterable[str]) -> str:
-    """Say that there is no such thing, and which is near."""
+    """Return a message about an unknown word, with a suggestion."""
     hint = did_you_mean(word, known) or f" (there are {', '.join(known)})"
     return f"unknown {what} '{word:.40}'{hint}"

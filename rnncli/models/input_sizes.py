@@ -146,9 +146,9 @@ def _together(dimensions: Sequence[FreeDimension]) -> str:
 
 def _check_makeable(model: Model, value: ValueInfoProto) -> None:
     if value.type.WhichOneof("value") not in (None, "tensor_type"):
-        raise Unsupported(f"{model.name}: input '{value.name}' is a {describe(value)}; give it")
+        raise Unsupported(f"{model.name}: input '{value.name}' is a {describe(value)}; pass it")
     if not value.type.tensor_type.elem_type:
-        raise InvalidRequest(f"{model.name}: input '{value.name}' declares no dtype; give it")
+        raise InvalidRequest(f"{model.name}: input '{value.name}' declares no dtype; pass it")
 
 
 def _declared(model: Model, value: ValueInfoProto) -> tuple[int | str, ...]:

@@ -92,16 +92,16 @@ def test_words_are_asked_for_in_lower_case():
 @pytest.mark.parametrize(
     ("expression", "complaint"),
     [
-        ("and", "a word is due at character 1"),
+        ("and", "expected a word at character 1"),
         ("a and", "a word is missing at character 6"),
-        ("a b", "and, or or the end is due at character 3"),
-        ("a not b", "and, or or the end is due at character 3"),
+        ("a b", "expected and, or or the end at character 3"),
+        ("a not b", "expected and, or or the end at character 3"),
         ("(a", "a closing parenthesis is missing at character 3"),
         ("a)", "nothing to close at character 2"),
-        ("()", "a word is due at character 2"),
+        ("()", "expected a word at character 2"),
         ("not", "a word is missing at character 4"),
-        ("a or or b", "a word is due at character 6"),
-        ("(a or b) c", "and, or or the end is due at character 10"),
+        ("a or or b", "expected a word at character 6"),
+        ("(a or b) c", "expected and, or or the end at character 10"),
     ],
 )
 def test_what_is_no_expression_is_refused_where_it_goes_wrong(expression, complaint):

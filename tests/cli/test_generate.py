@@ -102,7 +102,7 @@ def inside(folder, rnncli, monkeypatch):
         (["small.yaml", "-o", "small.yaml"], 2, "it is a file, not a folder"),
         (["small.yaml", "-o", "elsewhere", "--check"], 2, "no such folder"),
         (["small.yaml", "-o", "out", "-k", "transformer"], 5, "selects no case"),
-        (["small.yaml", "-o", "out", "-k", "and"], 2, "a word is due"),
+        (["small.yaml", "-o", "out", "-k", "and"], 2, "expected a word"),
         (["nothing.yaml", "-o", "out"], 2, "nothing.yaml"),
         (["cor", "-o", "out"], 2, "did you mean 'core'"),
         (["small.yaml", "-o", "out", "--scheduler", "tcp://h:1"], 2, "is for --executor dask"),

@@ -141,7 +141,7 @@ def test_what_cannot_be_made_is_named(parse, text):
             generate_inputs(model)
         assert generate_inputs(model, shapes={"x": (2, 3)})["x"].shape == (2, 3)
     else:
-        with pytest.raises(Unsupported, match=r"input 'x' is .*; give it"):
+        with pytest.raises(Unsupported, match=r"input 'x' is .*; pass it"):
             generate_inputs(model)
 
 

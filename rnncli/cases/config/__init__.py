@@ -1,1 +1,1 @@
-"""A config: one operator with its inputs, read from YAML."""
+"""Configs: one operator with its inputs, in YAML."""

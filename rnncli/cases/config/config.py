@@ -1,4 +1,4 @@
-"""From a YAML config to a case: every key checked, every default decided, every finding placed."""
+"""Reading of configs: from YAML to a checked case, with the place of every finding."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Case", "describe", "findings", "load_config", "parse_config", "read_
 
 
 def load_config(path: str | Path, *, seed: int | None = None) -> Case:
-    """Read a config file; the case is named by the file's stem.
+    """Read a config file; the case is named after the file's stem.
 
     Args:
-        path: the file; other files it names lie relative to it.
+        path: the file; other files that it names are relative to it.
         seed: replaces the file's.
 
     Raises:
-        ConfigError: the file is wrong; every finding has its place.
+        ConfigError: the file is wrong; every finding has a place.
         UnreadableFile: it cannot be read.
     """
     path = Path(path)
@@ -43,20 +43,20 @@ def parse_config(source: bytes | str, name: str, *, seed: int | None = None) -> 
     """Read the text of a config, for example of standard input.
 
     Args:
-        source: the text, or its UTF-8 bytes; files it names lie in the working folder.
-        name: what messages call it, for example ``<stdin>``; without brackets and suffix, the
-            name of the case.
+        source: the text, or its UTF-8 bytes; files that it names are in the working folder.
+        name: the name in messages, for example ``<stdin>``; without brackets and suffix, the name
+            of the case.
         seed: replaces the text's.
 
     Raises:
-        ConfigError: the text is wrong; every finding has its place.
+        ConfigError: the text is wrong; every finding has a place.
         UnreadableFile: it is larger than 1 MiB.
     """
     return read_case(parse_yaml(source, name), Path(name.strip("<>")).stem, Path(), seed=seed)
 
 
 def findings(path: str | Path) -> list[tuple[Place, str]]:
-    """Return everything that is wrong with a config file, in the order of the file.
+    """Return all findings about a config file, in file order.
 
     Raises:
         UnreadableFile: it cannot be read.
@@ -71,22 +71,22 @@ def findings(path: str | Path) -> list[tuple[Place, str]]:
 def read_case(
     root: YamlNode, name: str, folder: Path, *, seed: int | None = None, key: str = ""
 ) -> Case:
-    """Read a case from YAML that was read before.
+    """Return the case of parsed YAML.
 
     Args:
         root: the mapping that describes it.
-        name: of the case.
-        folder: where the files it names lie.
+        name: the name of the case.
+        folder: the folder of the files that it names.
         seed: replaces the mapping's.
-        key: what tells its random inputs from those of other cases with the same seed; nothing
-            does for a config, whose inputs depend on its contents alone.
+        key: distinguishes its random inputs from those of other cases with the same seed; "" for a
+            config, whose inputs depend only on its content.
 
     Raises:
-        ConfigError: it is wrong; every finding has its place.
+        ConfigError: it is wrong; every finding has a place.
     """
     config = ConfigKeys(root)
     operator = config.operator()
-    if operator is None:  # nothing else can be judged
+    if operator is None:  # nothing else can be checked
         config.findings.raise_any()
     assert operator is not None
     sizes, dtype = config.sizes(operator), config.dtype(operator)
@@ -134,17 +134,17 @@ def _blanks(operator: Operator, frame: Frame, dtype: DType, seed: int) -> dict[s
 
 
 def _element_type(row: Input, dtype: DType) -> DType:
-    """Return what an input is made of: the case's dtype, or int32 where only integers may be."""
+    """Return the dtype of an input: the case's, or int32 for integer inputs."""
     if not row.dtypes:
         return dtype
     return dtype_named("int32" if "int32" in row.dtypes else row.dtypes[0])
 
 
-_ZERO = bytes(16)  # as wide as the widest element
+_ZERO = bytes(16)  # the size of the widest element
 
 
 def _one_zero(blank: Blank) -> Array:
-    """Return an array of any shape that takes no memory."""
+    """Return an array of zeros that takes no memory, whatever its shape."""
     strides = (0,) * len(blank.shape)
     return np.ndarray(blank.shape, blank.dtype.numpy, _ZERO, strides=strides)
 
@@ -155,9 +155,9 @@ def _stand_ins(
     sources: Mapping[str, Filling | GivenValues],
     key: str,
 ) -> dict[str, Array]:
-    """Return what the operator is to check: lengths themselves, of other inputs only a shape.
+    """Return the inputs for the operator's checks: lengths as they are, stand-ins for the others.
 
-    A required input that was not understood is there as well, so that the rest can be checked.
+    Required inputs with findings are included, so that the rest can be checked.
     """
     required = [row.name for row in operator.inputs if not row.optional]
     shapes = {

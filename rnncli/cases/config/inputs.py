@@ -1,4 +1,4 @@
-"""Reads what the YAML says about one input: a fill, a literal or a file."""
+"""Reading of an input's values: a fill, a literal or a file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FILE_KEYS = {
 def read_input(
     node: YamlNode, tensor: Input, blank: Blank | None, folder: Path, findings: Findings
 ) -> Filling | GivenValues | None:
-    """Return where an input's values come from, or None when something is wrong.
+    """Return the source of an input's values, or None if something is wrong.
 
     Args:
-        node: what the YAML says.
+        node: the YAML of the input.
         tensor: the operator's row of the input.
-        blank: its shape and dtype; None when a finding elsewhere leaves them unknown.
-        folder: where the YAML lies.
-        findings: gets what is wrong.
+        blank: its shape and dtype; None if other findings leave them unknown.
+        folder: the folder of the YAML.
+        findings: receives the findings.
     """
     before = len(findings)
     source: Filling | GivenValues | None
@@ -52,7 +52,7 @@ def read_input(
 
 
 def fills_for(*, lengths: bool) -> dict[str, Fill]:
-    """Return the rows that can fill sequence lengths, or any other input."""
+    """Return the fills for sequence lengths, or for other inputs."""
     return {name: row for name, row in FILLS.items() if (row.lengths if lengths else row.floats)}
 
 
@@ -87,7 +87,7 @@ def _unknown(tensor: Input, word: str, known: Mapping[str, Fill]) -> str:
 
 
 def _parameters(node: YamlNode, name: str, row: Fill, findings: Findings) -> dict[str, Any] | None:
-    """Return every parameter of a fill: ``[low, high]`` in order, others as keys beside it."""
+    """Return all parameters of a fill: ``[low, high]`` in order, others as separate keys."""
     before = len(findings)
     given = dict(_given_parameters(node, name, row, findings))
     for parameter, value in given.items():
@@ -131,8 +131,8 @@ def _given_parameters(
 def _in_order(
     node: YamlNode, name: str, row: Fill, findings: Findings
 ) -> Iterator[tuple[Parameter, YamlNode]]:
-    """Pair the values written under a fill's own name with its parameters."""
-    if node.value is None:  # {uniform: } is uniform
+    """Pair the values under a fill's name with its parameters."""
+    if node.value is None:  # {uniform: } means uniform
         return
     values = node.value if isinstance(node.value, tuple) else (node,)
     if len(values) > len(row.parameters):
@@ -179,12 +179,12 @@ def _rounded(node: YamlNode, tensor: Input, blank: Blank, findings: Findings) ->
 def _check_literal(
     node: YamlNode, tensor: Input, blank: Blank, depth: int, findings: Findings
 ) -> None:
-    """Check nested lists against the shape, and each number against the dtype."""
+    """Check nested lists against the shape and each number against the dtype."""
     if depth == len(blank.shape):
         _check_number(node, tensor, blank, findings)
     elif not isinstance(node.value, tuple) or len(node.value) != blank.shape[depth]:
         got = f"{len(node.value)}" if isinstance(node.value, tuple) else shown(node)
-        here = f"a list of {blank.shape[depth]} is due here, got {got}"
+        here = f"expected a list of {blank.shape[depth]} here, got {got}"
         findings.add(node.place, f"{tensor.name} must be {blank.shape_wanted}: {here}")
     else:
         for child in node.value:
@@ -234,12 +234,12 @@ def _file(
 def _read_tensor(path: Path, key: str | None) -> Array:
     from rnncli.formats import read_tensor
 
-    open_regular(path).close()  # a folder is tensors elsewhere
+    open_regular(path).close()  # folders are not accepted here
     return read_tensor(f"{path}::{key}" if key else str(path))
 
 
 def _array_problems(values: Array, tensor: Input, blank: Blank) -> Iterator[str]:
-    """Yield what is wrong with a file's array."""
+    """Yield the problems of a file's array."""
     given = dtype_of(values).name
     allowed = tensor.dtypes or (blank.dtype.name,)
     if given not in allowed:

@@ -1,4 +1,4 @@
-"""The keys of a config: what each says, and reading it from YAML."""
+"""The keys of a config: their meaning, and reading them from YAML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.operators import Input, Operator
 
-# Every key of a config and what it says: for messages, the schema and help.
+# Every key of a config and its meaning, for messages, the schema and help.
 KEYS: Mapping[str, str] = {
     "op": "the operator and its version, such as LSTM-14",
     "summary": "one sentence: what the case shows",
@@ -47,7 +47,7 @@ LARGEST_INTEGER = (1 << 63) - 1
 
 @dataclass(slots=True)
 class ConfigKeys:
-    """The keys of one config; what is wrong with them is gathered, and a default stands in."""
+    """The keys of one config. Wrong values become findings and are replaced by defaults."""
 
     root: YamlNode
     findings: Findings = field(default_factory=Findings)
@@ -57,10 +57,10 @@ class ConfigKeys:
         self.entries = self._mapping(self.root, "key", KEYS)
 
     def operator(self) -> Operator | None:
-        """Return the row that `op` names, or None after a finding."""
+        """Return the operator named by `op`, or None after a finding."""
         node = self._entry("op")
         if not isinstance(self.root.value, dict):
-            return None  # which has been said
+            return None  # already a finding
         if not isinstance(node.value, str):
             got = f", got {shown(node)}" if "op" in self.entries else ""
             self._find(node, f"'op' must name an operator, such as LSTM-14{got}")
@@ -72,7 +72,7 @@ class ConfigKeys:
             return None
 
     def sizes(self, operator: Operator) -> dict[str, int]:
-        """Return the sizes that are right."""
+        """Return the valid sizes."""
         names = size_names(operator)
         entries = self._section("sizes", "size", names)
         if missing := [name for name in names if name not in entries]:
@@ -108,9 +108,9 @@ class ConfigKeys:
         return dtype_named(DEFAULT_DTYPE)
 
     def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Return the attributes as written, nulls aside, and hidden_size as sizes have it.
+        """Return the attributes as written, without nulls, and hidden_size from the sizes.
 
-        The specification lets a node do without hidden_size: a null there leaves it out.
+        The specification lets a node omit hidden_size, which a null does.
         """
         entries = self._section("attributes", "attribute")
         written = {
@@ -130,7 +130,7 @@ class ConfigKeys:
         return written
 
     def _too_large(self, node: YamlNode) -> bool:
-        """Refuse integers that no attribute can hold, before anybody converts them."""
+        """Find integers that do not fit any attribute, before they are converted."""
         leaves = node.value if isinstance(node.value, tuple) else (node,)
         large = [leaf for leaf in leaves if _is_integer(leaf) and not _fits_64_bits(leaf)]
         for leaf in large:
@@ -138,7 +138,7 @@ class ConfigKeys:
         return bool(large)
 
     def outputs(self, operator: Operator) -> list[str]:
-        """Return the names asked for; all where none are given."""
+        """Return the requested names; all if none are given."""
         node = self._entry("outputs")
         if node.value is None:
             return [row.name for row in operator.outputs]
@@ -151,7 +151,7 @@ class ConfigKeys:
         return [child.value for child in node.value if isinstance(child.value, str)]
 
     def readings(self) -> dict[str, Any]:
-        """Return the choices, unchecked: the operator does that."""
+        """Return the choices, which the operator checks."""
         entries = self._section("readings", "reading")
         return {name: node.plain for name, node in entries.items()}
 
@@ -163,11 +163,11 @@ class ConfigKeys:
         return str(node.value or "")
 
     def seed(self) -> int:
-        """Return the seed, 0 where there is none."""
+        """Return the seed, 0 if absent."""
         return read_seed(self._entry("seed"), self.findings)
 
     def fits(self, operator: Operator, frame: Frame, outputs: Iterable[str]) -> bool:
-        """Refuse sizes that the run cannot hold, before anything is allocated."""
+        """Find sizes that exceed the run's memory, before anything is allocated."""
         named = {*self._section("inputs", "input"), *outputs}
         rows = (*operator.inputs, *operator.outputs)
         needed = frame.needed(row for row in rows if row.name in named or not row.optional)
@@ -181,7 +181,7 @@ class ConfigKeys:
     def sources(
         self, operator: Operator, blanks: Mapping[str, Blank], folder: Path
     ) -> dict[str, Filling | GivenValues]:
-        """Return where the values of each present input come from."""
+        """Return the sources of the present inputs' values."""
         entries = self._section("inputs", "input")
         found: dict[str, Filling | GivenValues | None] = {}
         for row in operator.inputs:
@@ -204,17 +204,17 @@ class ConfigKeys:
         outputs: list[str],
         readings: Mapping[str, Any],
     ) -> None:
-        """Add the operator's own findings, at the place of what each is about."""
+        """Add the operator's own findings, at the place of each subject."""
         known = [row.name for row in operator.inputs]
         unknown = [name for name in self._section("inputs", "input") if name not in known]
         inputs = {**arrays, **{name: np.zeros(0) for name in unknown}}
         for problem in problems(operator, attributes, inputs, outputs, readings):
-            # An input that is not there was not understood, which has been said.
+            # A missing input already has a finding.
             if problem.subject[0] != "inputs" or problem.subject[-1] in inputs:
                 self.findings.add(self._place(operator, problem.subject), problem.sentence)
 
     def _place(self, operator: Operator, subject: tuple[str, ...]) -> Place:
-        """Return where the YAML says what a problem is about; an unknown name is its key."""
+        """Return the place of a problem's subject; for an unknown name, its key."""
         section, name = subject[0], subject[-1]
         if section == "outputs":
             written = self._entry(section).value
@@ -230,7 +230,7 @@ class ConfigKeys:
         return self.root.place_of(subject) if at_value else self.root.key_place(section, name)
 
     def _entry(self, name: str) -> YamlNode:
-        """Return the value of a key, a null where it is not given."""
+        """Return the value of a key, a null if absent."""
         return self.entries.get(name) or YamlNode(None, self.root.place)
 
     def _section(
@@ -241,7 +241,7 @@ class ConfigKeys:
     def _mapping(
         self, node: YamlNode, what: str, known: Iterable[str] | None
     ) -> Mapping[str, YamlNode]:
-        """Return a mapping's entries; unknown keys are findings. A null is an empty mapping."""
+        """Return a mapping's entries; unknown keys are findings, a null is an empty mapping."""
         if node.value is None and node is not self.root:
             return {}
         whole = "a config" if node is self.root else f"'{what}s'"
@@ -253,7 +253,7 @@ class ConfigKeys:
 
 
 def read_seed(node: YamlNode, findings: Findings) -> int:
-    """Return a seed, 0 for a null."""
+    """Return the seed, 0 for a null."""
     if node.value is None:
         return 0
     if _is_integer(node) and _fits_64_bits(node) and int(node.value) >= 0:  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""JSON Schema of config files, from the tables: operators, fills, readings and dtypes."""
+"""The JSON Schema of configs, from the tables of operators, fills, readings and dtypes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _TYPES: Mapping[str, Schema] = {
 def config_schema() -> Schema:
     """Return the schema of a config file, draft 2020-12.
 
-    It holds what a schema can: names, types and choices. Shapes, counts of activations and ranges
-    that depend on sizes are the reader's to check.
+    It covers names, types and choices. Only the reader checks shapes, counts of activations and
+    ranges that depend on sizes.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -51,7 +51,7 @@ def config_schema() -> Schema:
 
 
 def value_definitions() -> dict[str, Schema]:
-    """Return the definitions that the values of inputs refer to."""
+    """Return the definitions of input values."""
     return {
         **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
         **{_values_name(lengths): _values(lengths) for lengths in (False, True)},
@@ -65,7 +65,7 @@ def value_definitions() -> dict[str, Schema]:
 
 
 def schema_text(schema: Schema) -> str:
-    """Return a schema as the files in `specs/` hold it."""
+    """Return a schema as text, as in the files of `specs/`."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -86,7 +86,7 @@ _GENERAL: Mapping[str, Schema] = {
 
 
 def _of_operator(row: Operator) -> Schema:
-    """What holds when `op` names this row."""
+    """Return the schema of a config for one operator."""
     return {
         "if": {"properties": {"op": {"const": row.name}}, "required": ["op"]},
         "then": {
@@ -107,18 +107,18 @@ def _of_operator(row: Operator) -> Schema:
 
 
 def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Schema:
-    """Say that there are no other keys, and perhaps that none of these may be missing."""
+    """Return an object schema without other keys, optionally with all keys required."""
     schema: Schema = {"properties": properties, "additionalProperties": False}
     return {**schema, "required": list(properties)} if all_of_them else schema
 
 
 def size_schema(name: str) -> Schema:
-    """What a size may be."""
+    """Return the schema of a size."""
     return {"type": "integer", "minimum": int(name == "hidden_size"), "maximum": LARGEST_SIZE}
 
 
 def attribute_schema(row: Attribute) -> Schema:
-    """What an attribute may be."""
+    """Return the schema of an attribute."""
     schema = {"description": row.summary}
     if row.default is not None:
         schema["default"] = row.default
@@ -128,7 +128,7 @@ def attribute_schema(row: Attribute) -> Schema:
 
 
 def reading_schema(name: str, row: Operator) -> Schema:
-    """What a reading may be."""
+    """Return the schema of a reading."""
     return {
         "description": READINGS[name].summary,
         "enum": list(READINGS[name].choices),
@@ -137,7 +137,7 @@ def reading_schema(name: str, row: Operator) -> Schema:
 
 
 def input_schema(row: Input) -> Schema:
-    """What may stand for an input."""
+    """Return the schema of an input."""
     values = {"$ref": f"#/$defs/{_values_name(row.role == 'lengths')}"}
     if row.optional:
         return {"description": row.summary, "anyOf": [values, {"type": "null"}]}
@@ -149,17 +149,17 @@ def _values_name(lengths: bool) -> str:
 
 
 def _values(lengths: bool) -> Schema:
-    """Everything that can stand for the values of an input."""
+    """Return the schema of an input's values."""
     fills = [f"fill_{name}" for name in fills_for(lengths=lengths)]
     return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in (*fills, "file", "list")]}
 
 
 def _fill(name: str, row: Fill) -> Schema:
-    """A fill's name alone, or as a key with its parameters in order, in part or by name."""
+    """Return the schema of a fill: its name, or a key with parameters in order or by name."""
     values = {p.name: {"description": p.summary, **KINDS[p.kind].schema} for p in row.parameters}
     first = list(values.values())[:1]
     several: Schema = {"type": "array", "maxItems": len(values)}
-    if values:  # JSON Schema allows no empty list of schemas
+    if values:  # JSON Schema does not allow an empty list of schemas
         several["prefixItems"] = list(values.values())
     in_order = {
         "description": ", ".join(values) or "takes no values",

@@ -1,4 +1,4 @@
-"""The shapes of a case: they follow from its sizes, direction and layout."""
+"""The shapes of a case, which follow from sizes, direction and layout."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rnncli.operators import Dim, Input, Operator
     from rnncli.operators.operator import Tensor
 
-# What making and evaluating one element takes at its peak: random words, float64, its own dtype.
+# Peak memory per element while it is made and evaluated: random words, float64, its own dtype.
 BYTES_PER_ELEMENT = 24
-FALLBACK_MEMORY = 64 << 30  # bytes; where the system does not tell
+FALLBACK_MEMORY = 64 << 30  # bytes; if the system does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What shapes follow from.
+    """The sizes and layout that determine shapes.
 
     Attributes:
-        sizes: by name, num_directions among them.
+        sizes: sizes by name, including num_directions.
         layout: 0, or 1 for batch first.
     """
 
@@ -39,13 +39,13 @@ class Frame:
         return tuple([multiple * sizes[symbol] for symbol, multiple in row.shape(self.layout)])
 
     def names(self, row: Tensor) -> str:
-        """Write the dimensions of an input or output by name."""
+        """Return the dimensions of an input or output by name, as text."""
         return _names(row.shape(self.layout))
 
     def needed(self, rows: Iterable[Tensor]) -> int:
-        """Return about how many bytes a case of these tensors takes.
+        """Estimate the bytes that a case with these tensors takes.
 
-        A size of 0 counts as 1: a thousand million steps of nothing are as many steps.
+        A size of 0 counts as 1, because a billion steps of nothing are still a billion steps.
         """
         return BYTES_PER_ELEMENT * sum(math.prod(_at_least_1(self.shape(row))) for row in rows)
 
@@ -60,7 +60,7 @@ def _names(dims: tuple[Dim, ...]) -> str:
 
 
 def size_names(operator: Operator) -> tuple[str, ...]:
-    """Return the sizes that a config of an operator gives."""
+    """Return the names of the sizes in an operator's config."""
     return _size_names(operator.inputs)
 
 
@@ -73,7 +73,7 @@ def _size_names(inputs: tuple[Input, ...]) -> tuple[str, ...]:
 def frame_of(
     operator: Operator, sizes: Mapping[str, int], attributes: Mapping[str, Any]
 ) -> Frame | None:
-    """Return what shapes follow from, or None when a size, direction or layout is not known."""
+    """Return the frame of a case, or None if a size, direction or layout is unknown."""
     known = len(sizes) == len(size_names(operator)) and all(
         _is_choice(operator, name, attributes[name])
         for name in ("direction", "layout")
@@ -92,7 +92,7 @@ def _is_choice(operator: Operator, name: str, value: Any) -> bool:
 
 
 def memory() -> int:
-    """Return how many bytes of memory this machine has."""
+    """Return the machine's memory in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -1,1 +1,1 @@
-"""A suite: many cases from a few lines of YAML."""
+"""Suites: many cases from a few lines of YAML."""

@@ -1,4 +1,4 @@
-"""Axes: what a suite varies, and the label each value has in an id."""
+"""Axes: the settings that a suite varies, with the labels of their values in ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rnncli.errors import Place
     from rnncli.operators import Operator
 
-# Keys of a case that an axis may vary as a whole.
+# Keys of a case that an axis may vary directly.
 WHOLE = ("op", "opset", "dtype", "weights", "outputs", "breaks", *SECTIONS)
 LABEL = re.compile(r"[a-z0-9_.-]+")
 LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
@@ -28,9 +28,9 @@ class Level:
     """One value of an axis.
 
     Attributes:
-        label: in ids; "" for none.
+        label: its label in ids, or "".
         node: the value as written.
-        settings: what it sets.
+        settings: the settings it makes.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Level:
     settings: Settings
 
     def is_called(self, name: YamlNode) -> bool:
-        """Whether `exclude` or `include` mean this level by a name: its label or its value."""
+        """Return whether a name in `exclude` or `include` is this level's label or value."""
         if isinstance(name.value, str) and name.value.lower() == self.label:
             return True
         scalar = not isinstance(name.value, tuple | dict)
@@ -47,7 +47,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A name one could have written in the case, and its values."""
+    """A key of the case, or a name in a section, with its values."""
 
     name: str
     place: Place
@@ -56,21 +56,21 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What advances as one: an axis, or the axes of a `zip`.
+    """An axis, or the axes of a `zip`, which advance together.
 
     Attributes:
-        axes: of equal length.
+        axes: axes of equal length.
     """
 
     axes: tuple[Axis, ...]
 
     @property
     def count(self) -> int:
-        """How many levels it has."""
+        """The number of levels."""
         return min((len(axis.levels) for axis in self.axes), default=0)
 
     def settings(self, level: int) -> Settings:
-        """Return what a level sets."""
+        """Return the settings of a level."""
         return {
             path: setting
             for axis in self.axes
@@ -78,11 +78,11 @@ class Factor:
         }
 
     def place(self, level: int) -> Place:
-        """Return where a level stands."""
+        """Return the place of a level."""
         return self.axes[0].levels[level].node.place
 
     def name(self, level: int) -> str:
-        """Write a level for a message."""
+        """Return a level as text for messages."""
         return ", ".join(f"{axis.name} {shown(axis.levels[level].node)}" for axis in self.axes)
 
 
@@ -90,7 +90,7 @@ def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
     """Return everything that a case, and so an axis of it, can set.
 
     Args:
-        rows: every operator the case may be about.
+        rows: every operator that the case may have.
     """
     paths: dict[Path, None] = {(name,): None for name in WHOLE}
     for row in rows:
@@ -107,12 +107,12 @@ def known_paths(rows: Iterable[Operator]) -> dict[Path, None]:
 def read_axes(
     entries: Mapping[Key, YamlNode], known: Collection[Path], findings: Findings
 ) -> tuple[Axis, ...]:
-    """Read the axes of `matrix` or `zip`; what is wrong with one leaves it out.
+    """Read the axes of `matrix` or `zip`; axes with findings are left out.
 
     Args:
-        entries: by the name of an axis.
-        known: what it can set.
-        findings: gets what is wrong.
+        entries: values by the name of an axis.
+        known: the paths that an axis can set.
+        findings: receives the findings.
     """
     axes = []
     for key, node in entries.items():
@@ -153,7 +153,7 @@ def _levels(
 
 
 def _named(key: Key, item: YamlNode) -> tuple[str, Place, YamlNode]:
-    """Return the label, its place and the value of an item of a list."""
+    """Return label, place and value of a list item."""
     if isinstance(item.value, dict) and len(item.value) == 1:
         ((label, value),) = item.value.items()
         return str(label), label.place, value
@@ -161,7 +161,7 @@ def _named(key: Key, item: YamlNode) -> tuple[str, Place, YamlNode]:
 
 
 def _derived_label(key: Key, item: YamlNode) -> str:
-    """Make the label of a bare value; a list or a longer mapping has none that would do."""
+    """Return the label of an unlabelled value; a list or a longer mapping has none."""
     value = item.value
     if value is None:
         return ""
@@ -178,7 +178,7 @@ def _no_label(key: Key, label: str) -> str:
 def _settings(
     key: Key, node: YamlNode, path: Path, findings: Findings
 ) -> Iterator[tuple[Path, Setting]]:
-    """Yield what a value of an axis sets: several things where the axis is a whole section."""
+    """Yield the settings of an axis value: several if the axis is a whole section."""
     if path[0] not in SECTIONS or len(path) > 1:
         yield path, Setting(Key(path[-1], node.place), node)
     elif isinstance(node.value, dict):
@@ -189,7 +189,7 @@ def _settings(
 
 
 def refuse_repeated(factor: Factor, findings: Findings) -> None:
-    """Find levels that have the labels of an earlier one: their cases would have the same id."""
+    """Find levels with the labels of an earlier one, whose cases would have the same ids."""
     known: set[tuple[str, ...]] = set()
     for k in range(factor.count):
         labels = tuple(axis.levels[k].label for axis in factor.axes)

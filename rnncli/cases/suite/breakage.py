@@ -1,4 +1,4 @@
-"""Must-reject cases: a valid case, and the one thing that makes it invalid; each kind is a row."""
+"""Must-reject cases: a valid case with one change that makes it invalid; each kind is a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Attributes: TypeAlias = "dict[str, Any]"
 Inputs: TypeAlias = "dict[str, Array]"
 
-# What is refused need not be large.
+# Invalid inputs need not be large.
 LARGEST_ARRAY = 1 << 16
 LARGEST_SIZE = 64
 MOST_DIMENSIONS = 8
@@ -34,7 +34,7 @@ def _anything(_: object) -> bool:
 
 
 def _is_attribute(value: Any) -> bool:
-    """Whether a node can hold it; whether it is right is what the case is about."""
+    """Return whether a node can have such an attribute, right or wrong."""
     values = value if isinstance(value, list) else [value]
     return not any(isinstance(item, list | dict | bool) for item in values)
 
@@ -48,11 +48,11 @@ class BreakageKind:
     """One way to break a case.
 
     Attributes:
-        summary: what it does.
-        wanted: what is written for each name, for messages.
-        right: whether a plain value is that.
-        make: an input's row, its array, the value and the layout -> the broken array; None where
-            inputs are not changed.
+        summary: a description.
+        wanted: description of the values, for messages.
+        right: test of a plain value.
+        make: (an input's row, its array, the value, the layout) -> the broken array; None if inputs
+            are not changed.
     """
 
     summary: str
@@ -63,12 +63,12 @@ class BreakageKind:
 
 @dataclass(frozen=True, slots=True)
 class Breakage:
-    """What makes a must-reject case invalid.
+    """The change that makes a must-reject case invalid.
 
     Attributes:
-        operator: of the case.
-        kind: a row of `KINDS`.
-        values: by the name of an attribute or input.
+        operator: the operator of the case.
+        kind: a key of `KINDS`.
+        values: values by the name of an attribute or input.
     """
 
     operator: Operator
@@ -83,11 +83,11 @@ class Breakage:
     def apply(
         self, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
     ) -> tuple[Attributes, Inputs]:
-        """Return the attributes and inputs of the case, broken.
+        """Return the attributes and inputs of the broken case.
 
         Args:
-            attributes: of the valid case.
-            inputs: of the valid case, by name.
+            attributes: attributes of the valid case.
+            inputs: inputs of the valid case, by name.
         """
         if self.kind == "attributes":
             changed = {**attributes, **self.values}
@@ -107,13 +107,13 @@ class Breakage:
 def read_breakage(
     node: YamlNode, operator: Operator, present: Collection[str], findings: Findings
 ) -> Breakage | None:
-    """Read what stands under `breaks`, or return None when something is wrong with it.
+    """Return the breakage under `breaks`, or None if something is wrong.
 
     Args:
-        node: a mapping of one kind, to a value for each name.
-        operator: of the case.
+        node: a mapping from one kind to values by name.
+        operator: the operator of the case.
         present: the inputs of the case.
-        findings: gets what is wrong.
+        findings: receives the findings.
     """
     before = len(findings)
     entries = read_mapping(node, "'breaks'", "way to break a case", KINDS, findings)
@@ -137,7 +137,7 @@ def read_breakage(
 
 
 def _members(kind: str, values: YamlNode, findings: Findings) -> list[tuple[str, Place, YamlNode]]:
-    """Return each name, where it stands and its value; `drop` is a list of names."""
+    """Return name, place and value of each member; `drop` is a list of names."""
     if kind == "drop" and isinstance(values.value, tuple):
         return [(str(node.value), node.place, node) for node in values.value]
     entries = read_mapping(values, f"'{kind}'", "name", None, findings)
@@ -164,7 +164,7 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _of_shape(_: Input, values: Array, shape: list[int], __: int = 0) -> Array:
-    """Repeat the values, or leave some out, to fill a shape."""
+    """Repeat or truncate the values to fill a shape."""
     return np.resize(values, shape) if values.size else np.zeros(shape, values.dtype)
 
 

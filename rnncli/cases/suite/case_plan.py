@@ -1,4 +1,4 @@
-"""Reads a case of a suite: its settings, its axes, its flags, and the rows they make."""
+"""Reading of a suite's case: settings, axes, flags and the resulting rows."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CasePlan:
-    """A case of a suite, and which of its combinations become cases.
+    """A case of a suite with the combinations that become cases.
 
     Attributes:
         template: the case.
         rows: levels of its factors.
-        flags: of all of them.
-        axis_flags: label -> more flags of those that carry it.
-        golden: a row of `GOLDENS`.
+        flags: flags of all rows.
+        axis_flags: label -> additional flags of the rows with that label.
+        golden: a key of `GOLDENS`.
         profile: the name of a profile.
-        calls: how many data sets each of them has.
-        horizon: for how many steps each must show an input; None where it claims nothing.
-        empty_names: whether nodes write "" for inputs that are left out at the end.
+        calls: the number of data sets per case.
+        horizon: the number of steps for which an input must be visible, or None.
+        empty_names: whether nodes write "" for omitted inputs at the end.
     """
 
     template: Template
@@ -59,15 +59,15 @@ class CasePlan:
 
 
 def merged(below: Mapping[Key, YamlNode], above: Mapping[Key, YamlNode]) -> dict[Key, YamlNode]:
-    """Lay one case over another: sections name by name, other keys whole; a null section is empty.
+    """Merge two cases: sections by name, other keys as a whole; a null section is empty.
 
     Args:
         below: the defaults.
-        above: what goes before them.
+        above: the entries that override them.
     """
     entries = dict(below)
     for key, node in above.items():
-        under = entries.pop(key, None)  # the key of the upper one has the place that counts
+        under = entries.pop(key, None)  # the place of the overriding key counts
         if key in SECTIONS and under is not None and isinstance(under.value, dict):
             if isinstance(node.value, dict):
                 node = YamlNode({**under.value, **node.value}, node.place)  # noqa: PLW2901
@@ -88,10 +88,10 @@ def read_plan(
 
     Args:
         name: its name.
-        node: what stands there.
-        defaults: laid under it.
-        suite: golden and profile, where the case has none of its own.
-        findings: gets what is wrong.
+        node: its YAML.
+        defaults: the defaults to merge.
+        suite: golden and profile, if the case has none.
+        findings: receives the findings.
     """
     own = read_mapping(node, f"case '{name}'", "key", CASE_KEYS, findings)
     keys = Keys(node, merged(defaults, own), findings)
@@ -121,7 +121,7 @@ def _template(name: Key, keys: Keys) -> Template:
 
 
 def _candidates(keys: Keys) -> list[Operator]:
-    """Return every version of the operators a case names, or all where it names none we know."""
+    """Return all versions of the operators that a case names, or all operators if it names none."""
     nodes = [keys.entry("op"), *(keys.entry(key).child("op") for key in ("matrix", "zip"))]
     words = [word for node in nodes if node is not None for word in _words(node)]
     rows = [row for word in words for row in versions_of(word.partition("-")[0])]
@@ -139,7 +139,7 @@ def _words(node: YamlNode) -> Iterator[str]:
 
 
 def _fixed(keys: Keys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]]:
-    """Yield the settings that stand outside the axes; names no version has are findings."""
+    """Yield the settings outside the axes; names that no version has are findings."""
     entries = {k: n for k, n in keys.entries.items() if k not in EXPANSION_KEYS}
     for path, setting in flatten(entries).items():
         if len(path) == 1 and path[0] in SECTIONS:
@@ -155,13 +155,13 @@ def _fixed(keys: Keys, known: Collection[Path]) -> Iterator[tuple[Path, Setting]
 
 
 def _takes_away(path: Path, setting: Setting, known: Collection[Path]) -> bool:
-    """Whether a null takes away a default that is about other operators than the case's."""
+    """Return whether a null removes a default of other operators than the case's."""
     is_null = setting.node.value is None and path not in known
     return is_null and path in known_paths(OPERATORS.values())
 
 
 def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:
-    """Yield the factors: each axis of `matrix`, then those of `zip` as one."""
+    """Yield the factors: each axis of `matrix`, then those of `zip` as one factor."""
     matrix = read_axes(keys.mapping("matrix", "axis"), known, keys.findings)
     zipped = read_axes(keys.mapping("zip", "axis"), known, keys.findings)
     _refuse_overlaps([*matrix, *zipped], keys.findings)
@@ -176,7 +176,7 @@ def _factors(keys: Keys, known: Collection[Path]) -> Iterator[Factor]:
 
 
 def _refuse_overlaps(axes: list[Axis], findings: Findings) -> None:
-    """Find two axes that set the same thing: one of them would be ignored."""
+    """Find pairs of axes that set the same path, of which one would be ignored."""
     setters: dict[Path, Axis] = {}
     for axis in axes:
         for path in {path: None for level in axis.levels for path in level.settings}:
@@ -187,7 +187,7 @@ def _refuse_overlaps(axes: list[Axis], findings: Findings) -> None:
 
 
 def _check_weights(template: Template, findings: Findings) -> None:
-    """Find words that say nothing about where weights stand."""
+    """Find invalid values of `weights`."""
     path = ("weights",)
     levels = [settings for factor in template.levels for settings in factor]
     for settings in (template.fixed, *levels):
@@ -197,7 +197,7 @@ def _check_weights(template: Template, findings: Findings) -> None:
 
 
 def _axis_flags(keys: Keys, template: Template) -> dict[str, tuple[Key, ...]]:
-    """Return the flags that labels bring."""
+    """Return the flags of labels."""
     axes = [axis for factor in template.factors for axis in factor.axes]
     labels = {level.label: None for axis in axes for level in axis.levels if level.label}
     entries = keys.mapping("axis_flags", "label", labels)

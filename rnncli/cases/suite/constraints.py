@@ -1,4 +1,4 @@
-"""What an operator cannot express: rules over a few settings of a case, each a row."""
+"""Constraints: rules about what an operator can express, over a few settings of a case."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.settings import Path
     from rnncli.operators import Operator
 
-# The operator, and the plain values at the paths of a rule -> why it cannot express them, or "".
+# (operator, plain values at a rule's paths) -> why it cannot express them, or "".
 Obstacle: TypeAlias = "Callable[..., str]"
-MOST_COMBINATIONS = 100_000  # that one rule is asked about
+MOST_COMBINATIONS = 100_000  # per rule
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Something an operator must be able to express.
+    """A requirement on an operator.
 
     Attributes:
-        paths: the settings it looks at, besides those that name the operator.
-        obstacle: judges them.
+        paths: the settings it depends on, in addition to those that name the operator.
+        obstacle: the check.
     """
 
     paths: tuple[Path, ...]
@@ -43,8 +43,8 @@ class Ruling:
 
     Attributes:
         rule: the rule.
-        constraint: what it allows.
-        refused: the other levels -> why.
+        constraint: the allowed levels.
+        refused: the other levels -> reason.
     """
 
     rule: Demand
@@ -53,14 +53,14 @@ class Ruling:
 
 
 class TooManyError(ValueError):
-    """A rule would have to judge too many combinations."""
+    """A rule has too many combinations to check."""
 
 
 def rulings(template: Template) -> list[Ruling]:
-    """Return what each rule that matters to a case says.
+    """Return the rulings of all rules that apply to a case.
 
     Raises:
-        TooManyError: a rule looks at several very long axes.
+        TooManyError: a rule depends on several very long axes.
     """
     paths = dict.fromkeys((*template.fixed, *template.setters))
     return [_judge(template, rule) for rule in _rules(paths)]
@@ -72,7 +72,7 @@ def _judge(template: Template, rule: Demand) -> Ruling:
     if math.prod(counts) > MOST_COMBINATIONS:
         names = ", ".join(axis.name for k in scope for axis in template.factors[k].axes)
         raise TooManyError(
-            f"axes {names} have {math.prod(counts):,} combinations; {MOST_COMBINATIONS:,} is most"
+            f"axes {names} have {math.prod(counts):,} combinations; at most {MOST_COMBINATIONS:,}"
         )
     refused = {}
     for levels in itertools.product(*map(range, counts)):
@@ -85,13 +85,13 @@ def _judge(template: Template, rule: Demand) -> Ruling:
 
 def _sentence(template: Template, rule: Demand, levels: Mapping[int, int]) -> str:
     operator = template.operator(levels)
-    if isinstance(operator, str):  # one rule says so, to the others anything is right
+    if isinstance(operator, str):  # only one rule reports it
         return "" if rule.paths else operator
     return rule.obstacle(operator, *(template.plain(path, levels) for path in rule.paths))
 
 
 def _rules(paths: Iterable[Path]) -> Iterator[Demand]:
-    """Yield the rules that matter to a case with settings at these paths."""
+    """Yield the rules that apply to a case with settings at these paths."""
     yield Demand((), lambda _: "")
     yield Demand((("dtype",),), _dtype)
     for path in paths:
@@ -107,7 +107,7 @@ def _dtype(operator: Operator, dtype: object) -> str:
     return f"{operator} has no dtype {dtype} (it has {', '.join(operator.dtypes)}){hint}"
 
 
-# Sections whose names differ from operator to operator: what one is called, the operator's names.
+# Sections whose names depend on the operator: the word for a name, and the operator's names.
 NAMES: Mapping[str, tuple[str, Callable[[Operator], Sequence[str]]]] = {
     "attributes": ("attribute", lambda operator: [*operator.attributes]),
     "inputs": ("input", lambda operator: [row.name for row in operator.inputs]),
@@ -116,12 +116,12 @@ NAMES: Mapping[str, tuple[str, Callable[[Operator], Sequence[str]]]] = {
 
 
 def has_not(operator: Operator, path: Path) -> bool:
-    """Whether an operator has nothing of the name that a setting is about."""
+    """Return whether an operator lacks the attribute, input or reading of a setting."""
     return len(path) > 1 and path[0] in NAMES and path[1] not in NAMES[path[0]][1](operator)
 
 
 def _presence(section: str, name: str) -> Obstacle:
-    """Make the rule that a name that is given exists."""
+    """Return the rule that a given name exists."""
     what, names = NAMES[section]
 
     def obstacle(operator: Operator, value: object) -> str:

@@ -1,8 +1,8 @@
-"""Covering arrays: few rows in which every feasible pair, or triple, of levels occurs.
+"""Covering arrays: few rows that contain every feasible pair, or triple, of levels.
 
-A factor has a number of levels; a row gives each factor one of them. Conditions say which levels
-of a few factors go together. Ids of vectors depend on the rows, so the algorithm is our own, works
-on integers alone, and must never come to return other rows.
+A factor has a number of levels; a row assigns one to each factor. Conditions restrict the levels of
+a few factors. Ids of vectors depend on the rows, so the algorithm is implemented here, uses only
+integers, and must always return the same rows.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ Row: TypeAlias = "tuple[int, ...]"
 
 
 class Condition(Protocol):
-    """Something that must hold among the levels of a few factors."""
+    """A condition on the levels of a few factors."""
 
     @property
     def scope(self) -> Row:
-        """The factors it looks at, at least one."""
+        """The factors it depends on, at least one."""
 
     def holds(self, levels: Mapping[int, int] | Row, /) -> bool:
-        """Whether levels keep it that name every factor of its scope."""
+        """Return whether levels of all factors in its scope satisfy it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Which levels of some factors go together: a condition that lists them.
+    """A condition that lists the allowed levels of some factors.
 
     Attributes:
         scope: the factors, at least one.
-        allowed: the levels that may stand there, in that order.
+        allowed: the allowed combinations of their levels, in that order.
     """
 
     scope: Row
     allowed: frozenset[Row]
 
     def holds(self, levels: Mapping[int, int] | Row) -> bool:
-        """Whether levels keep it that name every factor of its scope."""
+        """Return whether levels of all factors in its scope satisfy it."""
         return tuple([levels[factor] for factor in self.scope]) in self.allowed
 
 
@@ -53,8 +53,8 @@ class Table:
     """Factors, and the conditions on their levels.
 
     Attributes:
-        counts: how many levels each factor has.
-        conditions: all must hold.
+        counts: the number of levels of each factor.
+        conditions: all of them must hold.
     """
 
     def __init__(self, counts: Sequence[int], conditions: Iterable[Condition] = ()) -> None:
@@ -64,12 +64,12 @@ class Table:
         for condition in self.conditions:
             for factor in condition.scope:
                 self._touching.setdefault(factor, []).append(condition)
-        # Those in most conditions first: a contradiction then shows before much is tried.
+        # Factors in most conditions first, so that contradictions show early.
         self._order = sorted(self._touching, key=lambda f: (-len(self._touching[f]), f))
         self._known: dict[Row, bool] = {}
 
     def rows(self) -> Iterator[Row]:
-        """Yield every row that keeps the conditions, the last factor turning fastest."""
+        """Yield every row that satisfies the conditions, the last factor varying fastest."""
         rows: Iterable[Row] = ((),)
         for factor, count in enumerate(self.counts):
             due = [c for c in self._touching.get(factor, ()) if max(c.scope) == factor]
@@ -77,7 +77,7 @@ class Table:
         return iter(rows)
 
     def extends(self, levels: Mapping[int, int]) -> bool:
-        """Whether a row that keeps the conditions has these levels, factor -> level."""
+        """Return whether some feasible row has these levels, factor -> level."""
         key = tuple([levels.get(factor, -1) for factor in self._order])
         if key not in self._known:
             chosen = {f: level for f, level in levels.items() if f in self._touching}
@@ -86,7 +86,7 @@ class Table:
         return self._known[key]
 
     def _completes(self, chosen: dict[int, int]) -> bool:
-        """Try levels for the rest, one factor after the other."""
+        """Try levels of the remaining factors, one after the other."""
         factor = next((f for f in self._order if f not in chosen), None)
         if factor is None:
             return True
@@ -97,7 +97,7 @@ class Table:
 
 
 def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterator[Row]:
-    """Add one factor to every row, where the conditions that end with it hold."""
+    """Extend every row by one factor, as far as the conditions that end with it hold."""
     for row in rows:
         for level in range(count):
             longer = (*row, level)
@@ -106,7 +106,7 @@ def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterat
 
 
 def count_tuples(counts: Sequence[int], strength: int) -> int:
-    """Return how many tuples of levels there are of so many different factors."""
+    """Return the number of tuples of levels of `strength` different factors."""
     # The coefficient of x^strength in the product of (1 + count*x).
     coefficients = [1] + [0] * strength
     for count in counts:
@@ -116,14 +116,14 @@ def count_tuples(counts: Sequence[int], strength: int) -> int:
 
 
 def covering_array(table: Table, strength: int) -> list[Row]:
-    """Return rows in which every tuple of `strength` levels occurs that any row can have.
+    """Return rows that contain every feasible tuple of `strength` levels.
 
-    Greedy: each row begins with the first tuple not covered yet and is completed level by level,
-    in several orders of the factors; the one that covers most is taken.
+    Greedy: each row starts with the first uncovered tuple and is completed level by level, in
+        several orders of the factors; the row that covers most is taken.
 
     Args:
-        table: factors and conditions; every row keeps them.
-        strength: 2 for pairs, 3 for triples; all factors where there are fewer.
+        table: factors and conditions; every row satisfies them.
+        strength: 2 for pairs, 3 for triples; at most the number of factors.
     """
     goals = _Goals(table, min(strength, len(table.counts)))
     used = [[0] * count for count in table.counts]
@@ -152,26 +152,26 @@ class _Goals:
             for factor, level in levels.items():
                 self.involving[factor] |= 1 << k
                 with_level[factor][level] |= 1 << k
-        # Tuples that a row with that level can still cover, or covers.
+        # Tuples that a row with that level covers or can still cover.
         self.compatible = [
             [self.everything & ~self.involving[f] | bits for bits in with_level[f]]
             for f in range(len(table.counts))
         ]
 
     def covered(self, row: Row) -> int:
-        """Return the tuples that occur in a row."""
+        """Return the tuples in a row."""
         bits = self.everything
         for factor, level in enumerate(row):
             bits &= self.compatible[factor][level]
         return bits
 
     def row(self, left: int, start: int, used: Sequence[Sequence[int]]) -> Row:
-        """Complete the first tuple that is left, the factors in their order from `start` on.
+        """Complete the first uncovered tuple, with the factors in order from `start` on.
 
         Args:
-            left: the tuples to cover.
+            left: the uncovered tuples.
             start: a factor.
-            used: how many rows have each level of each factor.
+            used: the number of rows with each level of each factor.
         """
         levels = dict(self.tuples[(left & -left).bit_length() - 1])
         for factor, level in levels.items():
@@ -188,7 +188,7 @@ class _Goals:
     def _best(
         self, factor: int, levels: Mapping[int, int], left: int, pending: int, used: Sequence[int]
     ) -> int:
-        """Return the level that covers most now, may cover most later, was used least so far."""
+        """Return the level that covers most now, may cover most later and was used least."""
 
         def merit(level: int) -> tuple[int, int, int, int]:
             bits = left & self.compatible[factor][level]
@@ -202,7 +202,7 @@ class _Goals:
         return max(possible, key=merit)
 
     def without_redundant(self, rows: list[Row]) -> list[Row]:
-        """Leave out rows, last first, whose tuples all occur in others."""
+        """Return the rows without redundant ones, last first, whose tuples occur in others."""
         covered = [_bits(self.covered(row)) for row in rows]
         times = Counter(itertools.chain(*covered))
         kept = []
@@ -215,7 +215,7 @@ class _Goals:
 
 
 def _bits(number: int) -> list[int]:
-    """Return which bits of a number are set."""
+    """Return the indices of a number's set bits."""
     text = f"{number:b}"[::-1]
     return [match.start() for match in re.finditer("1", text)]
 

@@ -1,4 +1,4 @@
-"""One case of a suite, known before it is read."""
+"""Entries of a suite: cases known by their labels, read on demand."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ LONGEST_ID = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One case of a suite, known by its labels; read when it is asked for.
+    """One case of a suite, known by its labels and read on demand.
 
     Attributes:
         id: ``lstm_14_peepholes_reverse_float16``; a part of every input's seed.
         operator: the row.
-        dtype: the name of the element type of its floating-point tensors.
-        flags: what it can find, keys of the suite's notes.
-        weights: where W, R, B and P stand in a model: a row of `WEIGHTS`.
-        golden: how expected values are made: a row of `GOLDENS`.
-        profile: the name of the profile of its tolerances.
-        breakage: what makes it invalid, where it must be rejected.
-        calls: how many data sets it has; one where it must be rejected.
-        horizon: for how many steps an input must be visible, or `ALL`; None if it claims nothing.
-        empty_names: whether the node writes "" for inputs that are left out at the end.
+        dtype: the dtype of its floating-point tensors, by name.
+        flags: the bugs it can find, keys of the suite's notes.
+        weights: the location of W, R, B and P in a model, a key of `WEIGHTS`.
+        golden: the origin of expected values, a key of `GOLDENS`.
+        profile: the profile of its tolerances.
+        breakage: the change that makes a must-reject case invalid, or None.
+        calls: the number of data sets; 1 for a must-reject case.
+        horizon: the number of steps for which an input must be visible, `ALL`, or None.
+        empty_names: whether the node writes "" for omitted inputs at the end.
     """
 
     id: str
@@ -66,37 +66,37 @@ class Entry:
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
 
     def is_called(self, word: str) -> bool:
-        """Whether a word in lower case is true of the case: its id, a part of it, or a flag."""
+        """Return whether a lower-case word is the case's id, a part of it, or a flag."""
         return is_called(word, self.id, self.flags)
 
     @property
     def place(self) -> Place:
-        """Where the suite says what the case is."""
+        """The place of the case in the suite."""
         return self._template.place
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Of each axis; "" for a value without one."""
+        """The label of each axis; "" for a value without one."""
         return self._template.labels(self._row)
 
     @property
     def structure(self) -> Hashable:
-        """What is the same for cases that differ in their names and labels alone.
+        """A key that is equal for cases that differ only in names and labels.
 
-        Their `case()` differs in the name, so in random inputs, and in nothing else.
+        Their `case()` differs only in the name and so in random inputs.
         """
         return id(self._template), self._template.structure(self._row)
 
     def case(self) -> Case:
-        """Read the case; one that must be rejected is still the valid one.
+        """Read the case; for a must-reject case, the valid one.
 
         Raises:
-            ConfigError: it is wrong; every finding has its place.
+            ConfigError: it is wrong; every finding has a place.
         """
         template = self._template
         settings = template.settings(self._row)
         for path in [path for path, setting in settings.items() if setting.node.value is None]:
-            if has_not(self.operator, path):  # what is absent need not be known
+            if has_not(self.operator, path):  # absent names need not exist
                 del settings[path]
         op = settings["op",]
         named = YamlNode(self.operator.name, op.node.place)
@@ -113,7 +113,7 @@ class Entry:
         return case
 
     def refusal(self) -> InvalidOperator | None:
-        """Return the error that the broken case ends with; None when nothing is wrong with it.
+        """Return the error of the broken case; None if it has no breakage.
 
         Raises:
             ConfigError: the case is wrong even before it is broken.
@@ -127,17 +127,17 @@ class Entry:
 
 
 def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findings) -> Entry:
-    """Return the case of a row; what is wrong with its breakage is a finding.
+    """Return the entry of a row; problems of its breakage become findings.
 
     Args:
-        plan: of the cases with its name.
-        row: which of them.
+        plan: the plan of the cases with its name.
+        row: the levels of the entry.
         origin: seed and folder of the suite.
-        findings: where to add findings.
+        findings: receives the findings.
     """
     template = plan.template
     operator = template.operator(row)
-    assert not isinstance(operator, str)  # the rules saw to that
+    assert not isinstance(operator, str)  # ensured by the rules
     labels = template.labels(row).values() if plan.axis_flags else ()
     more = [flag for label in labels for flag in plan.axis_flags.get(label, ())]
     breakage = _breakage(template, row, operator, findings)
@@ -162,7 +162,7 @@ def entry_of(plan: CasePlan, row: Row, origin: tuple[int, Path], findings: Findi
 
 
 def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
-    """Find keys that say something of the results of a case that has none."""
+    """Find keys about results in a must-reject case, which has none."""
     claims = {"calls": plan.calls > 1, "horizon": plan.horizon is not None}
     for name, is_made in claims.items():
         if is_made:
@@ -171,7 +171,7 @@ def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
 
 
 def _id(operator: Operator, template: Template, row: Row) -> str:
-    """Join what tells a case apart; a name that is the operator's own is not repeated."""
+    """Return the id: operator, name and labels; a name equal to the operator's is not repeated."""
     kind = operator.type.lower()
     name = [template.name] if template.name != kind else []
     return "_".join([kind, str(operator.version), *name, *template.words(row)])

@@ -1,4 +1,4 @@
-"""From the factors of a case to rows: product or covering array, `exclude` and `include`."""
+"""Expansion of a case's factors to rows: product or covering array, `exclude` and `include`."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.covering import Row
     from rnncli.cases.suite.template import Template
 
-MOST_CASES = 100_000  # of a suite
-MOST_COMBINATIONS = 1_000_000  # of a matrix, before those no operator can express are dropped
-MOST_TUPLES = 30_000  # to be covered by an array
+MOST_CASES = 100_000  # per suite
+MOST_COMBINATIONS = 1_000_000  # per matrix, including those that no operator can express
+MOST_TUPLES = 30_000  # per covering array
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Which combinations of levels become cases.
+    """A choice of the combinations of levels that become cases.
 
     Attributes:
-        summary: in words.
-        rows: makes them.
-        work: of the counts of levels: how much there is to do.
-        most: of that.
-        what: the work is counted in.
+        summary: a description.
+        rows: the function that makes the rows.
+        work: the amount of work, given the counts of levels.
+        most: the limit of the work.
+        what: the unit of the work.
     """
 
     summary: str
@@ -70,34 +70,34 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Levels that may not stand together; a condition on a `Table`.
+    """Levels that must not occur together, as a condition on a `Table`.
 
     Attributes:
-        levels: factor -> the levels meant.
+        levels: factor -> the excluded levels.
     """
 
     levels: Mapping[int, frozenset[int]]
 
     @property
     def scope(self) -> Row:
-        """The factors it looks at."""
+        """The factors it depends on."""
         return tuple(self.levels)
 
     def holds(self, row: Mapping[int, int] | Row) -> bool:
-        """Whether a row escapes it."""
+        """Return whether a row is not excluded."""
         return not all(row[factor] in levels for factor, levels in self.levels.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What is asked of one case.
+    """The expansion of one case.
 
     Attributes:
         template: the case.
         strategy: a row of `STRATEGIES`.
         exclude: mappings from axes to labels, or to lists of labels.
         include: mappings from axes to labels; other axes take their first level.
-        findings: gets what is wrong.
+        findings: receives the findings.
     """
 
     template: Template
@@ -107,7 +107,7 @@ class Expansion:
     findings: Findings
 
     def rows(self) -> list[Row]:
-        """Return the rows, levels of the factors; none where something is wrong."""
+        """Return the rows, levels of the factors; none if something is wrong."""
         before = len(self.findings)
         counts = [factor.count for factor in self.template.factors]
         judged = self._judged()
@@ -126,7 +126,7 @@ class Expansion:
         return [*dict.fromkeys([*self.strategy.rows(table), *included])]
 
     def _judged(self) -> list[Ruling]:
-        """Apply the rules; one that allows nothing at all is a finding, and is left out."""
+        """Return the rulings; one that allows nothing is a finding and is left out."""
         try:
             found = rulings(self.template)
         except TooManyError as error:
@@ -139,7 +139,7 @@ class Expansion:
         return [ruling for ruling in found if ruling.constraint.allowed]
 
     def _refuse_impossible(self, possible: Table, judged: Sequence[Ruling]) -> None:
-        """Find the levels that no row can have."""
+        """Find levels that no row can have."""
         for k, factor in enumerate(self.template.factors):
             for level in range(factor.count):
                 if not possible.extends({k: level}):
@@ -148,11 +148,11 @@ class Expansion:
                     self.findings.add(factor.place(level), sentence)
 
     def _refuse_excluded(self, table: Table, included: Sequence[Row]) -> None:
-        """Find the levels that `exclude` leaves to no row."""
+        """Find levels that `exclude` removes from all rows."""
         for k, factor in enumerate(self.template.factors):
             for level in range(factor.count):
                 if not table.extends({k: level}) and all(row[k] != level for row in included):
-                    sentence = f"{factor.name(level)} never occurs: 'exclude' leaves it nothing"
+                    sentence = f"{factor.name(level)} never occurs: 'exclude' removes it"
                     self.findings.add(factor.place(level), sentence)
 
     def _exclusions(self, possible: Table) -> Iterator[Exclusion]:
@@ -178,7 +178,7 @@ class Expansion:
                 self.findings.add(node.place, f"cannot be included: {why}")
 
     def _named(self, node: YamlNode, key: str) -> dict[int, list[int]] | None:
-        """Return the levels that an item of `exclude` or `include` means, by factor."""
+        """Return the levels named by an item of `exclude` or `include`, by factor."""
         before = len(self.findings)
         axes = {
             axis.name: (k, axis) for k, f in enumerate(self.template.factors) for axis in f.axes
@@ -200,7 +200,7 @@ class Expansion:
         return meant
 
     def _levels(self, axis: Axis, node: YamlNode, *, several: bool) -> list[int]:
-        """Return the levels that a label, or any of a list of labels, stands for."""
+        """Return the levels of a label or of a list of labels."""
         names = node.value if several and isinstance(node.value, tuple) else (node,)
         meant = []
         for name in names:
@@ -214,7 +214,7 @@ class Expansion:
 
 
 def _why(judged: Sequence[Ruling], factor: int, level: int) -> str:
-    """Say why no row can have a level: the first rule that refuses it whatever the others."""
+    """Return why no row can have a level: the first rule that always refuses it."""
     for ruling in judged:
         scope, allowed = ruling.constraint.scope, ruling.constraint.allowed
         k = scope.index(factor) if factor in scope else None

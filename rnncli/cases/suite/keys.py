@@ -1,4 +1,4 @@
-"""The keys of a suite and of its cases: what each says, and reading it from YAML."""
+"""The keys of a suite and of its cases: their meaning, and reading them from YAML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_GOLDEN, DEFAULT_WEIGHTS, DEFAULT_PROFILE = "certified", "inputs", "stand
 MOST_CALLS = 2
 ALL = "all"
 
-# Every key of a suite and what it says: for messages, the schema and help.
+# Every key of a suite and its meaning, for messages, the schema and help.
 SUITE_KEYS: Mapping[str, str] = {
     "suite": "its name: letters a-z, digits, '_', '.' and '-'",
     "summary": "one sentence: what the suite is for",
@@ -40,7 +40,7 @@ SUITE_KEYS: Mapping[str, str] = {
     "defaults": "a partial case under every case: sections are merged, other keys replaced",
     "cases": "name -> case; the name is a part of the ids",
 }
-# And of a case of it.
+# Every key of a suite's case.
 CASE_KEYS: Mapping[str, str] = {
     **{name: said for name, said in CONFIG_KEYS.items() if name != "seed"},
     "op": "the operator, such as LSTM-14, or its type, with the version under 'opset'",
@@ -63,7 +63,7 @@ CASE_KEYS: Mapping[str, str] = {
     "include": "combinations added: axis -> label; axes not named have their first value",
     "breaks": f"the one thing that makes the case invalid: {', '.join(KINDS)}",
 }
-# Keys of a case that are about its expansion; the others are settings.
+# Keys of a case that control its expansion; the others are settings.
 EXPANSION_KEYS = (
     *("flags", "axis_flags", "golden", "profile", "calls", "horizon", "empty_names"),
     *("matrix", "zip", "strategy", "exclude", "include"),
@@ -72,12 +72,12 @@ EXPANSION_KEYS = (
 
 @dataclass(slots=True)
 class Keys:
-    """Entries of a suite or a case; what is wrong with them is gathered, and a default stands in.
+    """Entries of a suite or a case. Wrong values become findings and are replaced by defaults.
 
     Attributes:
-        node: whose entries they are, for the place of what is missing.
-        entries: by key.
-        findings: what is wrong.
+        node: the YAML of the entries, for the place of missing ones.
+        entries: the entries by key.
+        findings: receives the findings.
     """
 
     node: YamlNode
@@ -85,13 +85,13 @@ class Keys:
     findings: Findings
 
     def entry(self, name: str) -> YamlNode:
-        """Return the value of a key, a null where it is not given."""
+        """Return the value of a key, a null if absent."""
         return next(
             (n for k, n in self.entries.items() if k == name), YamlNode(None, self.node.place)
         )
 
     def text(self, name: str, *, required: bool = False) -> str:
-        """Return a sentence or a name, or ""."""
+        """Return a text, or ""."""
         node = self.entry(name)
         missing = required and not node.value
         if missing or not isinstance(node.value, None | str):
@@ -109,14 +109,14 @@ class Keys:
         return str(node.value)
 
     def truth(self, name: str) -> bool:
-        """Return whether something is to be; a null says no."""
+        """Return a truth value, false for a null."""
         node = self.entry(name)
         if not isinstance(node.value, bool | None):
             self.find(node, f"'{name}' must be true or false, got {shown(node)}")
         return bool(node.value)
 
     def count(self, name: str, most: int) -> int:
-        """Return an integer from 1 to `most`; 1 where none is given."""
+        """Return an integer from 1 to `most`; 1 if absent."""
         node = self.entry(name)
         if node.value is None:
             return 1
@@ -126,7 +126,7 @@ class Keys:
         return node.value
 
     def steps(self, name: str) -> int | str | None:
-        """Return a number of steps, `ALL`, or None where none is given."""
+        """Return a number of steps, `ALL`, or None if absent."""
         value = self.entry(name).value
         if value is None or value == ALL or (type(value) is int and value >= 1):
             return value
@@ -137,14 +137,14 @@ class Keys:
     def mapping(
         self, name: str, what: str, known: Iterable[str] | None = None
     ) -> dict[Key, YamlNode]:
-        """Return the entries of a mapping; a null is an empty one."""
+        """Return the entries of a mapping, none for a null."""
         node = self.entry(name)
         if node.value is None:
             return {}
         return read_mapping(node, f"'{name}'", what, known, self.findings)
 
     def items(self, name: str) -> tuple[YamlNode, ...]:
-        """Return the items of a list; a null is an empty one."""
+        """Return the items of a list, none for a null."""
         node = self.entry(name)
         if isinstance(node.value, tuple):
             return node.value
@@ -153,12 +153,12 @@ class Keys:
         return ()
 
     def find(self, node: YamlNode, sentence: str) -> None:
-        """Note what is wrong."""
+        """Add a finding."""
         self.findings.add(node.place, sentence)
 
 
 def read_flags(node: YamlNode, findings: Findings) -> tuple[Key, ...]:
-    """Return a list of flags, each with its place; a null is an empty one."""
+    """Return a list of flags with their places, none for a null."""
     if not isinstance(node.value, tuple | None):
         findings.add(node.place, f"flags must be a list of names, got {shown(node)}")
         return ()

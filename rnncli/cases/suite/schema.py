@@ -1,4 +1,4 @@
-"""JSON Schema of suites, from the same tables as that of configs and from those of suites."""
+"""The JSON Schema of suites, generated from the tables of configs and suites."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
 def suite_schema() -> Schema:
     """Return the schema of a suite, draft 2020-12.
 
-    It holds what a schema can: names, types and choices. Which combinations an operator can
-    express is the reader's to decide.
+    It covers names, types and choices. Only the reader checks which combinations an operator can
+    express.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -120,7 +120,7 @@ def _case_properties() -> dict[str, Schema]:
 
 
 def _axis_paths() -> dict[str, Path]:
-    """What an axis of each name sets."""
+    """Return the path that an axis of each name sets."""
     return {path[-1]: path for path in reversed(known_paths(OPERATORS.values()))}
 
 
@@ -142,7 +142,7 @@ def _items(schema: Schema) -> Schema:
 
 
 def _axis(value: Schema) -> Schema:
-    """Values in a list, bare or labelled, or as {label: value}."""
+    """Return the schema of an axis: a list of values, bare or labelled, or {label: value}."""
     labelled = {"type": "object", "propertyNames": {"pattern": _NAME}, "minProperties": 1}
     one = {**labelled, "maxProperties": 1, "additionalProperties": value}
     bare = {"allOf": [_SCALAR, value]}
@@ -155,7 +155,7 @@ def _axis(value: Schema) -> Schema:
 
 
 def _settings() -> dict[Path, Schema]:
-    """What may stand at each path of a case, for any operator."""
+    """Return the schema of each path of a case, for any operator."""
     rows = OPERATORS.values()
     members: dict[Path, Schema] = {}
     for row in rows:
@@ -183,7 +183,7 @@ def _settings() -> dict[Path, Schema]:
 
 
 def _allow(members: dict[Path, Schema], path: Path, schema: Schema) -> None:
-    """Add what one operator lets stand at a path to what others do; null is always right."""
+    """Add one operator's schema of a path to those of others; null is always valid."""
     known = members.setdefault(path, {"anyOf": [_NULL]})["anyOf"]
     if schema not in known:
         known.append(schema)

@@ -1,4 +1,4 @@
-"""A case as flat settings: one for each key, one for each name in a section."""
+"""Flat settings of a case: one per key, one per name in a section."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rnncli.cases.findings import Findings
     from rnncli.errors import Place
 
-# Keys of a case that are mappings, and what one name of each is called. Written in two places they
-# are merged, name by name.
+# Keys of a case that are mappings, with the word for a name in each. Given in two places, they are
+# merged by name.
 SECTIONS: Mapping[str, str] = {
     "sizes": "size",
     "attributes": "attribute",
@@ -26,7 +26,7 @@ Path: TypeAlias = "tuple[str, ...]"
 
 
 class Setting(NamedTuple):
-    """The key and the value that stand at a path."""
+    """The key and the value at a path."""
 
     key: Key
     node: YamlNode
@@ -36,7 +36,7 @@ Settings: TypeAlias = "dict[Path, Setting]"
 
 
 def flatten(entries: Mapping[Key, YamlNode]) -> Settings:
-    """Return the settings of a mapping; what is not a mapping where one is due stays whole."""
+    """Return the settings of a mapping; a section that is not a mapping stays whole."""
     settings: Settings = {}
     for key, node in entries.items():
         if key in SECTIONS and isinstance(node.value, dict):
@@ -47,11 +47,11 @@ def flatten(entries: Mapping[Key, YamlNode]) -> Settings:
 
 
 def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
-    """Return the mapping that has these settings.
+    """Return the mapping with these settings.
 
     Args:
-        settings: by path.
-        place: of the mapping, and of its sections.
+        settings: the settings by path.
+        place: the place of the mapping and its sections.
     """
     entries: dict[Key, YamlNode] = {}
     sections: dict[str, dict[Key, YamlNode]] = {}
@@ -66,13 +66,13 @@ def assemble(settings: Mapping[Path, Setting], place: Place) -> YamlNode:
 
 
 def is_known(path: Path, key: Key, known: Collection[Path], findings: Findings) -> bool:
-    """Whether some version of the operator has what a setting is about; a finding when none has.
+    """Return whether some version of the operator has a setting's subject; else add a finding.
 
     Args:
-        path: of the setting.
-        key: as written.
-        known: what there is.
-        findings: gets a name that does not exist.
+        path: the path of the setting.
+        key: the key as written.
+        known: the existing paths.
+        findings: receives unknown names.
     """
     if len(path) == 1 or path in known:
         return True

@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """Cases that belong together.
+    """A suite of cases.
 
     Attributes:
-        name: of the suite.
-        summary: one sentence: what it is for.
-        seed: all random inputs depend on it.
-        golden: how expected values are made, where a case does not say.
-        profile: the name of a profile, where a case does not say.
-        score: whether a pack says of each case which mutants it catches.
-        notes: flag -> which bug it finds.
-        entries: in the order of the file.
+        name: the name of the suite.
+        summary: its purpose in one sentence.
+        seed: the seed of all random inputs.
+        golden: the default origin of expected values.
+        profile: the default profile.
+        score: whether a pack records the mutants that each case catches.
+        notes: flag -> the bug it finds.
+        entries: the cases in file order.
         source: the YAML.
-        file: what messages call it.
-        folder: where the files it names lie.
-        files: the names of those, sorted.
+        file: its name in messages.
+        folder: the folder of the files that it names.
+        files: the names of those files, sorted.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Suite:
         """Return one case.
 
         Raises:
-            InvalidRequest: there is none of that id.
+            InvalidRequest: unknown id.
         """
         if case_id in self.by_id:
             return self.by_id[case_id]
@@ -88,11 +88,11 @@ class Suite:
         raise InvalidRequest(f"{self.file}: no case '{case_id:.200}'{hint}")
 
     def select(self, expression: str) -> tuple[Entry, ...]:
-        """Return the cases an expression selects.
+        """Return the cases that an expression selects.
 
         Args:
-            expression: words with and, or, not and parentheses; a word is a part of an id, or a
-                flag. Nothing selects all.
+            expression: words with and, or, not and parentheses; a word is part of an id, or a flag.
+                "" selects all.
 
         Raises:
             InvalidRequest: it is not an expression.
@@ -107,15 +107,15 @@ def _is_called(entry: Entry, word: str) -> bool:
 
 
 def load_suite(path: str | Path, *, seed: int | None = None) -> Suite:
-    """Read a suite file; no case of it is read yet.
+    """Read a suite file, without reading its cases.
 
     Args:
-        path: the file, or the name of a suite that ships with the package; other files it names
-            lie relative to it.
+        path: the file, or the name of a shipped suite; other files that it names are relative to
+            it.
         seed: replaces the file's.
 
     Raises:
-        ConfigError: the file is wrong; every finding has its place.
+        ConfigError: the file is wrong; every finding has a place.
         UnreadableFile: it cannot be read.
     """
     path = find_suite(path)
@@ -132,7 +132,7 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
         seed: replaces the text's.
 
     Raises:
-        ConfigError: the text is wrong; every finding has its place.
+        ConfigError: the text is wrong; every finding has a place.
         UnreadableFile: it is larger than 1 MiB.
     """
     root = parse_yaml(source, name)
@@ -163,7 +163,7 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
 
 
 def _files(node: YamlNode) -> Iterator[str]:
-    """Yield every file that a suite names, wherever it does."""
+    """Yield every file that a suite names, at any depth."""
     children = node.value
     if isinstance(children, dict):
         for key, child in children.items():
@@ -176,12 +176,12 @@ def _files(node: YamlNode) -> Iterator[str]:
 
 
 def is_suite(root: YamlNode) -> bool:
-    """Whether YAML that was read is a suite rather than a config."""
+    """Return whether parsed YAML is a suite rather than a config."""
     return isinstance(root.value, dict) and ("suite" in root.value or "cases" in root.value)
 
 
 def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[Place, str]]:
-    """Return everything that is wrong with a suite and with every case of it.
+    """Return all findings about a suite and its cases.
 
     Args:
         source: the text, or its UTF-8 bytes.
@@ -221,7 +221,7 @@ def _name(keys: Keys) -> str:
 
 
 def _plans(keys: Keys, golden: str, profile: str) -> list[CasePlan]:
-    """Read the cases whose names can be a part of an id."""
+    """Read the cases whose names are valid in ids."""
     cases = keys.mapping("cases", "case")
     if not cases:
         keys.find(keys.entry("cases"), "'cases' must name at least one case")
@@ -239,7 +239,7 @@ def _plans(keys: Keys, golden: str, profile: str) -> list[CasePlan]:
 def _entries(
     plans: list[CasePlan], origin: tuple[int, Path], findings: Findings
 ) -> Iterator[Entry]:
-    """Yield the cases of all plans; an id that is too long or not unique is a finding."""
+    """Yield the entries of all plans; ids that are too long or not unique are findings."""
     known: dict[str, Place] = {}
     for plan in plans:
         place = plan.template.place
@@ -247,7 +247,8 @@ def _entries(
             entry = entry_of(plan, row, origin, findings)
             if len(entry.id) > LONGEST_ID:
                 findings.add(
-                    place, f"an id of {len(entry.id)} characters, {LONGEST_ID} is most: {entry.id}"
+                    place,
+                    f"an id of {len(entry.id)} characters, at most {LONGEST_ID} fit: {entry.id}",
                 )
             if entry.id in known:
                 findings.add(
@@ -261,7 +262,7 @@ def _entries(
 
 
 def _notes(keys: Keys, plans: list[CasePlan], entries: tuple[Entry, ...]) -> dict[str, str]:
-    """Return the notes; each flag in use has one, and each is that of a flag in use."""
+    """Return the notes; flags without a note and notes without a flag are findings."""
     notes = keys.mapping("notes", "flag")
     used = {flag for entry in entries for flag in entry.flags}
     written = [

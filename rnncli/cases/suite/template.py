@@ -1,4 +1,4 @@
-"""A case of a suite before its axes are decided."""
+"""Templates: cases of a suite before their axes are expanded."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from rnncli.cases.suite.settings import Path, Setting, Settings
     from rnncli.errors import Place
 
-# What names the operator.
+# The paths that name the operator.
 OPERATOR: tuple[Path, ...] = (("op",), ("opset",))
 
 
 @dataclass(frozen=True)
 class Template:
-    """What is written once for all rows of a case, and the factors that vary the rest.
+    """The fixed settings of a case and the factors that vary the others.
 
     Attributes:
-        name: of the case.
-        place: where it begins.
-        fixed: the settings no axis touches.
+        name: the name of the case.
+        place: its place.
+        fixed: the settings that no axis varies.
         factors: in the order of their labels in ids; no two set the same path.
     """
 
@@ -39,21 +39,21 @@ class Template:
 
     @cached_property
     def levels(self) -> list[list[Settings]]:
-        """What each level of each factor sets."""
+        """The settings of each level of each factor."""
         return [[f.settings(level) for level in range(f.count)] for f in self.factors]
 
     @cached_property
     def _firsts(self) -> list[list[int]]:
-        """Of each level of each factor, the first level that sets the very same."""
+        """For each level of each factor, the first level with the same settings."""
         return [_firsts_of(levels) for levels in self.levels]
 
     def structure(self, row: Row) -> tuple[int, ...]:
-        """Return what is the same for rows that differ in their labels alone."""
+        """Return a key that is equal for rows that differ only in labels."""
         return tuple([firsts[level] for firsts, level in zip(self._firsts, row, strict=True)])
 
     @cached_property
     def setters(self) -> dict[Path, int]:
-        """Which factor sets a path, at some level at least."""
+        """The factor that sets each path, at some level at least."""
         return {
             path: k
             for k, levels in enumerate(self.levels)
@@ -62,27 +62,27 @@ class Template:
         }
 
     def scope(self, paths: Iterable[Path]) -> tuple[int, ...]:
-        """Return the factors that decide what stands at some paths."""
+        """Return the factors that determine the settings at some paths."""
         return tuple(sorted({self.setters[path] for path in paths if path in self.setters}))
 
     def setting(self, path: Path, levels: Mapping[int, int] | tuple[int, ...]) -> Setting | None:
-        """Return what stands at a path.
+        """Return the setting at a path.
 
         Args:
-            path: of a setting.
-            levels: of the factors in its scope at least.
+            path: the path.
+            levels: levels of at least the factors in its scope.
         """
         k = self.setters.get(path)
         varied = None if k is None else self.levels[k][levels[k]].get(path)
         return varied or self.fixed.get(path)
 
     def plain(self, path: Path, levels: Mapping[int, int] | tuple[int, ...]) -> object:
-        """Return the plain value at a path; None where nothing stands."""
+        """Return the plain value at a path, or None."""
         setting = self.setting(path, levels)
         return None if setting is None else setting.node.plain
 
     def place_of(self, paths: Iterable[Path]) -> Place:
-        """Return where the first of some settings stands: fixed, or the factor that sets it."""
+        """Return the place of the first of some settings, fixed or set by a factor."""
         for path in (*paths, *OPERATOR):
             if path in self.setters:
                 return self.factors[self.setters[path]].place(0)
@@ -91,7 +91,7 @@ class Template:
         return self.place
 
     def settings(self, levels: tuple[int, ...]) -> Settings:
-        """Return everything that is set at some levels."""
+        """Return all settings at some levels."""
         settings = dict(self.fixed)
         for k, level in enumerate(levels):
             settings |= self.levels[k][level]
@@ -106,17 +106,17 @@ class Template:
         }
 
     def words(self, row: Row) -> list[str]:
-        """Return the labels that are a part of the id, in order; the operator's are not."""
+        """Return the labels in the id, in order, without the operator's."""
         words: list[str] = []
         for factor, level in zip(self.factors, row, strict=True):
             labels = {axis.name: axis.levels[level].label for axis in factor.axes}
             told = {"", *(labels.get(name) for (name,) in OPERATOR)}
-            # The axes of a zip may share their labels, which are then told once.
+            # Labels shared by the axes of a zip appear once.
             words += [label for label in dict.fromkeys(labels.values()) if label not in told]
         return words
 
     def operator(self, levels: Mapping[int, int] | tuple[int, ...]) -> Operator | str:
-        """Return the row that `op` and `opset` name, or why there is none."""
+        """Return the operator that `op` and `opset` name, or why there is none."""
         op, opset = (self.plain(path, levels) for path in OPERATOR)
         return find_operator(op, opset)
 
@@ -128,11 +128,11 @@ def _firsts_of(levels: list[Settings]) -> list[int]:
 
 
 def find_operator(op: object, opset: object) -> Operator | str:
-    """Return the row of an operator, or why there is none.
+    """Return an operator, or why there is none.
 
     Args:
-        op: ``LSTM-14``, or ``LSTM`` beside an opset.
-        opset: the version; None where `op` has it.
+        op: ``LSTM-14``, or ``LSTM`` together with an opset.
+        opset: the version; None if `op` includes it.
     """
     if not isinstance(op, str):
         return "'op' must name an operator, such as LSTM-14"
@@ -150,7 +150,7 @@ def find_operator(op: object, opset: object) -> Operator | str:
 
 
 def versions_of(op: str) -> list[Operator]:
-    """Return every version of an operator type."""
+    """Return all versions of an operator type."""
     return [row for row in OPERATORS.values() if row.type == op]
 
 

@@ -442,7 +442,7 @@ WRONG = [
     ),
     (
         "{op: LSTM-14, matrix: {direction: [forward, reverse]}, exclude: [{direction: reverse}]}",
-        "direction 'reverse' never occurs: 'exclude' leaves it nothing",
+        "direction 'reverse' never occurs: 'exclude' removes it",
     ),
     ("{op: LSTM-14, matrix: {clip: [1]}, exclude: [{}]}", "an item of 'exclude' names no axis"),
     ("{op: LSTM-14, matrix: {clip: [1]}, include: [3]}", "an item of 'include' must be a mapping"),
@@ -514,7 +514,7 @@ def test_ids_have_an_end():
     """File systems do, too."""
     (found,) = of_case(f"{{op: LSTM-14, matrix: {{clip: {{{'a' * 130}: 1}}}}}}")
 
-    assert found.startswith("an id of 140 characters, 120 is most: lstm_14_x_aaa")
+    assert found.startswith("an id of 140 characters, at most 120 fit: lstm_14_x_aaa")
 
 
 def test_findings_of_a_suite_include_those_of_its_cases():
@@ -583,7 +583,7 @@ HUGE = ", ".join(f"a{k}: {k}.5" for k in range(1, 120))
         ),
         (
             f"{{matrix: {{op: {{{HUGE}}}, opset: {{{HUGE}}}, clip: {{{HUGE}}}}}}}",
-            "axes op, opset, clip have 1,685,159 combinations; 100,000 is most",
+            "axes op, opset, clip have 1,685,159 combinations; at most 100,000",
         ),
     ],
 )
