@@ -1,1 +1,1 @@
-"""Packs: conformance vectors on disk, with a manifest that says what each is for."""
+"""Packs: conformance vectors on disk, with a manifest that describes each."""

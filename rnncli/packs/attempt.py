@@ -1,4 +1,4 @@
-"""What an implementation made of a vector."""
+"""Attempts: the outputs of an implementation for a vector, or how it failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """How it ended."""
+    """How an attempt ended."""
 
     RAN = "ran"
     REFUSED = "refused"
@@ -23,15 +23,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """One vector put to one implementation.
+    """One run of one implementation on one vector.
 
     Attributes:
         status: how it ended.
-        outputs: what came out, by name, when it ran.
-        message: what the implementation said when it refused; how it died when it crashed; what
-            there is no trace of when it is missing; why the vector was not put to it when it was
-            skipped.
-        seconds: what running took, loading included.
+        outputs: the outputs by name, if it ran.
+        message: the implementation's message if it refused, how it died if it crashed, what is
+            absent if results are missing, or why the vector was skipped.
+        seconds: the time it took, loading included.
     """
 
     status: Status

@@ -1,12 +1,12 @@
-"""A vector as an ONNX test case: the folder that onnx.backend.test and runtimes' runners take.
+"""Vectors as ONNX test cases: folders that onnx.backend.test and runtimes' runners read.
 
     test_ID/model.onnx
     test_ID/test_data_set_0/input_0.pb ... output_0.pb ... tolerance_0.pb ...
     test_ID/readings/clip-scope=gates/output_0.pb ... tolerance_0.pb ...
-    test_ID/test_data_set_1/input_0.pb ...     of a case with a second call
+    test_ID/test_data_set_1/input_0.pb ...     if the case has a second call
     test_ID/readings_1/clip-scope=gates/output_0.pb ...
 
-Position K of a tolerance is that of its output; every tensor also carries its own name.
+A tolerance has the number of its output; every tensor also carries its own name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def folder_of(case_id: str) -> Identifier:
     """Return the name of a case's folder.
 
     Raises:
-        InvalidRequest: the id can be no part of a path.
+        InvalidRequest: the id cannot be part of a path.
     """
     return Identifier(f"{PREFIX}{case_id}")
 
@@ -60,7 +60,7 @@ def readings_of(call: int) -> str:
 
 
 def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
-    """Return what a manifest says of a vector, and its files by their path within the pack."""
+    """Return the manifest entry of a vector, and its files by their path within the pack."""
     folder = folder_of(vector.id)
     files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
     sums = {path: sha256(content) for path, content in files.items()}
@@ -104,15 +104,15 @@ def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
 
 
 class StoredVector(Vector):
-    """A vector in its folder; each part is read when it is first asked for.
+    """A vector in its folder; each part is read on first use.
 
     Args:
-        folder: the case's.
-        record: what the manifest says of it.
-        call: which of its data sets.
+        folder: the case's folder.
+        record: its manifest entry.
+        call: the number of its data set.
 
     Raises:
-        UnreadableFile: from any part, when a file is missing or damaged.
+        UnreadableFile: on use of a part, if a file is missing or damaged.
     """
 
     def __init__(self, folder: Path, record: Mapping[str, Any], call: int = 0) -> None:
@@ -120,13 +120,13 @@ class StoredVector(Vector):
 
     @cached_property
     def later(self) -> tuple[Vector, ...]:
-        """The later calls; of a record of one, none."""
+        """The later calls; empty for a record of a later call."""
         later = enumerate(calls_of(self.record)[1:], 1)
         return tuple(StoredVector(vars(self)["folder"], own, call) for call, own in later)
 
     @cached_property
     def model(self) -> bytes:
-        """The model's file."""
+        """The content of the model's file."""
         return read_bytes(self._path(MODEL), LARGEST_PROTOBUF)
 
     @cached_property
@@ -142,18 +142,18 @@ class StoredVector(Vector):
         found = {**fed, **self._held}
         if set(found) != set(names):
             raise UnreadableFile(
-                f"{vars(self)['folder']}: holds inputs {', '.join(found)}, not {', '.join(names)}"
+                f"{vars(self)['folder']}: has inputs {', '.join(found)}, not {', '.join(names)}"
             )
         return {name: found[name] for name in names}
 
     @cached_property
     def answers(self) -> Answers:
-        """What must come out."""
+        """The expected outputs."""
         return self._answers(data_set(self.call))
 
     @cached_property
     def alternatives(self) -> Mapping[str, Answers]:
-        """What comes out under other readings."""
+        """The outputs under other readings."""
         folder = readings_of(self.call)
         return {name: self._answers(f"{folder}/{name}") for name in self.record["alternatives"]}
 

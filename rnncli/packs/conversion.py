@@ -1,4 +1,4 @@
-"""From one layout of a pack to another; nothing but where the tensors stand changes."""
+"""Conversion of a pack to another layout, which changes nothing but the place of tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnncli.operators import operator_named
 from rnncli.packs.case_folder import packed
 from rnncli.packs.manifest import Manifest
 from rnncli.packs.pack import ONNX, file_of
-from rnncli.packs.single_file import gathered
+from rnncli.packs.single_file import gather
 from rnncli.packs.vector import WEIGHTS
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
     """Write a pack in another layout.
 
     Args:
-        pack: to be read; every file must be what its checksum says.
-        folder: new or empty; it appears whole or not at all.
+        pack: the pack to read; every file must match its checksum.
+        folder: a new or empty folder; it appears whole or not at all.
         layout: "onnx", "npz" or "h5".
 
     Returns:
-        The new manifest. It is the one that `generate` writes in that layout.
+        The new manifest, equal to the one that `generate` writes in that layout.
 
     Raises:
-        InvalidRequest: a file is missing or altered, the folder is not empty, the disk refuses.
+        InvalidRequest: a file is missing or altered, the folder is not empty, or writing fails.
     """
     wrong = [f"{path} is {word}" for path, word in pack.problems()]
     if wrong:
@@ -55,7 +55,7 @@ def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
 
 
 def _write_single(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
-    return gathered(header, pack, folder / file_of(header["layout"]))
+    return gather(header, pack, folder / file_of(header["layout"]))
 
 
 def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
@@ -68,7 +68,7 @@ def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manif
 
 
 def with_model(vector: Vector) -> Vector:
-    """Build the model that a layout of one file leaves out; one that is there stays."""
+    """Return a vector with its model, which is built if the pack's layout leaves models out."""
     if vector.model:
         return vector
     record = vector.record
@@ -91,12 +91,12 @@ def with_model(vector: Vector) -> Vector:
 
 
 def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the inputs that the model itself holds.
+    """Return the names of the inputs that the model holds as initializers.
 
     Args:
-        operator: the row.
+        operator: the operator's row.
         weights: "inputs" or "initializers".
-        present: the inputs there are, by name.
+        present: the inputs that are present, by name.
     """
     if weights == "inputs":
         return ()

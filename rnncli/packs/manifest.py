@@ -1,7 +1,7 @@
-"""`manifest.json`: what a pack holds, why, and the checksum of every file.
+"""`manifest.json`: the cases of a pack, why each exists, and the checksum of every file.
 
-No dates and no names of machines: the same suite gives the same bytes everywhere. Each case is one
-line, so that a manifest can be searched, compared and read with a line's worth of tools.
+A manifest has no dates or machine names: the same suite gives the same bytes everywhere. Each case
+is one line, so that line-based tools can search and compare manifests.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
-# What lies in a pack that is not whole yet: which cases are, and files on their way.
+# Files of an unfinished pack: the list of its finished cases, and files not yet moved.
 JOURNAL, SPOOL = RelativePath(".rnncli-journal"), RelativePath(".rnncli-partial")
 FORMAT = "rnncli-pack-1"
 END = b"\n}\n"
-FIRST_PATH = 64 + 2  # in lines of sums, which begin with a checksum and two spaces
+FIRST_PATH = 64 + 2  # offset in lines of sums, which begin with a checksum and two spaces
 
 
 class Field(NamedTuple):
-    """One entry of the manifest: what it says, its JSON Schema, and whether it may be absent."""
+    """One entry of the manifest: its meaning, its JSON Schema, and whether it may be absent."""
 
     summary: str
     schema: Mapping[str, Any]
@@ -63,7 +63,7 @@ _WEIGHTS = {"enum": ["inputs", "initializers"]}
 
 
 def _whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the schema of an object that has those entries and no others."""
+    """Return the schema of an object that has these entries and no others."""
     names = list(required or properties)
     return {
         "type": "object",
@@ -74,12 +74,12 @@ def _whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -
 
 
 _ALTERNATIVES = Field(
-    "READING=CHOICE of each other answer that is stored",
+    "READING=CHOICE of each stored alternative answer",
     {"type": "array", "items": _ID, "uniqueItems": True},
 )
 _GOLDEN = Field(
-    "certified: proved correctly rounded, with balls of so many bits in so many passes;"
-    " float64: computed in float64 and rounded once; none: it must be refused",
+    "certified: proved correctly rounded, by balls of `bits` bits in `passes` passes;"
+    " float64: computed in float64 and rounded once; none: the case must be refused",
     _whole_object(
         {
             "kind": {"enum": ["certified", "float64", "none"]},
@@ -90,13 +90,13 @@ _GOLDEN = Field(
     ),
 )
 _TOLERANCE = Field(
-    "for each output the rtol and atol that accept all its tolerances accept",
+    "for each output an rtol and atol that accept everything its tolerances accept",
     {
         "type": "object",
         "additionalProperties": _whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
     },
 )
-# What each call of a case has of its own.
+# The entries that each call of a case has for itself.
 _CALL_FIELDS: Mapping[str, Field] = {
     "alternatives": _ALTERNATIVES,
     "golden": _GOLDEN,
@@ -108,10 +108,10 @@ CASE_FIELDS: Mapping[str, Field] = {
     "id": Field("unique in the pack; the folder is test_ID", _ID),
     "summary": Field("what the case shows; may be empty", _TEXT),
     "operator": Field("operator and version, such as LSTM-14", _TEXT),
-    "domain": Field("of the node; empty for ONNX's own operators", _TEXT),
-    "opset": Field("version of that domain which the model imports", _WHOLE),
+    "domain": Field("domain of the node; empty for ONNX's own operators", _TEXT),
+    "opset": Field("version of that domain that the model imports", _WHOLE),
     "attributes": Field(
-        "as written on the node",
+        "attributes as written on the node",
         {
             "type": "object",
             "additionalProperties": {"type": ["number", "string", "array"], "items": _SCALAR},
@@ -122,21 +122,21 @@ CASE_FIELDS: Mapping[str, Field] = {
         {"type": "object", "additionalProperties": _WHOLE},
     ),
     "dtype": Field("element type of every floating-point tensor", _TEXT),
-    "seed": Field("of the suite; with the id and the input's name it gives every input", _WHOLE),
+    "seed": Field("the suite's seed; with id and input name it gives every input", _WHOLE),
     "inputs": Field("every input that is present, in the node's order", _TEXTS),
-    "outputs": Field("every output that is asked for, in the node's order", _TEXTS),
+    "outputs": Field("every requested output, in the node's order", _TEXTS),
     "weights": Field(
-        "where W, R, B and P are: graph inputs, or held by the model",
+        "where W, R, B and P are: graph inputs, or initializers of the model",
         _WEIGHTS,
     ),
     "empty_names": Field(
-        'the node writes "" for inputs that are absent at the end, too; only of cases that do',
+        'present if the node writes "" for absent inputs at the end as well',
         {"enum": [True]},
         optional=True,
     ),
     "flags": Field("why the case exists; each is explained in `notes`", _TEXTS),
     "tags": Field(
-        "reading:NAME: its result depends on that reading; non-portable: NaN in a valid step",
+        "reading:NAME: the result depends on that reading; non-portable: NaN in a valid step",
         _TEXTS,
     ),
     "readings": Field(
@@ -145,7 +145,7 @@ CASE_FIELDS: Mapping[str, Field] = {
     ),
     "alternatives": _ALTERNATIVES,
     "requirements": Field(
-        "what an implementation must know to run it",
+        "what an implementation must support to run the case",
         _whole_object(
             {
                 "opset": _WHOLE,
@@ -161,22 +161,22 @@ CASE_FIELDS: Mapping[str, Field] = {
         ),
     ),
     "expect": Field(
-        "result: it must run and match; rejection: it is invalid and must be refused",
+        "result: the case must run and match; rejection: it is invalid and must be refused",
         {"enum": ["result", "rejection"]},
     ),
-    "reason": Field("why it must be refused; empty where it must run", _TEXT),
+    "reason": Field("why the case must be refused; empty if it must run", _TEXT),
     "golden": _GOLDEN,
-    "profile": Field("of the tolerances; see `profiles`", _TEXT),
+    "profile": Field("profile of the tolerances; see `profiles`", _TEXT),
     "tolerance": _TOLERANCE,
     "horizon": Field(
-        "for how many steps an input must be visible in the outputs beyond their tolerances, and"
-        " for how many it is, in any sequence that is so long; only of cases that claim it",
+        "number of steps for which an input must be visible in the outputs beyond their tolerances,"
+        " and the number measured, in every sequence of that length; only if the suite claims one",
         _whole_object({"wanted": _WHOLE, "measured": _WHOLE}),
         optional=True,
     ),
     "later_calls": Field(
-        "of test_data_set_1 and so on what is said above of test_data_set_0: one session is asked"
-        " them in turn, and then the first again; only where there are any",
+        "the same entries for test_data_set_1 and so on: one session runs the data sets in turn,"
+        " and then the first again; only if there are any",
         {
             "type": "array",
             "items": _whole_object({name: row.schema for name, row in _CALL_FIELDS.items()}),
@@ -184,7 +184,7 @@ CASE_FIELDS: Mapping[str, Field] = {
         optional=True,
     ),
     "kills": Field(
-        "the mutants, see `mutants`, that its first data set catches by its own tolerances; in"
+        "the mutants, see `mutants`, that the first data set catches by the pack's tolerances; in"
         " scored packs",
         _TEXTS,
         optional=True,
@@ -192,13 +192,13 @@ CASE_FIELDS: Mapping[str, Field] = {
     "files": _FILES,
 }
 PACK_FIELDS: Mapping[str, Field] = {
-    "format": Field("of this manifest", {"const": FORMAT}),
-    "suite": Field("its name", _TEXT),
-    "summary": Field("what the suite is for", _TEXT),
-    "seed": Field("of the suite", _WHOLE),
+    "format": Field("format of this manifest", {"const": FORMAT}),
+    "suite": Field("name of the suite", _TEXT),
+    "summary": Field("purpose of the suite", _TEXT),
+    "seed": Field("seed of the suite", _WHOLE),
     "selection": Field("the -k expression that chose the cases; empty for all", _TEXT),
     "layout": Field(
-        "onnx: a folder for each case; npz, h5: one file", {"enum": ["onnx", "npz", "h5"]}
+        "onnx: one folder per case; npz, h5: one file", {"enum": ["onnx", "npz", "h5"]}
     ),
     "profiles": Field(
         "the error model behind the tolerances, by name",
@@ -218,15 +218,15 @@ PACK_FIELDS: Mapping[str, Field] = {
         },
     ),
     "notes": Field(
-        "flag -> which bug its cases find", {"type": "object", "additionalProperties": _TEXT}
+        "flag -> the bug that its cases find", {"type": "object", "additionalProperties": _TEXT}
     ),
     "mutants": Field(
-        "cell, such as LSTM -> the mutants, plausible bugs of a kernel, that were put to its cases;"
-        " `rnncli mutants ID` explains one; in scored packs",
+        "cell, such as LSTM -> the mutants, plausible bugs of a kernel, that its cases were scored"
+        " by; `rnncli mutants ID` explains one; in scored packs",
         {"type": "object", "additionalProperties": _TEXTS},
         optional=True,
     ),
-    "cases": Field("one object a case", {"type": "array"}),
+    "cases": Field("one object per case", {"type": "array"}),
     "files": _FILES,
     "digest": Field(
         "SHA-256 of this file without the digest and the comma before it",
@@ -237,12 +237,12 @@ PACK_FIELDS: Mapping[str, Field] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a pack holds.
+    """The manifest of a pack.
 
     Attributes:
         header: the entries of `PACK_FIELDS` that are not below.
-        cases: one record each, see `CASE_FIELDS`.
-        files: SHA-256 of the files that belong to no single case, by path.
+        cases: one record per case, see `CASE_FIELDS`.
+        files: SHA-256 of the files that do not belong to a single case, by path.
     """
 
     header: Mapping[str, Any]
@@ -251,21 +251,18 @@ class Manifest:
 
     @cached_property
     def digest(self) -> str:
-        """One number for the whole pack: it covers every case's record and every file."""
+        """The checksum of the whole pack: it covers every case's record and every file."""
         found = hashlib.sha256(self._entries)
         found.update(END)
         return found.hexdigest()
 
     def contents(self) -> dict[str, bytes]:
-        """Return the files that stand beside the cases by name: the manifest, last, and the sums.
-
-        The sums are as `sha256sum --check` reads them.
-        """
+        """Return the sums, as `sha256sum --check` reads them, and the manifest, by file name."""
         digest = f',\n"digest": "{self.digest}"'.encode()
         return {SUMS: self._sums, MANIFEST: b"".join((self._entries, digest, END))}
 
     def sums(self) -> dict[str, str]:
-        """Return the SHA-256 of every file by its path in the pack, the manifest aside."""
+        """Return the SHA-256 of every file except the manifest, by its path in the pack."""
         found = dict(self.files)
         for case in self.cases:
             found |= case["files"]
@@ -273,7 +270,7 @@ class Manifest:
 
     @property
     def file_count(self) -> int:
-        """How many files the pack has, the manifest and the sums aside."""
+        """The number of files in the pack, without the manifest and the sums."""
         return self._sums.count(b"\n")
 
     @cached_property
@@ -287,7 +284,7 @@ class Manifest:
 
     @cached_property
     def _sums(self) -> bytes:
-        """The checksums of all files; those of a case stand together, so their first path sorts."""
+        """The checksums of all files; cases are sorted by their first path."""
         found = [sums_of(self.files), *[case.sums for case in self._records]]
         found.sort(key=lambda lines: lines[FIRST_PATH:])
         return b"".join(found)
@@ -313,26 +310,26 @@ def read_manifest(folder: Path) -> Manifest:
         record = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
         check(record, {"type": "object"}, "the manifest")
         if record.get("format") != FORMAT:
-            given = ascii(record.get("format"))[:80]
-            raise UnreadableFile(f"is of format {given}; this rnncli reads {FORMAT!r}")
+            written = ascii(record.get("format"))[:80]
+            raise UnreadableFile(f"has format {written}; this rnncli reads {FORMAT!r}")
         check(record, _PACK, "the manifest")
         _check_cases(record)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
         manifest = Manifest(header, tuple(record["cases"]), record["files"])
         if manifest.digest != record["digest"]:
-            raise UnreadableFile("was changed: its digest is not that of its content")
+            raise UnreadableFile("was changed: its digest does not match its content")
     return manifest
 
 
 def check_case(case: Any, where: str) -> None:
-    """Refuse a record of a case that is not as `CASE_FIELDS` say, or does not fit itself.
+    """Refuse a record of a case that does not follow `CASE_FIELDS` or contradicts itself.
 
     Args:
-        case: as JSON has it.
-        where: what messages call it.
+        case: the record, as JSON data.
+        where: its name in messages.
 
     Raises:
-        InvalidRequest: the first thing that is wrong.
+        InvalidRequest: the first violation.
     """
     check(case, _CASE, where)
     named = f"{where} ({case['id']})"
@@ -343,14 +340,14 @@ def check_case(case: Any, where: str) -> None:
         _check_names(call["tolerance"], {*case["outputs"]}, f"{named}: tolerance of")
         _check_names(call["alternatives"], _CHOICES, f"{named}: other reading")
     if "later_calls" in case and case["expect"] != "result":
-        raise InvalidRequest(f"{named}: must be refused, and has later calls")
+        raise InvalidRequest(f"{named}: must be refused, but has later calls")
     for path in case["files"]:
         if not path.startswith(f"test_{case['id']}/"):
             raise InvalidRequest(f"{named}: lists {path!r}, which is not below its own folder")
 
 
 def calls_of(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the record of a case as it is of each of its calls, the first one's first."""
+    """Return the records of the calls of a case, in order."""
     first = {name: value for name, value in case.items() if name != "later_calls"}
     return [first, *({**first, **own} for own in case.get("later_calls", ()))]
 
@@ -362,7 +359,7 @@ def _check_names(names: Iterable[str], known: Collection[str], what: str) -> Non
 
 
 def _check_cases(record: Mapping[str, Any]) -> None:
-    """Refuse what is wrong with a case, or between the cases: an id twice, kills of no mutant."""
+    """Refuse a wrong case, an id used twice, or a kill of an unlisted mutant."""
     known = {name for names in record.get("mutants", {}).values() for name in names}
     ids: set[str] = set()
     for k, case in enumerate(record["cases"]):
@@ -373,7 +370,9 @@ def _check_cases(record: Mapping[str, Any]) -> None:
         if ("kills" in case) != ("mutants" in record):
             raise UnreadableFile(f"{case['id']}: 'kills' and the pack's 'mutants' go together")
         if strange := [name for name in case.get("kills", ()) if name not in known]:
-            raise UnreadableFile(f"{case['id']} kills {strange[0]!r}, which is no mutant of it")
+            raise UnreadableFile(
+                f"{case['id']} kills {strange[0]!r}, which 'mutants' does not list"
+            )
 
 
 def manifest_schema() -> dict[str, Any]:
@@ -390,12 +389,12 @@ def manifest_schema() -> dict[str, Any]:
 
 def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
     bare = _bare(fields)
-    told = {name: {"description": row.summary, **row.schema} for name, row in fields.items()}
-    return {**bare, "properties": told}
+    described = {n: {"description": row.summary, **row.schema} for n, row in fields.items()}
+    return {**bare, "properties": described}
 
 
 def _bare(fields: Mapping[str, Field]) -> dict[str, Any]:
-    """Return the schema of an object without the words."""
+    """Return the schema of an object, without descriptions."""
     schemas = {name: row.schema for name, row in fields.items()}
     return _whole_object(schemas, [name for name, row in fields.items() if not row.optional])
 
@@ -405,7 +404,7 @@ _CHOICES = {f"{name}={choice}" for name, row in READINGS.items() for choice in r
 
 
 def differences(sums: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield (path, what is wrong) for every file that is missing, or not what its checksum says."""
+    """Yield (path, problem) for every file that is missing or does not match its checksum."""
     for path, checksum in sums.items():
         try:
             found = sha256_of(below(folder, RelativePath(path)))

@@ -1,4 +1,4 @@
-"""A pack on disk, read back: its manifest and its vectors, in any of the layouts."""
+"""Packs on disk, in any of the layouts: their manifests and vectors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
 
 ONNX = "onnx"
-# What begins a word of -k that is not looked for in ids and flags.
+# The prefix of a word of -k that selects cases by the mutants they kill.
 KILLS = "kills:"
 
 
@@ -58,17 +58,17 @@ def is_pack(path: str | Path) -> bool:
 
 
 def file_of(layout: str) -> str:
-    """Return the name of the one file of tensors, in a layout that has one."""
+    """Return the name of the tensor file of a single-file layout."""
     return f"vectors.{layout}"
 
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack, its vectors read when asked for.
+    """A pack, whose vectors are read on demand.
 
     Attributes:
-        folder: where it is.
-        manifest: what it says of itself.
+        folder: its folder.
+        manifest: its manifest.
     """
 
     folder: Path
@@ -80,10 +80,10 @@ class Pack:
         return str(self.manifest.header["layout"])
 
     def vectors(self) -> Iterator[Vector]:
-        """Read the vectors one after the other.
+        """Yield the vectors, each read as it is reached.
 
         Raises:
-            UnreadableFile: one is missing or damaged.
+            UnreadableFile: a vector is missing or damaged.
         """
         yield from map(self.read, self.manifest.cases)
 
@@ -91,7 +91,7 @@ class Pack:
         """Return a case's record.
 
         Raises:
-            InvalidRequest: there is none of that id.
+            InvalidRequest: no case has that id.
         """
         if case_id not in self._by_id:
             hint = did_you_mean(case_id, self._by_id)
@@ -99,10 +99,10 @@ class Pack:
         return self._by_id[case_id]
 
     def select(self, expression: str) -> list[Mapping[str, Any]]:
-        """Return the records of the cases an expression selects, as `Suite.select` does.
+        """Return the records of the cases that an expression selects, as `Suite.select` does.
 
-        `id:ID` selects one case and none that its id begins. Of a scored pack `kills:ID` selects
-        the cases that catch a mutant.
+        `id:ID` selects exactly one case. In a scored pack, `kills:ID` selects the cases that catch
+        a mutant.
 
         Raises:
             InvalidRequest: it is not an expression.
@@ -111,17 +111,17 @@ class Pack:
         return Selection(expression).chosen(self.manifest.cases, _is_called, str(self.folder))
 
     def read(self, record: Mapping[str, Any]) -> Vector:
-        """Return one vector; of a folder, each part is read when it is asked for.
+        """Return one vector; with one folder per case, each part is read on first use.
 
         Raises:
-            UnreadableFile: it is missing or damaged.
+            UnreadableFile: the vector is missing or damaged.
         """
         if self.layout == ONNX:
             return StoredVector(below(self.folder, folder_of(record["id"])), record)
         return _vector(record, self._groups.get(record["id"], {}))
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield (path, what is wrong) of every file that is not what its checksum says."""
+        """Yield (path, problem) for every file that is missing or does not match its checksum."""
         return differences(self.manifest.sums(), self.folder)
 
     @cached_property
@@ -130,7 +130,7 @@ class Pack:
 
     @cached_property
     def _groups(self) -> dict[str, Tensors]:
-        """The tensors of each case, in a layout of one file."""
+        """The tensors of each case, in a single-file layout."""
         groups: dict[str, Tensors] = {}
         file = below(self.folder, RelativePath(file_of(self.layout)))
         for name, values in read_tensors(file).items():
@@ -156,7 +156,7 @@ def open_pack(path: str | Path) -> Pack:
 
 
 def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
-    """Put a vector together from tensors named as `Vector.tensors` names them."""
+    """Build a vector from tensors named as in `Vector.tensors`."""
     first, *later = (
         _at_call(own, call, _below(group_of(call), tensors))
         for call, own in enumerate(calls_of(record))
@@ -180,7 +180,7 @@ def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
     )
     if list(found.inputs) != record["inputs"]:
         held = ", ".join(found.inputs) or "none"
-        raise UnreadableFile(f"{record['id']}: holds inputs {held} for call {call + 1}")
+        raise UnreadableFile(f"{record['id']}: has inputs {held} for call {call + 1}")
     return found
 
 

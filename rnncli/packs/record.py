@@ -1,4 +1,4 @@
-"""What a manifest says of one case, kept as the text that it holds of it."""
+"""A case's entry in a manifest, stored as its JSON text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Record(Mapping[str, Any]):
-    """One case of a manifest, see `manifest.CASE_FIELDS`; entries are read when one is asked for.
+    """One case of a manifest, see `manifest.CASE_FIELDS`; its text is parsed on first use.
 
-    Of the thousands that a pack may have, texts are quickly sent from process to process, and do
-    not make every collection of garbage walk through sixty objects each.
+    A pack may have thousands of records: texts are sent between processes quickly, and spare the
+    garbage collector sixty objects each.
 
     Attributes:
-        text: as JSON, in one line.
+        text: the entry as JSON, in one line.
         sums: the checksums of its files, sorted, as `sha256sum --check` reads them.
     """
 
@@ -27,7 +27,7 @@ class Record(Mapping[str, Any]):
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Record:
-        """Write a record out, unless it is one already."""
+        """Return the record of some entries, or the record itself."""
         if isinstance(entries, Record):
             return entries
         return cls(as_json(entries).encode(), sums_of(entries["files"]))
@@ -47,7 +47,7 @@ class Record(Mapping[str, Any]):
         return len(self._entries)
 
     def __reduce__(self) -> tuple[type[Record], tuple[bytes, bytes]]:
-        """Travel without the entries that were read."""
+        """Pickle without the parsed entries."""
         return Record, (self.text, self.sums)
 
 

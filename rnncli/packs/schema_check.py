@@ -1,4 +1,4 @@
-"""Whether a value is what a JSON Schema says: the part of it that our schemas use."""
+"""A validator for the subset of JSON Schema that our schemas use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
 }
 _TEXT = {"type": "string"}
-# What a text must be that names a file; other programs take these for comments.
+# Formats of texts that name files; other validators ignore them.
 FORMATS: Mapping[str, Callable[[str], str]] = {
     "rnncli-path": RelativePath,
     "rnncli-identifier": Identifier,
@@ -30,19 +30,19 @@ FORMATS: Mapping[str, Callable[[str], str]] = {
 
 
 def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """Refuse a value that is not as its schema says.
+    """Refuse a value that does not follow its schema.
 
     Args:
-        value: as JSON has it.
-        schema: with the keywords type, const, enum, pattern, format, minimum, maximum, items,
-            uniqueItems, properties, required and additionalProperties.
-        where: what messages call it.
+        value: the JSON data.
+        schema: a schema with the keywords type, const, enum, pattern, format, minimum, maximum,
+            items, uniqueItems, properties, required and additionalProperties.
+        where: the value's name in messages.
 
     Raises:
-        InvalidRequest: the first violation, with where it is.
+        InvalidRequest: the first violation, with its place.
     """
     for problem in _problems(value, schema):
-        raise InvalidRequest(f"{where} {problem}, and is {_shown(value)}")
+        raise InvalidRequest(f"{where} {problem}, got {_shown(value)}")
     if isinstance(value, list) and "items" in schema:
         _check_items(value, schema["items"], where)
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def _check_entries(value: dict[str, Any], schema: Mapping[str, Any], where: str)
             raise InvalidRequest(f"{where} has no '{name}'")
     for name, each in value.items():
         if name not in known and rest is False:
-            raise InvalidRequest(f"{where} has the entry {_shown(name)}, which is not known")
+            raise InvalidRequest(f"{where} has an unknown entry {_shown(name)}")
         if names:
             check(name, names, f"a name in {where}")
         inner = known.get(name, rest)
@@ -87,17 +87,17 @@ def _problems(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
             yield f"must be from {schema.get('minimum')} to {schema.get('maximum', 'any')}"
     elif schema.get("uniqueItems") and len({*map(repr, value)}) < len(value):
-        yield "must hold nothing twice"
+        yield "must not have duplicates"
 
 
 def _problems_of_text(value: str, schema: Mapping[str, Any]) -> Iterator[str]:
     if "pattern" in schema and not re.fullmatch(schema["pattern"], value):
-        yield f"must be as {schema['pattern']} says"
+        yield f"must match {schema['pattern']}"
     if "format" in schema:
         try:
             FORMATS[schema["format"]](value)
         except InvalidRequest as error:
-            yield f"names no file: {error}"
+            yield f"does not name a file: {error}"
 
 
 def _is_any(value: Any, kinds: list[str]) -> bool:

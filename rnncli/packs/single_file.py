@@ -1,4 +1,4 @@
-"""All vectors of a pack in one file, a group for each case: ``ID/inputs/X``, ``ID/outputs/Y``."""
+"""Single-file layouts: all vectors of a pack in one file, with names such as ``ID/inputs/X``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def write_single_file(path: Path, pack: Pack) -> str:
-    """Gather the cases of a pack in one file, one case in memory at a time.
+    """Write the cases of a pack to one file, with one case in memory at a time.
 
     Args:
-        path: the file; its extension says the format.
-        pack: where they come from.
+        path: the file; its extension determines the format.
+        pack: the pack to read.
 
     Returns:
         The file's SHA-256.
@@ -32,16 +32,16 @@ def write_single_file(path: Path, pack: Pack) -> str:
         InvalidRequest: the disk refuses.
         UnreadableFile: a case is damaged.
     """
-    write_tensors(path, cast("Tensors", _Gathered(pack)))
+    write_tensors(path, cast("Tensors", _PackTensors(pack)))
     return sha256_of(path)
 
 
-def gathered(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
-    """Gather the cases of a pack in one file, and return the manifest of that.
+def gather(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
+    """Write the cases of a pack to one file, and return its manifest.
 
     Args:
-        header: of the manifest.
-        pack: where the cases come from.
+        header: the header of the manifest.
+        pack: the pack to read.
         path: the file.
 
     Raises:
@@ -52,8 +52,8 @@ def gathered(header: Mapping[str, Any], pack: Pack, path: Path) -> Manifest:
     return Manifest(header, records, {path.name: write_single_file(path, pack)})
 
 
-class _Gathered(Mapping[str, "Array"]):
-    """Every tensor of many cases by name; its items are read as they are walked through."""
+class _PackTensors(Mapping[str, "Array"]):
+    """Every tensor of a pack by name; items are read during iteration."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -70,7 +70,7 @@ class _Gathered(Mapping[str, "Array"]):
                 yield f"{record['id']}/{name}"
 
     def items(self) -> ItemsView[str, Array]:
-        """Read one case after the other."""
+        """Return the items, which read one case at a time."""
         return cast("ItemsView[str, Array]", self._read())
 
     def _read(self) -> Iterator[tuple[str, Array]]:

@@ -1,4 +1,4 @@
-"""One conformance vector: what goes in, what must come out, and how far off that may be."""
+"""Conformance vectors: inputs, expected outputs and tolerances of one case."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CALLS = "calls"
 
 
 class VectorSession(Protocol):
-    """Evaluates a vector's node or model; `rnncli.Session` is one.
+    """A session that evaluates a vector's node or model, such as `rnncli.Session`.
 
     Attributes:
-        held: names of the inputs that it holds itself.
+        held: names of the inputs that the session holds.
     """
 
     held: frozenset[str]
@@ -39,11 +39,11 @@ class VectorSession(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """Outputs by name, and for each element how far from it a correct implementation may be.
+    """Expected outputs by name, with the tolerance of each element.
 
     Attributes:
-        outputs: in the operator's dtype.
-        tolerances: float32, in the shapes of the outputs; 0 where a value must match exactly.
+        outputs: the outputs, in the operator's dtype.
+        tolerances: float32 arrays in the shapes of the outputs; 0 where a value must match exactly.
     """
 
     outputs: Tensors = field(default_factory=dict)
@@ -51,17 +51,17 @@ class Answers:
 
 
 def stored_answers(record: Mapping[str, Any], outputs: Tensors, tolerances: Tensors) -> Answers:
-    """Return the answers that a pack holds of a case, or under another reading of it.
+    """Return the answers of a case in a pack, under its own or another reading.
 
     Raises:
-        UnreadableFile: they are not of the outputs that the case asks for, or what should be a
-            tolerance cannot be one of its output.
+        UnreadableFile: the tensors are not those of the requested outputs, or a tolerance does not
+            fit its output.
     """
     wanted = list(record["outputs"]) if record["expect"] == "result" else []
     for role, tensors in ((OUTPUTS, outputs), (TOLERANCES, tolerances)):
         if list(tensors) != wanted:
-            held, asked = (", ".join(names) or "none" for names in (tensors, wanted))
-            raise UnreadableFile(f"{record['id']}: holds {role} {held}, and should hold {asked}")
+            got, due = (", ".join(names) or "none" for names in (tensors, wanted))
+            raise UnreadableFile(f"{record['id']}: has {role} {got} instead of {due}")
     for name, tolerance in tolerances.items():
         if problem := tolerance_problem(tolerance, outputs[name]):
             raise UnreadableFile(f"{record['id']}: the tolerance of output '{name}' {problem}")
@@ -72,18 +72,18 @@ def stored_answers(record: Mapping[str, Any], outputs: Tensors, tolerances: Tens
 class Vector:
     """One case of a pack.
 
-    One that is read back (`case_folder.StoredVector`) reads each part when it is first asked for.
+    A vector in a pack (`case_folder.StoredVector`) reads each part on first use.
 
     Attributes:
-        id: unique in its pack.
-        model: a model of the one node, serialized.
-        inputs: every present input by name, those that the model holds itself included.
-        initializers: the names of those.
-        answers: what must come out; empty for a vector that must be refused.
-        alternatives: `READING=CHOICE` -> what comes out under that reading, where it differs.
-        record: what the manifest says of it, files aside; of a later call, what it says of that.
-        call: which data set of its case it is.
-        later: the other data sets of its case, of the same model; of the first only.
+        id: the case's id, unique in its pack.
+        model: a serialized model of the single node.
+        inputs: every present input by name, including those that the model holds.
+        initializers: the names of the inputs that the model holds.
+        answers: the expected outputs; empty for a vector that must be refused.
+        alternatives: `READING=CHOICE` -> the outputs under that reading, if they differ.
+        record: its manifest entry without files; for a later call, the entry of that call.
+        call: the number of its data set.
+        later: the other data sets of the case, for the same model; empty for these themselves.
     """
 
     id: str
@@ -98,31 +98,31 @@ class Vector:
 
     @property
     def calls(self) -> tuple[Vector, ...]:
-        """What one session is asked: this one, then the later ones."""
+        """The vectors of all data sets: this one, then the later ones."""
         return (self, *self.later)
 
     @property
     def call_order(self) -> tuple[int, ...]:
-        """Which calls one session is asked: each in turn, and back to the first."""
+        """The order of calls in one session: each in turn, and back to the first."""
         last = len(self.later)
         return (*range(last), *range(last, -1, -1))
 
     @property
     def fed(self) -> Tensors:
-        """The inputs that the model does not hold itself."""
+        """The inputs that the model does not hold."""
         return {name: t for name, t in self.inputs.items() if name not in self.initializers}
 
     def run(self, session: VectorSession) -> Tensors:
-        """Return what a session makes of it: `vector.run(rnncli.prepare(vector.model))`.
+        """Return a session's outputs: `vector.run(rnncli.prepare(vector.model))`.
 
         Raises:
-            RnncliError: as the session does.
+            RnncliError: raised by the session.
         """
         return session.run({n: t for n, t in self.inputs.items() if n not in session.held})
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """As they are written on its node, also where they break the specification."""
+        """The attributes as written on the node, even if they break the specification."""
         rows = operator_named(self.record["operator"]).attributes
         return {
             name: _number(value) if name in rows and "float" in rows[name].type else value
@@ -131,20 +131,20 @@ class Vector:
 
     @cached_property
     def node(self) -> Node:
-        """What it asks, under its own readings; only of one that must run."""
+        """The node under the vector's own readings; only for a vector that must run."""
         record = self.record
         operator = operator_named(record["operator"])
         return Node(operator, self.attributes, record["outputs"], record["readings"])
 
     @cached_property
     def recurrence(self) -> Recurrence:
-        """Its canonical recurrence; only of one that must run."""
+        """The canonical recurrence; only for a vector that must run."""
         return self.recurrence_under("")
 
     def recurrence_under(self, reading: str) -> Recurrence:
-        """Return its canonical recurrence under `READING=CHOICE`; its own readings for ""."""
+        """Return the canonical recurrence under `READING=CHOICE`, or the own readings for ""."""
         with warnings.catch_warnings():
-            # Of alpha and beta that nobody takes people were told when the vector was made.
+            # Generation already warned about unused alpha and beta.
             warnings.simplefilter("ignore", RnncliWarning)
             name, _, choice = reading.partition("=")
             node = self.node.under({name: choice}) if reading else self.node
@@ -153,15 +153,15 @@ class Vector:
     def tensors(self) -> Iterator[tuple[str, Any]]:
         """Yield (name, array) of all tensors.
 
-        Names are ``inputs/X``, ``outputs/Y``, ``tolerances/Y`` and, of other readings,
-        ``readings/clip-scope=gates/outputs/Y``; those of a later call begin with ``calls/1/``.
+        Names are ``inputs/X``, ``outputs/Y``, ``tolerances/Y`` and, for other readings,
+        ``readings/clip-scope=gates/outputs/Y``; names of later calls begin with ``calls/1/``.
         """
         for vector in self.calls:
             for name, values in vector.own_tensors():
                 yield f"{group_of(vector.call)}{name}", values
 
     def own_tensors(self) -> Iterator[tuple[str, Any]]:
-        """Yield (name, array) of those of this call."""
+        """Yield (name, array) of the tensors of this call."""
         for name, values in self.inputs.items():
             yield f"{INPUTS}/{name}", values
         yield from _answers("", self.answers)
@@ -170,7 +170,7 @@ class Vector:
 
 
 def group_of(call: int) -> str:
-    """Return what the names of a call's tensors begin with, in a layout of one file."""
+    """Return the prefix of the names of a call's tensors, in a single-file layout."""
     return f"{CALLS}/{call}/" if call else ""
 
 
@@ -182,7 +182,7 @@ def _answers(prefix: str, answers: Answers) -> Iterator[tuple[str, Any]]:
 
 
 def _number(value: Any) -> Any:
-    """Read an attribute back: JSON has no infinity and no NaN, so they are text there."""
+    """Return an attribute from its JSON value, in which infinity and NaN are text."""
     if isinstance(value, list):
         return [_number(each) for each in value]
     return float(value) if value in ("inf", "-inf", "nan") else value

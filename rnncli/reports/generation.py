@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.packs.generating.batch import Made
+    from rnncli.packs.generating.batch import GeneratedCase
     from rnncli.packs.generating.report import GenerationReport
     from rnncli.packs.manifest import Manifest
 
@@ -72,7 +72,7 @@ def _show_findings(
     say(f"{folder}: {counted(cases, 'case')}, {sentence}")
 
 
-def _show_failures(failed: Sequence[Made], *, traceback: bool) -> None:
+def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
     """Print why cases could not be made."""
     for made in failed:
         click.echo(made.error, err=True)

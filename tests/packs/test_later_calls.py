@@ -212,4 +212,4 @@ def test_a_second_call_that_asks_nothing_else_is_refused():
     )
     (error,) = make_vectors(small_suite(text).entries)
 
-    assert str(error) == "rnn_14_same: call 2: every input is that of the first call"
+    assert str(error) == "rnn_14_same: call 2: every input is the same as in the first call"

@@ -23,9 +23,9 @@ def test_answers_are_those_that_the_case_asks_for():
 
 
 FOREIGN = {
-    "an output of another name": ({"Y": ONES, "Z": ONES}, BOTH, "holds outputs Y, Z"),
-    "a tolerance of another name": (BOTH, {"Y": ONES, "Z": ONES}, "holds tolerances Y, Z"),
-    "no tolerances": (BOTH, {}, "holds tolerances none, and should hold Y, Y_h"),
+    "an output of another name": ({"Y": ONES, "Z": ONES}, BOTH, "has outputs Y, Z"),
+    "a tolerance of another name": (BOTH, {"Y": ONES, "Z": ONES}, "has tolerances Y, Z"),
+    "no tolerances": (BOTH, {}, "has tolerances none instead of Y, Y_h"),
     "another shape": (BOTH, {**BOTH, "Y": ONES[:1]}, r"output 'Y' has shape \[1\]"),
     "a tolerance of integers": (BOTH, {**BOTH, "Y": np.ones(2, int)}, "is int64"),
     "a tolerance by which NaN passes": (BOTH, {**BOTH, "Y": ONES * np.nan}, "or NaN"),
@@ -43,7 +43,7 @@ def test_answers_that_judge_nothing_are_refused(name):
 
 def test_a_case_to_be_refused_has_no_answers():
     """Outputs beside a case that must be refused are another case's."""
-    with pytest.raises(UnreadableFile, match="holds outputs Y, Y_h, and should hold none"):
+    with pytest.raises(UnreadableFile, match="has outputs Y, Y_h instead of none"):
         stored_answers(REJECTED, BOTH, BOTH)
 
 

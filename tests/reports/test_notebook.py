@@ -15,7 +15,7 @@ from verifications import HOSTILE, REPORTS
 import rnncli
 from rnncli import display
 from rnncli.conformance import judgement
-from rnncli.packs.generating.batch import Made
+from rnncli.packs.generating.batch import GeneratedCase
 from rnncli.packs.generating.report import GenerationReport
 from rnncli.reports.notebook import MOST_ROWS
 from rnncli.scoring.report import ScoreReport
@@ -41,7 +41,7 @@ SHOWN = {
     "generation": GenerationReport(Path(HOSTILE.replace("\0", "")), 3, warnings=(HOSTILE,)),
     "check": GenerationReport(Path("core"), 3, findings=((HOSTILE, "extra"),) * 1000),
     "failed": GenerationReport(
-        Path("core"), 1, failed=(Made(HOSTILE, error=HOSTILE, exit_code=2),)
+        Path("core"), 1, failed=(GeneratedCase(HOSTILE, error=HOSTILE, exit_code=2),)
     ),
     "kill matrix": MATRIX,
     "score": ScoreReport(MATRIX, min_score=100),

@@ -1,4 +1,4 @@
-"""What a worker does: make vectors, then write, compare or return their files."""
+"""The work of one worker: make vectors, then write, compare or return their files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Destination(NamedTuple):
-    """Where the files of cases belong.
+    """The folders for the files of cases.
 
     Attributes:
-        root: the folder below which they are written; absolute.
-        finished: that of a finished pack; what it has already is not written.
+        root: the folder to write below; absolute.
+        finished: the folder of a finished pack, whose files are not written again.
     """
 
     root: Path
@@ -37,7 +37,7 @@ class Destination(NamedTuple):
 
 
 class Delivery(StrEnum):
-    """What becomes of the files a batch makes."""
+    """What a batch does with the files that it makes."""
 
     WRITE = "write"
     COMPARE = "compare"
@@ -45,17 +45,17 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What came of one entry.
+class GeneratedCase:
+    """The result of making one case.
 
     Attributes:
-        id: of the case.
-        record: for the manifest; None when it failed.
-        files: their contents, when they are to be returned.
-        differing: (path, what is wrong), when they were to be compared.
+        id: the case's id.
+        record: its manifest entry; None if it failed.
+        files: contents of its files, if they are returned.
+        differing: (path, problem) of its files, if they are compared.
         error: why it failed, or "".
-        exit_code: of the failure.
-        traceback: of the failure.
+        exit_code: exit code of the failure.
+        traceback: traceback of the failure.
     """
 
     id: str
@@ -67,21 +67,23 @@ class Made:
     traceback: str = ""
 
 
-def work(suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str]) -> list[Made]:
-    """Make some vectors of a suite; one that fails does not stop the others.
+def work(
+    suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str]
+) -> list[GeneratedCase]:
+    """Make some vectors of a suite; a failure does not stop the others.
 
     Args:
-        suite: which.
-        delivery: what becomes of the files.
-        place: where they belong.
-        ids: which of its cases.
+        suite: the suite.
+        delivery: what to do with the files.
+        place: the folders for the files.
+        ids: the ids of the cases.
 
     Raises:
-        InvalidRequest: the disk refuses.
+        InvalidRequest: writing fails.
     """
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)  # `lint` says them
+        warnings.simplefilter("ignore", RnncliWarning)  # `lint` reports them
         for case_id, outcome in outcomes([suite.entry(case_id) for case_id in ids]):
             scored = _scored(outcome) if suite.score else outcome
             found.append(_deliver(delivery, place, case_id, scored))
@@ -89,7 +91,7 @@ def work(suite: Suite, delivery: Delivery, place: Destination, ids: Sequence[str
 
 
 def _scored(outcome: Vector | Exception) -> Vector | Exception:
-    """Let a vector's record say which mutants it catches."""
+    """Return a vector whose record lists the mutants that it catches."""
     if isinstance(outcome, Exception):
         return outcome
     row = row_of(outcome, PACK_RULE)
@@ -99,15 +101,15 @@ def _scored(outcome: Vector | Exception) -> Vector | Exception:
 
 def _deliver(
     delivery: Delivery, place: Destination, case_id: str, outcome: Vector | Exception
-) -> Made:
+) -> GeneratedCase:
     if isinstance(outcome, Exception):
         sentence, code = explain(outcome)
         trace = "".join(traceback.format_exception(outcome))
-        return Made(case_id, error=sentence, exit_code=code, traceback=trace)
+        return GeneratedCase(case_id, error=sentence, exit_code=code, traceback=trace)
     record, files = packed(outcome)
     if delivery is Delivery.COMPARE:
-        return Made(case_id, record, differing=tuple(compare_files(place.root, files)))
+        return GeneratedCase(case_id, record, differing=tuple(compare_files(place.root, files)))
     if delivery is Delivery.RETURN:
-        return Made(case_id, record, files)
+        return GeneratedCase(case_id, record, files)
     write_files(place.root, files, place.finished)
-    return Made(case_id, record)
+    return GeneratedCase(case_id, record)

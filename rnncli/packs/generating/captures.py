@@ -1,4 +1,4 @@
-"""Executions of a model's recurrent nodes that become cases, and the ids of those cases."""
+"""Captures: executions of a model's recurrent nodes that become cases, and their ids."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 3
-"""Nodes that a sentence names, of many."""
+"""The most nodes that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capture:
-    """An execution that was chosen.
+    """An execution chosen to become a case.
 
     Attributes:
-        occurrence: what ran.
-        path: of its node, from the graph or function it begins at.
-        node: which node of those that ran, by when it first did, from 0.
-        number: which execution of that node, from 1.
+        occurrence: the execution.
+        path: path of its node, from its graph or function.
+        node: index of its node in the order of first execution, from 0.
+        number: number of the execution of that node, from 1.
     """
 
     occurrence: Occurrence
@@ -45,24 +45,25 @@ class Capture:
 
     @property
     def where(self) -> str:
-        """The path in words, as `rnncli inspect` has it."""
+        """The path in words, as `rnncli inspect` prints it."""
         return " / ".join(self.path)
 
 
 class Captures:
-    """Chooses among the executions of recurrent nodes as they happen, and holds no others.
+    """A selection among the executions of recurrent nodes, made while they run.
 
-    Every node is represented before any second execution of one is.
+    Every node gets a first execution before any node gets a second one. Other executions are not
+    kept.
 
     Args:
-        model: what will run.
-        wanted: names of nodes, or patterns of them; none for all.
-        max_cases: how many executions are kept at most.
-        max_bytes: how large the inputs and outputs of one may be.
+        model: the model that will run.
+        wanted: names or patterns of nodes; empty for all.
+        max_cases: most executions to keep.
+        max_bytes: largest size of the inputs and outputs of an execution.
 
     Raises:
-        NothingSelected: the model has no recurrent node, or none of a wanted name.
-        Unsupported: it has only such that cannot be evaluated, or one of them is wanted.
+        NothingSelected: the model has no recurrent node, or none that matches.
+        Unsupported: none of its recurrent nodes, or not a wanted one, can be evaluated.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Captures:
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
 
     def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
-        """Refuse nodes that would be captured if they could run."""
+        """Refuse wanted nodes that cannot be evaluated."""
         found = [
             node
             for node in unevaluated_nodes(self.model)
@@ -103,7 +104,7 @@ class Captures:
             raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
 
     def add(self, occurrence: Occurrence) -> None:
-        """Look at an execution; keep it if it is wanted and there is room."""
+        """Keep an execution if it is wanted and within the limits."""
         path = rooted(self.model, occurrence.path)
         self._ran.add(path)
         if path not in self.wanted:
@@ -124,10 +125,10 @@ class Captures:
             self._surplus += 1
 
     def chosen(self) -> list[Capture]:
-        """Return what was kept, the executions of each node together.
+        """Return the executions kept, grouped by node.
 
         Raises:
-            NothingSelected: nothing was; the sentence says why.
+            NothingSelected: none was kept; says why.
         """
         if not self._kept:
             reasons = "; ".join(self.warnings())
@@ -135,7 +136,7 @@ class Captures:
         return sorted(self._kept, key=lambda kept: (kept.node, kept.number))
 
     def warnings(self) -> Iterator[str]:
-        """Yield what was left out, and why."""
+        """Yield a sentence for everything left out."""
         for path in dict.fromkeys(self.paths):
             where = " / ".join(path)
             if path in self.wanted and path not in self._ran:
@@ -156,24 +157,24 @@ def _is_any(path: Path, patterns: Sequence[str]) -> bool:
 
 
 def _is_called(path: Path, pattern: str) -> bool:
-    """Whether a pattern is of the node's name, or of its whole path as it is printed."""
+    """Whether a pattern matches the node's name, or its whole path as printed."""
     names = path[-1], " / ".join(path)
     return any(name == pattern or fnmatchcase(name, pattern) for name in names)
 
 
 def slug(text: str) -> str:
-    """Return a text in small letters, digits and underscores; "" when it has none of them.
+    """Return a text in lower-case letters, digits and underscores; "" if it has none of them.
 
-    Of a long one the end is kept: a node's name goes from the general to the particular.
+    Long texts keep their end: names of nodes go from the general to the particular.
     """
     longest = LONGEST_ID - len("_1234567")  # room for a number
     return re.sub(r"[^a-z0-9]+", "_", text.lower())[-longest:].strip("_")
 
 
 def ids_of(captures: Sequence[Capture]) -> list[str]:
-    """Name each by its node, `lstm_1`, and from its second execution on `lstm_1_2`.
+    """Return unique ids: `lstm_1` for a node's first execution, then `lstm_1_2` and so on.
 
-    Where two nodes have one name, the later one has its whole path. All are different.
+    If two nodes have the same name, the later one gets its whole path.
     """
     bases: dict[int, str] = {}
     for capture in captures:
@@ -198,7 +199,7 @@ def _base(capture: Capture, taken: Collection[str]) -> str:
 
 
 def _free(wanted: str, taken: Collection[str]) -> str:
-    """Return an id that nothing else has."""
+    """Return an unused id."""
     found, k = wanted, 2
     while found in taken:
         found, k = f"{wanted}_{k}", k + 1

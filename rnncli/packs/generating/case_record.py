@@ -1,4 +1,4 @@
-"""What the manifest says of a case."""
+"""Records: the manifest entries of cases."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
     from rnncli.errors import Problem
     from rnncli.packs.generating.horizon import Horizon
-    from rnncli.packs.generating.source import Demanding, Origin, Question
+    from rnncli.packs.generating.source import CaseContent, CaseSource, OperatorUse
 
 
-class Verdicts(NamedTuple):
-    """What is an entry's own, of those of a stack.
+class EntryResults(NamedTuple):
+    """The results of one entry of a stack.
 
     Attributes:
-        proof: of its golden: bits, 0 where nothing proved it, and passes.
-        alternatives: `READING=CHOICE` of each other answer.
+        proof: bits and passes of its golden's proof; 0 bits if it was not proved.
+        alternatives: `READING=CHOICE` of each alternative answer.
         is_portable: whether no NaN is read.
         lines: (rtol, atol) of each output, by name.
-        horizon: for how many steps an input must be visible, and is; None if nothing is claimed.
+        horizon: the steps for which an input must be, and is, visible; None if none is claimed.
     """
 
     proof: tuple[int, int]
@@ -33,13 +33,13 @@ class Verdicts(NamedTuple):
     horizon: Horizon | None
 
 
-def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[str, Any]:
-    """Return the record of a case that must run; see `vectors.manifest.CASE_FIELDS`.
+def record_of(entry: CaseSource, shared: Mapping[str, Any], own: EntryResults) -> dict[str, Any]:
+    """Return the record of a case that must run; see `packs.manifest.CASE_FIELDS`.
 
     Args:
-        entry: of a stack.
-        shared: what all records of the stack have, see `shared_record`.
-        own: what is this entry's.
+        entry: an entry of a stack.
+        shared: the entries that all records of the stack share, see `shared_record`.
+        own: the results of this entry.
     """
     bits, passes = own.proof
     names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
@@ -63,11 +63,11 @@ def record_of(entry: Origin, shared: Mapping[str, Any], own: Verdicts) -> dict[s
 def with_later_calls(
     first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the record of a case with several calls; its tags are those of any.
+    """Return the record of a case with several calls; it has the tags of all of them.
 
     Args:
-        first: of the first call.
-        later: of each later one.
+        first: the record of the first call.
+        later: the record of each later call.
     """
     tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
     own = [{name: record[name] for name in OF_A_CALL} for record in later]
@@ -80,13 +80,13 @@ def _measured(horizon: Mapping[str, int]) -> int:
     return horizon["measured"]
 
 
-def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[str, Any]:
-    """Return what the records of entries have in common that ask the same of other inputs.
+def shared_record(entry: CaseSource, case: CaseContent, inputs: Iterable[str]) -> dict[str, Any]:
+    """Return what the records of a stack's entries have in common.
 
     Args:
-        entry: one of them.
-        case: what it asks.
-        inputs: the names of those that are present.
+        entry: one of the entries.
+        case: its content.
+        inputs: the names of the inputs that are present.
     """
     return {
         **_common(entry, case, case.node.attributes, inputs),
@@ -103,20 +103,20 @@ def shared_record(entry: Origin, case: Question, inputs: Iterable[str]) -> dict[
 
 
 def record_of_rejection(
-    entry: Origin,
-    case: Question,
+    entry: CaseSource,
+    case: CaseContent,
     broken: tuple[Mapping[str, Any], Iterable[str]],
     inputs: Iterable[str],
     problems: Sequence[Problem],
 ) -> dict[str, Any]:
-    """Return the record of a case that must be refused, with what is wrong with it.
+    """Return the record of a case that must be refused, with the reason.
 
     Args:
-        entry: of a suite.
-        case: the valid one.
-        broken: the attributes and the names of the inputs that are written.
-        inputs: the names of those that the valid case has.
-        problems: what is wrong.
+        entry: an entry of a suite.
+        case: the valid case.
+        broken: the attributes and the names of inputs of the invalid case.
+        inputs: the names of the inputs of the valid case.
+        problems: the rules that the invalid case breaks.
     """
     return {
         **_common(entry, case, *broken),
@@ -133,7 +133,7 @@ def record_of_rejection(
 
 
 def _common(
-    entry: Origin, case: Question, attributes: Mapping[str, Any], inputs: Iterable[str]
+    entry: CaseSource, case: CaseContent, attributes: Mapping[str, Any], inputs: Iterable[str]
 ) -> dict[str, Any]:
     operator, present = case.node.operator, set(inputs)
     return {
@@ -155,20 +155,20 @@ def _common(
 
 
 def _json(value: Any) -> Any:
-    """JSON has no infinity and no NaN; they become text."""
+    """Return a value as JSON data, in which infinity and NaN become text."""
     if isinstance(value, list | tuple):
         return [_json(each) for each in value]
     unsayable = isinstance(value, float) and not math.isfinite(value)
     return str(value) if unsayable else value
 
 
-def requirements_of(weights: str, case: Demanding, inputs: Iterable[str]) -> dict[str, Any]:
-    """Return what an implementation must know, as the valid case has it.
+def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:
+    """Return what an implementation must support, for the valid case.
 
     Args:
-        weights: where they stand in the model.
-        case: what is asked.
-        inputs: the names of those that are present.
+        weights: where the model has them: "inputs" or "initializers".
+        case: the case.
+        inputs: the names of the inputs that are present.
     """
     node, operator, present = case.node, case.node.operator, set(inputs)
     defaults = {row.name: row.default for row in operator.attributes.values()}

@@ -1,4 +1,4 @@
-"""Checking a pack against its suite: every byte made again, nothing written."""
+"""Checking a pack against its suite: all files are made again and compared, none is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import LARGEST, read_bytes
-from rnncli.packs.generating.batch import Delivery, Destination, Made
+from rnncli.packs.generating.batch import Delivery, Destination, GeneratedCase
 from rnncli.packs.generating.foreign_files import files_in
 from rnncli.packs.generating.generation import (
     GenerationPlan,
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Check:
-    """What a check found.
+class CheckResult:
+    """The result of a check.
 
     Attributes:
-        findings: (path, what is wrong): missing, stale (as an earlier suite or rnncli made it),
-            altered (as nobody made it), extra.
+        findings: (path, problem): missing; stale, as an earlier suite or rnncli made it; altered,
+            as neither did; or extra.
         failed: the cases that could not be made.
-        cases: how many there are.
+        cases: the number of cases.
     """
 
     findings: list[tuple[str, str]] = field(default_factory=list)
-    failed: list[Made] = field(default_factory=list)
+    failed: list[GeneratedCase] = field(default_factory=list)
     cases: int = 0
 
 
-def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Check:
-    """Compare a pack on disk with what its suite gives.
+def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> CheckResult:
+    """Compare a pack on disk with the pack that its suite gives.
 
     Args:
-        plan: what should be there.
-        folder: of the pack.
+        plan: the expected pack.
+        folder: the pack's folder.
         done: called with a number of cases as they are done.
 
     Raises:
-        InvalidRequest: there is no such folder.
+        InvalidRequest: the folder does not exist.
         NothingSelected: the selection is empty.
         Unsupported: the suite asks for goldens that need an extra.
     """
@@ -61,7 +61,7 @@ def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> Ch
         raise InvalidRequest(f"{folder}: no such folder")
     entries = plan.entries()
     require_backends(entries)
-    report = Check(cases=len(entries))
+    report = CheckResult(cases=len(entries))
     with tempfile.TemporaryDirectory() as scratch:
         spool = Path(scratch)
         ids = [entry.id for entry in entries]
@@ -113,14 +113,14 @@ def _compared(folder: Path, spool: Path, name: str) -> list[tuple[str, str]]:
 
 
 def _sums_before(folder: Path) -> Mapping[str, str]:
-    """Return the checksums that the pack on disk claims; none where its manifest is damaged."""
+    """Return the checksums in the manifest on disk; none if it is damaged."""
     with suppress(RnncliError):
         return read_manifest(folder).sums()
     return {}
 
 
 def _word(folder: Path, path: str, word: str, before: Mapping[str, str]) -> str:
-    """Say of a file that differs whether it is as it was made."""
+    """Return "missing", "stale" or "altered" for a file that differs."""
     if word == "missing":
         return word
     content = _content(folder, path)

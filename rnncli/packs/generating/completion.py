@@ -1,4 +1,4 @@
-"""From a draft and its tolerances to vectors: answers checked, models built, records written."""
+"""Completion of drafts: check answers, build models and write records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rnncli.models.single_node import single_node_model
 from rnncli.operators import problems
 from rnncli.packs.conversion import held_inputs
 from rnncli.packs.generating.case_record import (
-    Verdicts,
+    EntryResults,
     record_of,
     record_of_rejection,
     shared_record,
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 
-class Completed(NamedTuple):
-    """A stack with all that its vectors are made of.
+class CompletedStack(NamedTuple):
+    """A stack with all parts of its vectors.
 
     Attributes:
-        draft: what it was.
-        answers: under its own readings, "", and under others.
-        models: of each entry.
+        draft: its draft.
+        answers: the answers under its own readings, "", and under others.
+        models: the model of each entry.
         held: the inputs that the models hold.
         shared: what the records have in common.
-        is_portable: of each entry, whether no NaN is read.
-        lines: by output, (rtol, atol) of each entry.
-        horizons: of each entry, as claimed and measured.
+        is_portable: for each entry, whether no NaN is read.
+        lines: output -> (rtol, atol) of each entry.
+        horizons: the horizon of each entry, as claimed and measured.
     """
 
     draft: Draft
@@ -67,7 +67,7 @@ class Completed(NamedTuple):
         stack, solutions, rows, _ = self.draft
         own, *others = self.answers
         alternatives = {name: _at(self.answers[name], k) for name in others if rows[name][k]}
-        verdicts = Verdicts(
+        verdicts = EntryResults(
             proof=solutions[own].proofs[k],
             alternatives=[*alternatives],
             is_portable=self.is_portable[k],
@@ -86,15 +86,15 @@ class Completed(NamedTuple):
 
 
 def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector]:
-    """Check a draft and complete it; its vectors are put together as they are asked for.
+    """Check and complete a draft; its vectors are built during iteration.
 
     Args:
-        draft: of a stack.
-        tolerances: of its solutions, by their identity.
+        draft: the draft of a stack.
+        tolerances: the tolerances of its solutions, by their identity.
 
     Raises:
-        InvalidRequest: a case is ill-conditioned, not exact as its profile says, or not invalid as
-            it should be.
+        InvalidRequest: a case is ill-conditioned, not exact although its profile is, or not invalid
+            although it should be.
     """
     if not draft.solutions:
         return _rejections(draft.stack)
@@ -102,7 +102,7 @@ def completed(draft: Draft, tolerances: Mapping[int, Result]) -> Iterable[Vector
 
 
 def with_later(first: Vector, *later: Vector) -> Vector:
-    """Return the vector of a case at its first call with those of its later ones."""
+    """Return the vector of a case's first call, with the vectors of its later calls."""
     if not later:
         return first
     return replace(
@@ -122,7 +122,7 @@ def _vectors(draft: Draft, tolerances: Mapping[int, Result]) -> Iterator[Vector]
     }
     own = answers[""]
     held = held_inputs(case.node.operator, first.weights, stack.inputs)
-    completed = Completed(
+    completed = CompletedStack(
         draft,
         answers,
         models=_models(stack, own.outputs, held),
@@ -144,7 +144,7 @@ def _at(answers: Answers, k: int) -> Answers:
 
 
 def _models(stack: Stack, outputs: Mapping[str, Array], held: Collection[str]) -> list[bytes]:
-    """Return each entry's model; one that holds no values is the same for all."""
+    """Return each entry's model; a model without initializers is the same for all."""
     node, n = stack.case.node, len(stack.entries)
     empty_names = stack.entries[0].empty_names
     models = []
@@ -168,7 +168,7 @@ def _rejections(stack: Stack) -> list[Vector]:
         attributes, inputs = entry.breakage.apply(node.attributes, dict(valid))
         found = list(problems(node.operator, attributes, inputs, node.outputs, node.readings))
         if not found:
-            raise InvalidRequest("a case to be refused breaks no rule of the specification")
+            raise InvalidRequest("a case that must be refused breaks no rule of the specification")
         held = held_inputs(node.operator, entry.weights, inputs)
         outputs = dict.fromkeys(node.outputs, case.dtype)
         model = single_node_model(
@@ -192,8 +192,7 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
     """Return outputs and tolerances of a stack by name, in the operator's layout.
 
     Raises:
-        InvalidRequest: of one of the rows a tolerance is useless, or it is not as exact as its
-            profile says.
+        InvalidRequest: a row has a useless tolerance, or is not exact although its profile is.
     """
     node, profile = stack.case.node, stack.entries[0].profile
     if PROFILES[profile].is_exact:
@@ -210,10 +209,10 @@ def _answers(stack: Stack, solution: Solution, tolerance: Result, rows: Array) -
 
 
 def _refuse_overflow(stack: Stack, solution: Solution) -> None:
-    """Refuse what sound implementations could overflow in otherwise than the golden does.
+    """Refuse recurrences in which a sound implementation may overflow where the golden does not.
 
     Raises:
-        InvalidRequest: one of the stack.
+        InvalidRequest: one recurrence of the stack may.
     """
     profile = PROFILES[stack.entries[0].profile]
     for k in range(len(stack.entries)):
@@ -222,7 +221,7 @@ def _refuse_overflow(stack: Stack, solution: Solution) -> None:
 
 
 def _is_portable(recurrence: Recurrence) -> Array:
-    """Return of which of a stack no NaN is read: runtimes disagree on one, rightly or not, [n]."""
+    """Return which recurrences of a stack read no NaN, on which runtimes disagree, [n]."""
     read = np.asarray(np.isnan(recurrence.X).any(axis=-1))
     if recurrence.lengths is not None:
         read &= np.arange(read.shape[1])[:, None] < recurrence.lengths[:, None]

@@ -1,4 +1,4 @@
-"""A stack's goldens, under its own readings and under others: all of it but the tolerances."""
+"""Drafts: the goldens of a stack under its own readings and under others, without tolerances."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Draft(NamedTuple):
     """A stack without its tolerances.
 
     Attributes:
-        stack: what it was made from.
-        solutions: under the case's own readings, "", and `READING=CHOICE` of every other reading
-            under which some result is another; none of a stack that must be refused.
-        rows: of each solution, whose results it has [n].
-        later: the same entries at their later calls.
+        stack: the stack.
+        solutions: the solutions under the case's own readings, "", and under `READING=CHOICE` of
+            every other reading that changes some result; none for a stack that must be refused.
+        rows: for each solution, mask of the entries whose results it changes [n].
+        later: the drafts of the same entries at their later calls.
     """
 
     stack: Stack
@@ -37,12 +37,12 @@ class Draft(NamedTuple):
 
     @property
     def calls(self) -> Sequence[Draft]:
-        """Those of every call, this one first."""
+        """The drafts of all calls, this one first."""
         return (self, *self.later)
 
 
 def draft_of(stack: Stack) -> Draft:
-    """Solve a stack, unless it must be refused, and what it asks at later calls."""
+    """Solve a stack and its later calls, unless it must be refused."""
     if stack.entries[0].breakage:
         return Draft(stack, {}, {})
     later = [_draft(stack.at_call(call)) for call in range(1, stack.entries[0].calls)]
@@ -81,7 +81,7 @@ def _has_threshold(_: Node, recurrence: Recurrence) -> bool:
     return "ThresholdedRelu" in names
 
 
-# When a reading may matter at all; one that is not here always may.
+# Reading -> the condition under which it may matter; a reading without one always may.
 MAY_MATTER: Mapping[str, Test] = {
     "alpha-order": _has_parameters,
     "clip-scope": lambda _, recurrence: math.isfinite(recurrence.clip),
@@ -94,8 +94,8 @@ def other_readings(node: Node, recurrence: Recurrence) -> Iterator[tuple[str, Ma
     """Yield (`READING=CHOICE`, all readings) for every single choice that may change the result.
 
     Args:
-        node: of a case, with its own readings.
-        recurrence: the case under those, or a stack of such.
+        node: the node of a case, with its own readings.
+        recurrence: its recurrence under those readings, or a stack of such.
     """
     for name, chosen in node.readings.items():
         test = MAY_MATTER.get(name)

@@ -1,4 +1,4 @@
-"""Making a pack from what the recurrent nodes of a model were seen to do."""
+"""Extraction of a pack from the executions of a model's recurrent nodes."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ NOTE = (
 
 
 class ExtractionPlan(NamedTuple):
-    """How a pack is made of captures.
+    """Settings of an extraction.
 
     Attributes:
-        model: what the pack is called after.
-        golden: how expected values are made: a row of `goldens.KINDS`.
+        model: the model's name, from which the pack gets its name.
+        golden: how expected values are computed: a row of `goldens.KINDS`.
         profile: the name of the profile of the tolerances.
-        layout: a folder for each case ("onnx"), or one file ("npz", "h5").
+        layout: one folder per case ("onnx"), or one file ("npz", "h5").
     """
 
     model: str
@@ -59,13 +59,13 @@ class ExtractionPlan(NamedTuple):
 
     @property
     def suite(self) -> str:
-        """What the manifest calls it."""
+        """The name of the suite in the manifest."""
         return f"extracted-{_printable(self.model)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
-    """A case made of a capture; an `Origin` that is its own `Question`."""
+class CapturedCase:
+    """A case made from a capture; an `CaseSource` that is its own `CaseContent`."""
 
     id: str
     golden: str
@@ -85,15 +85,15 @@ class Captured:
 
     @property
     def structure(self) -> str:
-        """Its own: no other case is alike."""
+        """A structure of its own: no other case shares it."""
         return self.id
 
-    def case(self) -> Captured:
-        """Return what is asked."""
+    def case(self) -> CapturedCase:
+        """Return the case itself."""
         return self
 
     def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return its inputs, the only ones there are."""
+        """Return its inputs, as a stack of one."""
         assert len(names) == 1
         assert call == 0
         return {name: values[None] for name, values in self.inputs.items()}
@@ -101,11 +101,11 @@ class Captured:
 
 @dataclass(slots=True)
 class Extraction:
-    """What came of a plan.
+    """The result of an extraction.
 
     Attributes:
-        manifest: of the pack.
-        left_out: why captures could not become cases.
+        manifest: the pack's manifest.
+        left_out: why some captures could not become cases.
     """
 
     manifest: Manifest
@@ -113,10 +113,10 @@ class Extraction:
 
 
 def require(plan: ExtractionPlan, folder: Path) -> None:
-    """Refuse at once what could only fail after the model has run.
+    """Refuse a plan before the model runs if it is bound to fail.
 
     Raises:
-        InvalidRequest: the folder holds something else, or there is no such profile.
+        InvalidRequest: the folder has other files, or the profile does not exist.
         Unsupported: the extra that goldens need is not installed.
     """
     goldens.require(plan.golden)
@@ -125,7 +125,7 @@ def require(plan: ExtractionPlan, folder: Path) -> None:
 
 
 def _is_earlier(suite: str, folder: Path) -> bool:
-    """Whether a folder holds an earlier pack of that name and nothing else."""
+    """Whether a folder has only an earlier pack of that name."""
     owned = owned_cases(folder, suite)
     beside = {MANIFEST, SUMS}
     return not any(strangers((p for p in files_in(folder) if p not in beside), owned))
@@ -137,21 +137,20 @@ def extract(
     """Write a pack of captures; it appears whole or not at all.
 
     Args:
-        plan: how.
-        captures: of one model.
-        folder: where; new, empty, or an earlier extraction of the same name, which is replaced.
+        plan: the settings.
+        captures: the captures of one model.
+        folder: a new or empty folder, or an earlier extraction of the same name, which is replaced.
         done: called with a number of captures as they are done.
 
     Raises:
-        InvalidRequest: no capture can judge anybody, the folder holds something else, or the disk
-            refuses.
-        Unsupported: no golden can be made.
+        InvalidRequest: no capture can become a case, the folder has other files, or writing fails.
+        Unsupported: no golden can be computed.
     """
     with atomic_folder(folder, partial(_is_earlier, plan.suite)) as temporary:
         spool = temporary if plan.layout == ONNX else temporary / SPOOL
         records, errors = _write_cases(_cases(plan, captures), spool, done)
         if not records:
-            raise _nothing_made(plan, errors)
+            raise _no_case_error(plan, errors)
         manifest = in_layout(_header(plan), records, temporary, spool)
         if spool != temporary:
             shutil.rmtree(spool)
@@ -161,12 +160,12 @@ def extract(
 
 
 def _write_cases(
-    cases: Iterable[Captured], root: Path, done: Callable[[int], None]
+    cases: Iterable[CapturedCase], root: Path, done: Callable[[int], None]
 ) -> tuple[list[Record], list[RnncliError]]:
-    """Return the records of those that can be made, and why the others cannot."""
+    """Write the cases; return their records, and the errors of those that failed."""
     records, errors = [], []
     for case in cases:
-        outcome = _made(case)
+        outcome = _vector_or_error(case)
         if isinstance(outcome, Vector):
             record, files = packed(outcome)
             write_files(root, files)
@@ -179,15 +178,15 @@ def _write_cases(
     return records, errors
 
 
-def _made(case: Captured) -> Vector | Exception:
+def _vector_or_error(case: CapturedCase) -> Vector | Exception:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RnncliWarning)  # the model's run has said them
+        warnings.simplefilter("ignore", RnncliWarning)  # the model's run has reported them
         (outcome,) = make_vectors([case])
     return outcome
 
 
-def _nothing_made(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:
-    """Return one error for all, of the kind that they have in common."""
+def _no_case_error(plan: ExtractionPlan, errors: Sequence[RnncliError]) -> RnncliError:
+    """Return one error for all, of their common kind."""
     kind = Unsupported if all(isinstance(e, Unsupported) for e in errors) else InvalidRequest
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return kind(f"{plan.model}: no capture can become a case: {errors[0]}{more}")
@@ -206,11 +205,11 @@ def _header(plan: ExtractionPlan) -> dict[str, Any]:
     }
 
 
-def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captured]:
+def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[CapturedCase]:
     for case_id, capture in zip(ids_of(captures), captures, strict=True):
         node, inputs = capture.occurrence.node, dict(capture.occurrence.inputs)
         sizes = _sizes(node, inputs)
-        yield Captured(
+        yield CapturedCase(
             id=case_id,
             golden=plan.golden,
             profile=plan.profile,
@@ -224,21 +223,21 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
 
 
 def _summary(plan: ExtractionPlan, capture: Capture) -> str:
-    """Say which node of which model it was, where it sits, and which of its executions."""
+    """Return the summary of a case: its node, model, place and number of execution."""
     *place, name = capture.path
     node = f"node '{name}' ({capture.occurrence.node.operator}) of {_printable(plan.model)}"
     return f"Execution {capture.number} of {node}, in {' / '.join(place)}."
 
 
 def _holds_weights(occurrence: Occurrence) -> bool:
-    """Whether the model itself holds the weights that the node has."""
+    """Whether the model holds all weights of the node."""
     rows = occurrence.node.operator.inputs
     weights = {row.name for row in rows if row.role in WEIGHTS and row.name in occurrence.inputs}
     return weights <= occurrence.constants
 
 
 def _sizes(node: Node, inputs: Mapping[str, Array]) -> dict[str, int]:
-    """Read the sizes off X and R; the node has run, so all shapes agree."""
+    """Return the sizes, from the shapes of X and R; the node has run, so all shapes agree."""
     found = {
         dim.symbol: size // dim.multiple
         for row in node.operator.inputs
@@ -254,5 +253,5 @@ def _dtype(node: Node, inputs: Mapping[str, Array]) -> DType:
 
 
 def _printable(name: str) -> str:
-    """Keep a file's name to what any terminal and any manifest can hold."""
+    """Return a file's name with other characters than word characters, - and . replaced by _."""
     return re.sub(r"[^\w.-]+", "_", name)

@@ -1,4 +1,4 @@
-"""What else lies in the folder of a pack: an earlier pack's files, strangers, leftovers."""
+"""Other files in the folder of a pack: an earlier pack's, foreign ones and leftovers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rnncli.packs.pack import file_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-# The paths that cases have, below their folder.
+# The paths of a case's files, below its folder.
 _OURS = re.compile(
     r"model\.onnx"
     r"|(test_data_set_[0-9]|readings(_[1-9])?/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
@@ -28,7 +28,7 @@ _OURS = re.compile(
 
 
 def owned_cases(folder: Path, suite: str) -> set[str]:
-    """Return the ids of the cases of the pack that is there; none when the folder is new or empty.
+    """Return the ids of the cases of the pack in a folder; none if the folder is new or empty.
 
     Raises:
         InvalidRequest: the folder holds something other than a pack of this suite.
@@ -48,12 +48,12 @@ def owned_cases(folder: Path, suite: str) -> set[str]:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether nothing is in a folder but what a killed writer leaves."""
+    """Whether a folder has no files, or only those that a killed writer leaves."""
     return all(each.name == LOCK or TEMPORARY.fullmatch(each.name) for each in folder.iterdir())
 
 
 def _cases_of(folder: Path, suite: str) -> set[str]:
-    """Read an earlier manifest, even one whose digest is wrong: it only says what is ours."""
+    """Return the ids in an earlier manifest, even with a wrong digest: they tell our files."""
     try:
         record: Any = parse_json(read_bytes(below(folder, RelativePath(MANIFEST))))
         ours, name = record["format"] == FORMAT, record["suite"]
@@ -62,7 +62,7 @@ def _cases_of(folder: Path, suite: str) -> set[str]:
         ours, name, owned = False, "", set()
     if not ours:
         raise InvalidRequest(
-            f"cannot write {folder}: its {MANIFEST} is no manifest of a pack; choose another folder"
+            f"cannot write {folder}: its {MANIFEST} is not a pack's manifest; choose another folder"
         )
     if name != suite:
         raise InvalidRequest(
@@ -83,10 +83,10 @@ def files_in(folder: Path) -> Iterator[str]:
 
 
 def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) -> list[str]:
-    """Remove files of cases that are ours and no longer wanted; return what is not ours.
+    """Remove files of our cases that are no longer wanted; return the paths of foreign files.
 
     Args:
-        folder: of the pack.
+        folder: the pack's folder.
         keep: the paths of its files.
         owned: ids of the cases that this or an earlier run wrote.
     """
@@ -100,7 +100,7 @@ def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) ->
 
 
 def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
-    """Yield the paths that no pack with those cases has, below its folder."""
+    """Yield the paths that do not belong to a pack with these cases."""
     folders = {folder_of(case_id) for case_id in owned}
     singles = {file_of("npz"), file_of("h5")}
     for path in paths:

@@ -1,4 +1,4 @@
-"""Making a pack: begun, resumed, finished and checked."""
+"""Generation of a pack, which can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rnncli.files.paths import RelativePath, below
 from rnncli.files.small_files import move_files, write_files
 from rnncli.mutants.table import scored_of
 from rnncli.packs.generating import goldens
-from rnncli.packs.generating.batch import Delivery, Destination, Made, work
+from rnncli.packs.generating.batch import Delivery, Destination, GeneratedCase, work
 from rnncli.packs.generating.foreign_files import is_empty, owned_cases, remove_stale
 from rnncli.packs.generating.journal import Journal, premises
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
 from rnncli.packs.pack import ONNX, Pack, file_of
-from rnncli.packs.single_file import gathered
+from rnncli.packs.single_file import gather
 from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ LARGEST_BATCH = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationPlan:
-    """What is to be made, and how.
+    """Settings of a generation.
 
     Attributes:
-        suite: where the cases come from.
-        selection: which of them, see `Suite.select`; "" for all.
-        layout: a folder for each case ("onnx"), or one file ("npz", "h5").
-        jobs: how many workers.
+        suite: the suite of the cases.
+        selection: the expression that selects cases, see `Suite.select`; "" for all.
+        layout: one folder per case ("onnx"), or one file ("npz", "h5").
+        jobs: number of workers.
         executor: a row of `EXECUTORS`.
         scheduler: the address of a Dask cluster; "" starts one.
     """
@@ -58,24 +58,24 @@ class GenerationPlan:
         """Return the cases.
 
         Raises:
-            NothingSelected: there are none.
+            NothingSelected: no case is selected.
         """
         return self.suite.select(self.selection)
 
 
 @dataclass(slots=True)
 class Generation:
-    """What came of a plan.
+    """The result of a generation.
 
     Attributes:
-        manifest: of the pack; None when cases failed.
+        manifest: the pack's manifest; None if cases failed.
         failed: the cases that could not be made.
-        reused: how many an earlier run had left whole.
-        warnings: what the user should know.
+        reused: number of cases that an earlier run had finished.
+        warnings: messages for the user.
     """
 
     manifest: Manifest | None = None
-    failed: list[Made] = field(default_factory=list)
+    failed: list[GeneratedCase] = field(default_factory=list)
     reused: int = 0
     warnings: list[str] = field(default_factory=list)
 
@@ -84,12 +84,12 @@ def generate(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) ->
     """Write a pack, or finish one that was interrupted.
 
     Args:
-        plan: what is to be made.
-        folder: where; new, empty, or a pack of the same suite, which is brought up to date.
+        plan: the settings.
+        folder: a new or empty folder, or a pack of the same suite, which is brought up to date.
         done: called with a number of cases as they are done.
 
     Raises:
-        InvalidRequest: the folder holds something else, or the disk refuses.
+        InvalidRequest: the folder has other files, or writing fails.
         NothingSelected: the selection is empty.
         Unsupported: the suite asks for goldens that need an extra.
     """
@@ -106,8 +106,8 @@ def _written(
 ) -> Generation:
     """Write a pack as its only writer.
 
-    A finished pack stays as it is until all of the new one is there: what changes is written in a
-    folder of its own, and moved last.
+    A finished pack stays as it is until the new one is complete: changed files are written to a
+    separate folder, and moved last.
     """
     owned = owned_cases(folder, plan.suite.name)
     is_new = is_empty(folder)
@@ -140,7 +140,7 @@ def _written(
 
 
 def _place(plan: GenerationPlan, folder: Path) -> Destination:
-    """Return where cases are written: at once where they belong in a new pack of folders."""
+    """Return the folders to write to: in a new pack of folders, directly the final one."""
     whole, spool = folder.absolute(), below(folder, SPOOL).absolute()
     if plan.layout != ONNX:
         return Destination(spool)
@@ -149,10 +149,10 @@ def _place(plan: GenerationPlan, folder: Path) -> Destination:
 
 
 def require_backends(entries: Sequence[Entry]) -> None:
-    """Refuse at once what could only fail later: a golden whose extra is not installed.
+    """Refuse goldens whose extra is not installed, before anything is written.
 
     Raises:
-        Unsupported: with the line that installs it.
+        Unsupported: an extra is missing; tells how to install it.
     """
     for kind in dict.fromkeys(entry.golden for entry in entries if not entry.breakage):
         goldens.require(kind)
@@ -160,11 +160,11 @@ def require_backends(entries: Sequence[Entry]) -> None:
 
 def make_all(
     plan: GenerationPlan, ids: Sequence[str], place: Destination, delivery: Delivery
-) -> Iterator[list[Made]]:
+) -> Iterator[list[GeneratedCase]]:
     """Make the vectors of some cases; yield batches of them as they are done.
 
     Raises:
-        InvalidRequest: the disk refuses, or a worker was killed.
+        InvalidRequest: writing fails, or a worker was killed.
     """
     if not ids:
         return
@@ -187,14 +187,14 @@ def _finish(
     owned: set[str],
     report: Generation,
 ) -> None:
-    """Write what stands beside the cases, remove what no longer belongs, the manifest last.
+    """Write the remaining files, the manifest last, and remove those of an earlier pack.
 
     Args:
-        plan: what was made.
-        folder: of the pack.
-        records: of all cases, in order.
-        owned: ids of cases that may have left files there; none where the folder was new.
-        report: gets the manifest, and warnings.
+        plan: the settings.
+        folder: the pack's folder.
+        records: the records of all cases, in order.
+        owned: ids of cases that may have left files; none if the folder was new.
+        report: receives the manifest and warnings.
     """
     spool = below(folder, SPOOL)
     with _naming(folder):
@@ -210,7 +210,7 @@ def _finish(
 
 
 def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
-    """Remove what no longer belongs to the pack; return a warning for each file that never did."""
+    """Remove files of an earlier pack; return a warning for each foreign file."""
     keep = {*manifest.sums(), MANIFEST, SUMS, JOURNAL, LOCK}
     foreign = remove_stale(folder, keep, owned)
     return [f"{folder / path}: not part of the pack; left alone" for path in foreign]
@@ -219,13 +219,13 @@ def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
 def pack_manifest(
     plan: GenerationPlan, records: Sequence[Record], folder: Path, spool: Path
 ) -> Manifest:
-    """Return the manifest; of a layout of one file, write that file first.
+    """Return the manifest; in a single-file layout, write that file first.
 
     Args:
-        plan: what was made.
-        records: of all cases, in order.
-        folder: of the pack.
-        spool: where the cases' own files are, in a layout of one file.
+        plan: the settings.
+        records: the records of all cases, in order.
+        folder: the pack's folder.
+        spool: the folder of the cases' own files, in a single-file layout.
     """
     entries = plan.entries()
     header = {
@@ -237,30 +237,30 @@ def pack_manifest(
         "layout": plan.layout,
         "profiles": profiles_of(entry.profile for entry in entries),
         "notes": dict(plan.suite.notes),
-        **({"mutants": _mutants_put_to(entries)} if plan.suite.score else {}),
+        **({"mutants": _scored_mutants(entries)} if plan.suite.score else {}),
     }
     return in_layout(header, records, folder, spool)
 
 
-def _mutants_put_to(entries: Iterable[Entry]) -> dict[str, list[str]]:
-    """Return the mutants of every cell that some cases have."""
+def _scored_mutants(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """Return the scored mutants of every cell among the cases."""
     cells = dict.fromkeys(entry.operator.cell.name for entry in entries)
     return {cell: [mutant.id for mutant in scored_of(cell)] for cell in cells}
 
 
 def profiles_of(names: Iterable[str]) -> dict[str, Any]:
-    """Return profiles by name, as a manifest holds them."""
+    """Return profiles by name, as in a manifest."""
     return {name: asdict(PROFILES[name]) for name in sorted({*names})}
 
 
 def in_layout(
     header: Mapping[str, Any], records: Sequence[Record], folder: Path, spool: Path
 ) -> Manifest:
-    """Return the manifest of cases that are written; see `pack_manifest`."""
+    """Return the manifest of written cases; see `pack_manifest`."""
     if header["layout"] == ONNX:
         return Manifest(header, tuple(records))
     there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
-    return gathered(header, there, folder / file_of(header["layout"]))
+    return gather(header, there, folder / file_of(header["layout"]))
 
 
 def _make_folder(root: Path) -> None:
@@ -269,7 +269,7 @@ def _make_folder(root: Path) -> None:
 
 
 class _naming:  # noqa: N801 -- used like a function: `with _naming(folder):`
-    """Turn what the operating system says into one sentence that names the folder."""
+    """Turn an error of the operating system into one sentence that names the file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The goldens of a stack: what must come out, and what proves it."""
+"""Goldens: the expected results of a stack, and their proofs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Solution(NamedTuple):
 
     Attributes:
         recurrence: the stack.
-        golden: every array with n in front.
-        proofs: of each the bits that proved it, 0 where nothing did, and in how many passes.
+        golden: the results; every array has n in front.
+        proofs: bits and passes of each golden's proof; 0 bits if it was not proved.
     """
 
     recurrence: Recurrence
@@ -43,7 +43,7 @@ class Solution(NamedTuple):
 
 
 def solve(recurrence: Recurrence, kind: str) -> Solution:
-    """Return the goldens of a stack, what compares as the same value as the same bits.
+    """Return the goldens of a stack; equal values have equal bits.
 
     Args:
         recurrence: the stack.
@@ -59,14 +59,14 @@ def solve(recurrence: Recurrence, kind: str) -> Solution:
 
 
 def differing(one: Result, other: Result) -> Array:
-    """Return of which recurrences of a stack two results differ in any bit, [n]."""
+    """Return which recurrences of a stack have results that differ in any bit, [n]."""
     pairs = zip((one.Y, *one.last), (other.Y, *other.last), strict=True)
     unequal = [_bytes(a) != _bytes(b) for a, b in pairs if a is not None and b is not None]
     return np.asarray(np.any([rows.any(axis=1) for rows in unequal], axis=0))
 
 
 def _bytes(values: Array) -> Array:
-    """Return the bytes of each of a stack, [n, bytes]."""
+    """Return the bytes of each result of a stack, [n, bytes]."""
     flat = np.ascontiguousarray(values).reshape(len(values), values[0].size)
     return flat.view(np.uint8)
 
@@ -77,7 +77,7 @@ def _rounded(recurrence: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
 
 
 def _proved(stack: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
-    """Let each be proved on its own."""
+    """Prove each recurrence of a stack."""
     found = [_proof(recurrence_at(stack, k)) for k in range(len(stack.X))]
     Y = np.stack([each.Y for each in found]) if stack.wants_Y else None  # type: ignore[misc]
     last = zip(*(each.last for each in found), strict=True)
@@ -92,11 +92,11 @@ def _proof(recurrence: Recurrence) -> Result:
 
 
 class GoldenKind(NamedTuple):
-    """How a suite may have goldens made.
+    """A way to compute goldens.
 
     Attributes:
-        backend: what must be installed.
-        make: from a stack to its results and their proofs.
+        backend: the backend that must be installed.
+        make: computes the results of a stack and their proofs.
     """
 
     backend: str
@@ -110,10 +110,10 @@ KINDS: Mapping[str, GoldenKind] = {
 
 
 def require(kind: str) -> None:
-    """Find out beforehand whether goldens can be made.
+    """Check beforehand that goldens can be computed.
 
     Raises:
-        Unsupported: an extra is not installed; with the line that installs it.
+        Unsupported: an extra is not installed; tells how to install it.
     """
     backend_named(KINDS[kind].backend)
 
@@ -128,7 +128,7 @@ def recurrence_at(stack: Recurrence, k: int) -> Recurrence:
 
 
 def _canonical(values: Array) -> Array:
-    """Give what compares as the same value the same bits: zero is +0, NaN one quiet NaN."""
+    """Return values with equal bits for equal values: +0 for zeros, one quiet NaN for NaN."""
     kind = values.dtype.type
     numbers = np.where(values == 0, kind(0), values)
     return np.where(np.isnan(numbers), abs(kind(np.nan)), numbers)

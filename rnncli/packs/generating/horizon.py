@@ -1,9 +1,9 @@
-"""For how many steps an input of a case is visible in its outputs.
+"""Horizons: the number of steps for which an input of a case is visible in its outputs.
 
-A long case sees a state that is lost on the way, by a buffer that is too small or a counter that
-wraps, only if the state still depends on what went in before. So the first input of every sequence,
-in processing order, is moved up and down by the size of the case's inputs, and the last step is
-sought at which an output that is asked for moves by more than its tolerance either time.
+A long case shows a state that gets lost on the way, by a buffer that is too small or a counter that
+wraps, only if the state still depends on earlier inputs. So the first input of every sequence, in
+processing order, moves up and down by the size of the case's inputs; the horizon ends at the last
+step at which a requested output moves by more than its tolerance either time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Horizon(NamedTuple):
-    """For how many steps an input must be visible, and is."""
+    """The number of steps for which an input must be visible, and the number measured."""
 
     wanted: int
     measured: int
@@ -37,15 +37,15 @@ class Horizon(NamedTuple):
 def horizons_of(
     stack: Stack, recurrence: Recurrence, tolerance: Result
 ) -> Sequence[Horizon | None]:
-    """Return the horizon of each entry of a stack; None for each that claims nothing.
+    """Return the horizon of each entry of a stack; None for entries without a claim.
 
     Args:
-        stack: of n entries.
-        recurrence: the stack of them.
-        tolerance: of their results.
+        stack: a stack of n entries.
+        recurrence: the stack of their recurrences.
+        tolerance: the tolerances of their results.
 
     Raises:
-        InvalidRequest: an input is not visible for as long as is claimed.
+        InvalidRequest: an input is visible for fewer steps than claimed.
     """
     claimed = stack.entries[0].horizon
     if claimed is None:
@@ -60,12 +60,12 @@ def horizons_of(
 
 
 def visible_steps(recurrence: Recurrence, tolerance: Result, asked: Sequence[bool]) -> Array:
-    """Return for how many steps the first input of each sequence is visible, [n, D, N].
+    """Return the number of steps for which each sequence's first input is visible, [n, D, N].
 
     Args:
-        recurrence: a stack of n, with Y.
-        tolerance: of its results.
-        asked: which last states are outputs, too.
+        recurrence: a stack of n recurrences, with Y.
+        tolerance: the tolerances of its results.
+        asked: which last states are outputs as well.
     """
     whole = _evaluated(recurrence, recurrence.X)
     lengths = _lengths(recurrence)
@@ -93,7 +93,7 @@ def _lengths(recurrence: Recurrence) -> Array:
 
 
 def _moved(X: Array, lengths: Array, direction: Direction, sign: int) -> Array:
-    """Return inputs the first of which, in processing order, is moved by their typical size."""
+    """Return inputs of which the first, in processing order, is moved by their typical size."""
     found = X.astype(np.float64)
     size = _size(np.where(np.isfinite(found), found, 0.0))
     n, k = np.nonzero(lengths)
@@ -103,14 +103,14 @@ def _moved(X: Array, lengths: Array, direction: Direction, sign: int) -> Array:
 
 
 def _size(finite: Array) -> Array:
-    """Return the root mean square of the inputs of each of a stack, 1 where all are zero, [n]."""
+    """Return the root mean square of the inputs of each recurrence, 1 if all are zero, [n]."""
     count = max(1, finite[0].size)
     size = np.sqrt(np.sum(finite**2, axis=(1, 2, 3)) / count)
     return np.where(size == 0, 1.0, size)
 
 
 def _ages(lengths: Array, T: int, direction: Direction) -> Array:
-    """Return of each step how many there are from the first input to it, [n, T, N]."""
+    """Return the number of steps from the first input to each step, [n, T, N]."""
     steps = np.arange(T)[:, None]
     if direction is Direction.FORWARD:
         return np.broadcast_to(steps + 1, (len(lengths), T, lengths.shape[1]))
@@ -118,7 +118,7 @@ def _ages(lengths: Array, T: int, direction: Direction) -> Array:
 
 
 def _beyond(moved: Array | None, whole: Array | None, tolerance: Array | None) -> Array:
-    """Return where any unit moves by more than its tolerance; the axis of units goes."""
+    """Return where any unit moves by more than its tolerance, without the axis of units."""
     assert moved is not None
     assert whole is not None
     assert tolerance is not None
@@ -130,19 +130,19 @@ def _beyond(moved: Array | None, whole: Array | None, tolerance: Array | None) -
 def _horizon(
     claimed: int | str, visible: Array, lengths: Array, where: tuple[str, Sequence[Direction]]
 ) -> Horizon:
-    """Return the horizon of a case, [D, N] of whose inputs are visible for so many steps."""
+    """Return the horizon of a case, given the steps for which its inputs are visible [D, N]."""
     named, directions = where
     longest = int(lengths.max(initial=0))
     wanted = claimed if isinstance(claimed, int) else longest
     if not 1 <= wanted <= longest:
         raise InvalidRequest(
-            f"{named}claims a horizon of {claimed} steps, and its longest sequence has {longest}"
+            f"{named}claims a horizon of {claimed} steps, but its longest sequence has {longest}"
         )
     short = np.argwhere(visible < np.minimum(wanted, lengths))
     if len(short):
         d, k = map(int, short[0])
         raise InvalidRequest(
-            f"{named}claims a horizon of {claimed} steps, and the first input of sequence {k} that"
+            f"{named}claims a horizon of {claimed} steps, but the first input of sequence {k} that"
             f" {directions[d]} reads is visible for {visible[d, k]} of {lengths[k]}"
         )
     return Horizon(wanted, int(visible[:, lengths >= wanted].min()))

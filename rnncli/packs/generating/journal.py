@@ -1,8 +1,8 @@
-"""The journal of a pack in the making: which cases are whole, so that a second run goes on.
+"""The journal of an unfinished pack: its finished cases, so that a second run resumes the first.
 
-One line for each case once all its files are written. A line cut off by a kill is no line; a case
-counts only if its files still have the checksums its line says, and only if suite, code and inputs
-are what they were: the first line says what those are.
+A case gets a line when all its files are written. A line cut off by a kill is ignored. A case
+counts only if its files still have the checksums in its line, and if suite, code and inputs are
+unchanged: the first line identifies them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADER = {
 
 
 def premises(suite: Suite) -> dict[str, Any]:
-    """Return what the vectors of a suite depend on: its text, files it names, and our code."""
+    """Return checksums of all that the vectors of a suite depend on: text, files and our code."""
     text = suite.source if isinstance(suite.source, bytes) else suite.source.encode()
     return {
         "suite": sha256(text),
@@ -57,7 +57,7 @@ def _sum_of(path: Path) -> str:
 
 @cache
 def _code() -> str:
-    """One number for the code that makes vectors, and for what it computes with."""
+    """The checksum of the code that makes vectors, and of its libraries' versions."""
     import numpy as np
     import onnx
 
@@ -69,18 +69,18 @@ def _code() -> str:
 class Journal:
     """The journal of one pack.
 
-    One that is damaged, or that nobody can have written, is none: its cases are made again.
+    A damaged or impossible journal counts as none: its cases are made again.
 
     Args:
-        root: the folder below which the files are written.
-        finished: that of a finished pack, some of whose files need not be written again.
+        root: the folder to write below.
+        finished: the folder of a finished pack, some of whose files need not be written again.
 
     Attributes:
-        path: of its file.
-        owned: ids of all cases an earlier run may have begun to write.
+        path: path of the journal.
+        owned: ids of all cases that an earlier run may have begun to write.
 
     Raises:
-        UnreadableFile: it is a link, or cannot be read.
+        UnreadableFile: the journal is a link, or cannot be read.
     """
 
     def __init__(self, root: Path, finished: Path | None = None) -> None:
@@ -107,13 +107,13 @@ class Journal:
         self._premises, self._records = header["premises"], records
 
     def whole(self, premises: Mapping[str, Any]) -> dict[str, Record]:
-        """Return the records of the cases that need not be made again."""
+        """Return the records of the finished cases."""
         if self._premises != premises:
             return {}
         return {r["id"]: Record.of(r) for r in self._records if self._is_whole(r["files"])}
 
     def _is_whole(self, files: Mapping[str, str]) -> bool:
-        """Whether every file is there, wherever it need be."""
+        """Whether every file is intact below one of the folders."""
         for root in self._roots:
             files = {path: files[path] for path, _ in differences(files, root)}
         return not files
@@ -124,16 +124,16 @@ class Journal:
         owned: Iterable[str],
         records: Iterable[Record],
     ) -> None:
-        """Start anew with the records that are whole."""
+        """Begin a new journal with the records of finished cases."""
         header = {"premises": premises, "owned": sorted(owned)}
         put_file(str(self.path), f"{as_json(header)}\n".encode() + _lines(records))
 
     def add(self, records: Iterable[Record]) -> None:
-        """Note cases whose files are all written."""
+        """Add cases whose files are all written."""
         append_bytes(self.path, _lines(records))
 
     def remove(self) -> None:
-        """The pack is whole."""
+        """Remove the journal of a finished pack."""
         self.path.unlink(missing_ok=True)
 
 

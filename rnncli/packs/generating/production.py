@@ -1,7 +1,7 @@
-"""Making the vectors of a suite's entries: golden, tolerances, other readings' answers, model.
+"""Production of vectors: the goldens, tolerances, alternative answers and models of entries.
 
-Entries that are alike but for their random inputs are made side by side: what they have in common
-is read, checked and built once, the rest is computed for all of them at once.
+Entries that differ only in their random inputs are made together: their common parts are read,
+checked and built once, and the rest is computed for all at once.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.packs.generating.goldens import Solution
-    from rnncli.packs.generating.source import Origin
+    from rnncli.packs.generating.source import CaseSource
     from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Result
 
-Found = TypeVar("Found")
+Produced = TypeVar("Produced")
 
 
-def make_vectors(entries: Sequence[Origin]) -> Iterator[Vector | Exception]:
+def make_vectors(entries: Sequence[CaseSource]) -> Iterator[Vector | Exception]:
     """Make the vectors of some entries, each a pure function of the suite's text and its id.
 
     Yields:
-        For each entry its vector, or why there is none: ConfigError when the suite's text is wrong,
-        Unsupported when an element cannot be proved or the extra that proves is not installed,
-        InvalidRequest when the case is ill-conditioned, not exact as its profile says, or not
-        invalid as it should be.
+        For each entry its vector, or an exception: ConfigError if the suite's text is wrong,
+        Unsupported if an element cannot be proved or the extra that proves is not installed,
+        InvalidRequest if the case is ill-conditioned, not exact although its profile is, or not
+        invalid although it should be.
     """
     found = dict(outcomes(entries))
     yield from (found[entry.id] for entry in entries)
 
 
-def outcomes(entries: Sequence[Origin]) -> Iterator[tuple[str, Vector | Exception]]:
-    """Yield the id of each entry and what `make_vectors` makes of it, those alike together."""
+def outcomes(entries: Sequence[CaseSource]) -> Iterator[tuple[str, Vector | Exception]]:
+    """Yield the id of each entry with its vector or exception, grouped by structure."""
     yield from _outcomes(groups(entries))
 
 
-def _outcomes(found: Iterable[Sequence[Origin]]) -> Iterator[tuple[str, Vector | Exception]]:
-    """Yield what comes of every entry of some groups; where one fails, each of it is made alone."""
+def _outcomes(found: Iterable[Sequence[CaseSource]]) -> Iterator[tuple[str, Vector | Exception]]:
+    """Yield the outcomes of groups; if a group fails, its entries are made one by one."""
     drafts = [(group, _attempt(group, _drafts, group)) for group in found]
     begun = [draft for _, each in drafts if not isinstance(each, Exception) for draft in each]
     whole = [each for draft in begun for each in draft.calls]
@@ -62,9 +62,9 @@ def _outcomes(found: Iterable[Sequence[Origin]]) -> Iterator[tuple[str, Vector |
 
 
 def _attempt(
-    group: Sequence[Origin], function: Callable[..., Found], *arguments: Any
-) -> Found | Exception:
-    """Return what a function makes of a group, or its exception, which names the case."""
+    group: Sequence[CaseSource], function: Callable[..., Produced], *arguments: Any
+) -> Produced | Exception:
+    """Return the result of a function, or its exception, which names the group's first case."""
     name = group[0].id
     try:
         return function(*arguments)
@@ -73,11 +73,11 @@ def _attempt(
         return error if named else InvalidRequest(f"{name}: {error}")
     except Unsupported as error:
         return Unsupported(f"{name}: {error}")
-    except Exception as error:  # noqa: BLE001 -- our own bug in one case is not the next one's
+    except Exception as error:  # noqa: BLE001 -- a bug of ours in one case must not stop others
         return error
 
 
-def _drafts(group: Sequence[Origin]) -> list[Draft]:
+def _drafts(group: Sequence[CaseSource]) -> list[Draft]:
     return [draft_of(stack) for stack in stacks(group)]
 
 

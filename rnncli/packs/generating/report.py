@@ -1,4 +1,4 @@
-"""What came of generating or checking a pack, for reports."""
+"""The report on a pack that was generated or checked."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rnncli.packs.generating.batch import Made
+    from rnncli.packs.generating.batch import GeneratedCase
     from rnncli.packs.generating.generation import GenerationPlan
     from rnncli.packs.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GenerationReport(Displayed):
-    """A pack that was written, or checked.
+    """A pack that was written or checked.
 
     Attributes:
-        folder: of the pack.
-        cases: how many the suite, or its selection, has.
-        manifest: of the pack that was written; None when cases failed, or it was only checked.
-        reused: how many cases an earlier run had left whole.
-        findings: of a check, (path, what is wrong): missing, stale, altered or extra.
+        folder: the pack's folder.
+        cases: number of cases in the suite or its selection.
+        manifest: the manifest written; None if cases failed, or the pack was only checked.
+        reused: number of cases that an earlier run had finished.
+        findings: findings of a check, (path, problem): missing, stale, altered or extra.
         failed: the cases that could not be made, with the reason and the exit code of each.
-        warnings: what the user should know.
+        warnings: messages for the user.
     """
 
     folder: Path
@@ -38,17 +38,17 @@ class GenerationReport(Displayed):
     manifest: Manifest | None = None
     reused: int = 0
     findings: tuple[tuple[str, str], ...] = ()
-    failed: tuple[Made, ...] = ()
+    failed: tuple[GeneratedCase, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether the pack is what the suite gives."""
+        """Whether the pack is exactly what the suite gives."""
         return not self.exit_code
 
     @property
     def exit_code(self) -> int:
-        """As of `rnncli generate`: that of the worst failure; 1 if a check found anything."""
+        """The exit code of `rnncli generate`: the worst failure's; 1 if a check found anything."""
         return worst_code({made.exit_code for made in self.failed}) or int(bool(self.findings))
 
 
@@ -66,7 +66,7 @@ def write_pack(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) 
 
 
 def check_pack(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> GenerationReport:
-    """Compare a pack on disk with what its suite gives, see `checking.check`."""
+    """Compare a pack on disk with the pack that its suite gives, see `checking.check`."""
     found = check(plan, folder, done)
     return GenerationReport(
         folder, found.cases, findings=tuple(found.findings), failed=tuple(found.failed)

@@ -1,4 +1,4 @@
-"""What a vector is made from: an entry of a suite, or a node that ran inside a model."""
+"""Sources of vectors: entries of a suite, or nodes that ran inside a model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from rnncli.operators import Node
 
 
-class Demanding(Protocol):
-    """One operator, of which an implementation must know something."""
+class OperatorUse(Protocol):
+    """One use of an operator, with the features that an implementation must support."""
 
     @property
     def node(self) -> Node:
-        """The operator with its attributes, the outputs asked for and every reading."""
+        """The operator with its attributes, requested outputs and every reading."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -25,11 +25,11 @@ class Demanding(Protocol):
 
     @property
     def dtype(self) -> DType:
-        """Of every floating-point tensor."""
+        """The dtype of every floating-point tensor."""
 
 
-class Question(Demanding, Protocol):
-    """One operator with all it is fed; `rnncli.cases.case.Case` is one."""
+class CaseContent(OperatorUse, Protocol):
+    """One use of an operator with its inputs; `rnncli.cases.case.Case` is one."""
 
     @property
     def summary(self) -> str:
@@ -37,26 +37,26 @@ class Question(Demanding, Protocol):
 
     @property
     def seed(self) -> int:
-        """Of random inputs; 0 where there are none."""
+        """The seed of random inputs; 0 if there are none."""
 
     def stacked(self, names: Sequence[str], call: int = 0) -> dict[str, Array]:
-        """Return the present inputs by name, [names, ...]: of cases alike but for their names."""
+        """Return the present inputs by name, [names, ...], for cases that differ only in name."""
 
 
-class Origin(Protocol):
-    """A case of a pack to be; `rnncli.cases.suite.suite.Entry` is one."""
+class CaseSource(Protocol):
+    """A case to be made; `rnncli.cases.suite.suite.Entry` is one."""
 
     @property
     def id(self) -> str:
-        """Unique in the pack."""
+        """The case's id, unique in the pack."""
 
     @property
     def weights(self) -> str:
-        """Where W, R, B and P stand in the model: inputs or initializers."""
+        """Where the model has W, R, B and P: inputs or initializers."""
 
     @property
     def golden(self) -> str:
-        """How expected values are made: a row of `goldens.KINDS`."""
+        """How expected values are computed: a row of `goldens.KINDS`."""
 
     @property
     def profile(self) -> str:
@@ -64,31 +64,31 @@ class Origin(Protocol):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Why it is there: keys of the pack's notes."""
+        """Why the case exists: keys of the pack's notes."""
 
     @property
     def breakage(self) -> Breakage | None:
-        """What makes it invalid, where it must be refused."""
+        """The change that makes it invalid, if it must be refused."""
 
     @property
     def calls(self) -> int:
-        """How many data sets it has, for calls of one session."""
+        """The number of its data sets, which are calls of one session."""
 
     @property
     def horizon(self) -> int | str | None:
-        """For how many steps an input must be visible, or "all"; None if nothing is claimed."""
+        """The steps for which an input must be visible, or "all"; None if none are claimed."""
 
     @property
     def empty_names(self) -> bool:
-        """Whether the node writes "" for inputs that are left out at the end, too."""
+        """Whether the node writes "" for absent inputs at the end as well."""
 
     @property
     def structure(self) -> Hashable:
-        """What is the same for cases that are alike but for their ids, labels and flags."""
+        """The key that cases share if they differ only in ids, labels and flags."""
 
-    def case(self) -> Question:
-        """Return what is asked.
+    def case(self) -> CaseContent:
+        """Return the operator and its inputs.
 
         Raises:
-            InvalidRequest: there is something wrong with it.
+            InvalidRequest: the case is invalid.
         """

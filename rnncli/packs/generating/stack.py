@@ -1,4 +1,4 @@
-"""Entries that are alike but for their random inputs, and what they have in common."""
+"""Stacks: entries that differ only in their random inputs, with their common parts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
-    from rnncli.packs.generating.source import Origin, Question
+    from rnncli.packs.generating.source import CaseContent, CaseSource
 
-# Stacks hold about so many steps times the square of the units, so that they stay in the cache.
+# Limit on steps times the square of the units in a stack, so that it fits the cache.
 TOGETHER = 1 << 15
 
 
@@ -22,27 +22,27 @@ class Stack(NamedTuple):
     """Some entries of one structure, at one call.
 
     Attributes:
-        entries: n of them.
-        case: what the first asks; the others ask the same of other inputs.
-        inputs: by name, [n, ...].
-        call: which data set of them.
+        entries: the n entries.
+        case: the case of the first entry; the others differ only in inputs.
+        inputs: the inputs by name, [n, ...].
+        call: the number of the data set.
     """
 
-    entries: Sequence[Origin]
-    case: Question
+    entries: Sequence[CaseSource]
+    case: CaseContent
     inputs: Mapping[str, Array]
     call: int = 0
 
     @property
     def named(self) -> str:
-        """What a message says of a later call, before what is wrong with it."""
+        """The prefix of a message about a later call."""
         return f"call {self.call + 1}: " if self.call else ""
 
     def at_call(self, call: int) -> Stack:
-        """Return the same entries at a later call: inputs that the model holds stay.
+        """Return the same entries at a later call, with the same initializers.
 
         Raises:
-            InvalidRequest: there is something wrong with its inputs.
+            InvalidRequest: its inputs are invalid.
         """
         inputs = self.case.stacked([entry.id for entry in self.entries], call)
         held = held_inputs(self.case.node.operator, self.entries[0].weights, inputs)
@@ -57,19 +57,19 @@ class Stack(NamedTuple):
         return {name: values[k] for name, values in self.inputs.items()}
 
 
-def groups(entries: Sequence[Origin]) -> list[list[Origin]]:
-    """Put entries of one structure together, in the order in which the first of each comes."""
-    found: dict[object, list[Origin]] = {}
+def groups(entries: Sequence[CaseSource]) -> list[list[CaseSource]]:
+    """Group entries by structure, in order of appearance."""
+    found: dict[object, list[CaseSource]] = {}
     for entry in entries:
         found.setdefault(entry.structure, []).append(entry)
     return [*found.values()]
 
 
-def stacks(group: Sequence[Origin]) -> Iterator[Stack]:
-    """Yield the stacks of a group: the case is read and checked once, each entry's inputs made.
+def stacks(group: Sequence[CaseSource]) -> Iterator[Stack]:
+    """Yield the stacks of a group; its case is read and checked once.
 
     Raises:
-        InvalidRequest: there is something wrong with a case.
+        InvalidRequest: a case is invalid.
     """
     case = group[0].case()
     count = max(1, TOGETHER // max(1, _work(case)))
@@ -81,22 +81,22 @@ def stacks(group: Sequence[Origin]) -> Iterator[Stack]:
 
 
 def _refuse_repetition(first: Stack, later: Stack) -> None:
-    """Refuse a later call that asks of any entry what the first call asks: nothing would show."""
+    """Refuse a later call with the inputs of the first call, which would show nothing."""
     for k in range(len(first.entries)):
         pairs = ((first.inputs[name][k], values[k]) for name, values in later.inputs.items())
         if all(one.tobytes() == other.tobytes() for one, other in pairs):
-            raise InvalidRequest(f"{later.named}every input is that of the first call")
+            raise InvalidRequest(f"{later.named}every input is the same as in the first call")
 
 
-def _work(case: Question) -> int:
+def _work(case: CaseContent) -> int:
     names = ("seq_length", "batch_size", "hidden_size", "hidden_size")
     return math.prod(case.sizes[name] for name in names)
 
 
-def _check_lengths(case: Question, inputs: Mapping[str, Array]) -> None:
-    """Check what the operator checks of values, not shapes: of other entries than the first too."""
+def _check_lengths(case: CaseContent, inputs: Mapping[str, Array]) -> None:
+    """Check the values of lengths, for all entries and not only the first."""
     for row in case.node.operator.inputs:
         if row.role == "lengths" and row.name in inputs:
             lengths = inputs[row.name]
             if ((lengths < 0) | (lengths > case.sizes["seq_length"])).any():
-                raise InvalidRequest(f"{row.name} holds a length beyond the sequence")
+                raise InvalidRequest(f"{row.name} has a length beyond the sequence")

@@ -339,7 +339,7 @@ def test_an_earlier_extraction_is_replaced(tmp_path):
     [
         (lambda folder: (folder / "notes.txt").write_text("mine"), "holds other files"),
         (lambda folder: (folder / "test_gru_0" / "a.txt").write_text("mine"), "holds other files"),
-        (lambda folder: (folder / "manifest.json").write_text("{}"), "no manifest of a pack"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), "not a pack.s manifest"),
         (lambda folder: (folder / "manifest.json").unlink(), "holds other files"),
     ],
 )

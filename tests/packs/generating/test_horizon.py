@@ -56,7 +56,7 @@ def test_a_case_that_forgets_is_refused(direction):
 
     first = "reverse" if direction == "reverse" else "forward"
     assert isinstance(error, InvalidRequest)
-    assert str(error).startswith("rnn_14_case: claims a horizon of all steps, and the first input")
+    assert str(error).startswith("rnn_14_case: claims a horizon of all steps, but the first input")
     assert f"sequence 0 that {first} reads is visible for" in str(error)
     assert str(error).endswith("of 40")
 
@@ -91,7 +91,7 @@ def test_nobody_sees_more_than_there_is(lengths, horizon):
     error = made(lengths=lengths, horizon=horizon)
 
     assert isinstance(error, InvalidRequest)
-    assert "and its longest sequence has" in str(error)
+    assert "but its longest sequence has" in str(error)
 
 
 def test_a_case_that_claims_a_horizon_asks_for_every_step(tmp_path):
@@ -138,4 +138,4 @@ def test_the_second_call_is_measured_too():
     (error,) = make_vectors(small_suite(text).entries)
 
     assert vector.record["horizon"] == {"wanted": 40, "measured": 40}
-    assert "call 2: claims a horizon of 40 steps, and its longest sequence has 20" in str(error)
+    assert "call 2: claims a horizon of 40 steps, but its longest sequence has 20" in str(error)
