@@ -1,1 +1,1 @@
-"""Tests without goldens: an operator and a transformed one, whose outputs must be related."""
+"""Tests without goldens: outputs of an operator and of a transformed operator must be related."""

@@ -1,4 +1,4 @@
-"""What a relation asks, and what keeps it from an answer."""
+"""The interface by which relations call an implementation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 
 class InapplicableError(Exception):
-    """A relation does not apply to an implementation; `str()` says why."""
+    """A relation does not apply to an implementation; `str()` is the reason."""
 
 
 class Ask(Protocol):
-    """Puts calls to one implementation."""
+    """Runs calls on one implementation."""
 
     def __call__(self, call: NodeCall) -> Tensors:
-        """Return the outputs of a call, each of the right shape and dtype."""
+        """Return the outputs of a call, each checked for shape and dtype."""
 
     def after(self, calls: list[NodeCall]) -> Tensors:
-        """Return the outputs of the last of some calls of one session."""
+        """Return the outputs of the last of several calls in one session."""
 
     def in_threads(self, call: NodeCall) -> Tensors:
-        """Return the outputs of a call for which several threads may be used.
+        """Return the outputs of a call that may use several threads.
 
         Raises:
-            InapplicableError: the implementation has no setting for that.
+            InapplicableError: the implementation has no setting for threads.
         """

@@ -1,4 +1,4 @@
-"""Putting calls to a subject: what gives no outputs, or not those of the call, ends a relation."""
+"""Running calls on a subject; a call without proper outputs ends its relation."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ AnsweredT = TypeVar("AnsweredT")
 
 
 class UnansweredError(Exception):
-    """A call has given no outputs.
+    """A call without outputs.
 
     Attributes:
-        attempt: how it ended.
+        attempt: the attempt, with its status.
     """
 
     def __init__(self, attempt: Attempt) -> None:
@@ -35,17 +35,17 @@ class UnansweredError(Exception):
 
 
 class GarbledError(Exception):
-    """The outputs are not those of the call: one is missing, or of another shape or dtype."""
+    """Outputs that do not fit the call: one is missing, or its shape or dtype is wrong."""
 
 
 class Asker:
-    """Puts calls to a subject.
+    """Runs calls on a subject.
 
     Args:
-        subject: with its usual threads.
-        threaded: opens it with another number of threads.
-        cannot_thread: why it has no setting for threads, or "".
-        refuse: from a call to what the subject is known to lack for it, or "".
+        subject: the subject, with its usual number of threads.
+        threaded: opens the subject with another number of threads.
+        cannot_thread: the reason it has no setting for threads, or "".
+        refuse: maps a call to the capability that the subject lacks for it, or "".
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Asker:
         return self._asked(self._subject, call)
 
     def after(self, calls: list[NodeCall]) -> Tensors:
-        """Return the outputs of the last of some calls, of one session where there are sessions."""
+        """Return the outputs of the last of several calls, in one session if there are sessions."""
         if not isinstance(self._subject, KeepingSubject):
             *_, last = [self(call) for call in calls]
             return last
@@ -72,11 +72,11 @@ class Asker:
         attempts = self._timed(self._subject.session, [call.vector() for call in calls])
         *_, last = [_outputs(each, call) for each, call in zip(attempts, calls, strict=False)]
         if len(attempts) < len(calls):
-            raise GarbledError(f"a session of {len(calls)} calls has answered {len(attempts)}")
+            raise GarbledError(f"a session of {len(calls)} calls answered only {len(attempts)}")
         return last
 
     def in_threads(self, call: NodeCall) -> Tensors:
-        """Return the outputs of a call of the subject with another number of threads."""
+        """Return the outputs of a call with another number of threads."""
         if self._cannot_thread:
             raise InapplicableError(self._cannot_thread)
         return self._asked(self._threaded(), call)
@@ -110,5 +110,5 @@ def _outputs(attempt: Attempt, call: NodeCall) -> Tensors:
 def _problem(outputs: Tensors, call: NodeCall, name: str) -> str:
     if name not in outputs:
         return f"output {name} is missing"
-    problem = problem_of(outputs[name], call.room(name))
+    problem = problem_of(outputs[name], call.empty_output(name))
     return f"output {name}: {problem}" if problem else ""

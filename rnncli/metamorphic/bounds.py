@@ -1,16 +1,16 @@
-"""How far two right outputs of one call may be apart, where nobody knows the truth.
+"""Bounds on the distance between two correct outputs of one call, without a golden.
 
-Each is within its tolerance of the truth, so they are at most the sum of both tolerances apart.
-Tolerances are derived as those of vectors are, beside a trajectory in float64; it is evaluated here
-and proved by nothing, but a scale need not be exact. An implementation on another trajectory, by
-another reading or by a bug, is granted the widest of them everywhere, and at least u*sqrt(K) of its
-largest value: relations ask whether it agrees with itself.
+Each output is within its tolerance of the exact result, so two are at most the sum of both
+tolerances apart. Tolerances are derived as for vectors, along a trajectory evaluated in float64.
+That trajectory is not certified, but a scale need not be exact. An implementation on another
+trajectory, through another reading or a bug, is allowed the widest tolerance everywhere, and at
+least u*sqrt(K) of its largest value, since relations only ask whether it agrees with itself.
 
-Deriving takes D*T*N*H*H steps. Beyond `DERIVABLE` of them a cheaper scale takes its place: the node
-is evaluated in float64 as it is, and with weights and biases moved at random by as much as sums and
-activations of a right kernel are off. What comes of that is a sample of rounding errors after any
-number of steps; the bound is as many times the largest of a sequence's units at a step as the
-profile grants deviations.
+Deriving takes D*T*N*H*H operations. Beyond `DERIVABLE` of them, a cheaper scale is used: the node
+is evaluated in float64 unchanged, and with weights and biases perturbed at random by the errors
+that sums and activations of a correct kernel have. The difference is a sample of the rounding
+errors after any number of steps. The bound is the largest difference among a sequence's units at a
+step, times the number of deviations the profile grants.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ DERIVED, PERTURBED = "derived", "perturbed"
 
 
 class Closeness(NamedTuple):
-    """How far apart the outputs of a call may be.
+    """The allowed distance between outputs of a call.
 
     Attributes:
-        kind: `derived`, or `perturbed` where that would take too long.
-        allowed: by output, of each element; NaN where two right outputs may be so far apart, or so
-            near infinity, that nothing can be said.
+        kind: `derived`, or `perturbed` if deriving would take too long.
+        allowed: by output, for each element; NaN if two correct outputs may be so far apart, or so
+            near infinity, that nothing can be judged.
     """
 
     kind: str
@@ -62,12 +62,13 @@ class Closeness(NamedTuple):
 
 
 def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
-    """Return how far two right outputs of a call may be apart.
+    """Return the allowed distance between two correct outputs of a call.
 
     Args:
-        call: in the layout of which outputs are compared.
-        outputs: its own, of an implementation that may have another reading of the specification.
-        profile: what a right kernel may do.
+        call: the call; its layout is that of the compared outputs.
+        outputs: its outputs, from an implementation that may use another reading of the
+            specification.
+        profile: the errors that a correct kernel may make.
     """
     work = call.size(D) * call.sizes[T] * call.sizes[N] * call.sizes[H] ** 2
     kind = DERIVED if work <= DERIVABLE else PERTURBED
@@ -82,12 +83,12 @@ def closeness_of(call: NodeCall, outputs: Tensors, profile: str) -> Closeness:
 
 
 def _is_another(output: Array, wanted: Array, tolerance: Array) -> bool:
-    """Whether an output is not the one that tolerances were derived beside."""
+    """Whether an output is not on the trajectory along which tolerances were derived."""
     return bool((errors_of(output, wanted, tolerance).margin > 1).any())
 
 
 def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
-    """Return what is granted to any element where the trajectory is another: u*sqrt(K) of all."""
+    """Return the least tolerance of any element on another trajectory: u*sqrt(K) of the maximum."""
     terms = call.sizes[I] + call.sizes[H] + 2
     finite = (np.nan_to_num(np.abs(v.astype(np.float64)), posinf=0) for v in outputs.values())
     largest = max((float(values.max(initial=0.0)) for values in finite), default=0.0)
@@ -95,15 +96,15 @@ def _least(call: NodeCall, outputs: Tensors, profile: Profile) -> float:
 
 
 def _widened_to(least: float, widths: Array, output: Array) -> Array:
-    """Return at least the widest of some tolerances, and a number, but where zero is left alone."""
+    """Return the widest tolerance, at least `least`, but 0 where zeros are not computed."""
     widest = float(np.nan_to_num(widths, posinf=0).max(initial=0.0))
-    # Padding has 0, unless it is taken for steps.
+    # Padding has tolerance 0, unless it is treated as steps.
     touched = (widths > 0) | (output != 0)
     return np.where(touched, np.maximum(widths, max(widest, least)), widths)
 
 
 def _useful(wanted: Array, width: Array, call: NodeCall) -> Array:
-    """Return twice the tolerances, NaN where they do not tell right from wrong."""
+    """Return twice the tolerances; NaN where they cannot tell right from wrong."""
     size = np.abs(wanted.astype(np.float64))
     finite = np.isfinite(size)
     largest = float(np.max(size, initial=0.0, where=finite)) or 1.0
@@ -132,7 +133,7 @@ def _perturbed(call: NodeCall, profile: Profile) -> tuple[Result, Result]:
         with np.errstate(invalid="ignore"):
             apart = [np.abs(values - right) for each in moved if (values := of(each)) is not None]
         widest = np.max(apart, axis=(0, -1))[..., None]
-        # What a saturated function may be off, whatever its argument is.
+        # The error of a saturated function, whatever its argument.
         least = rounding.relative * size + rounding.absolute + rounding.floor
         return np.where(valid, profile.deviations * (widest / 2 + least / 3), 0.0)
 
@@ -150,7 +151,7 @@ SCALES: dict[str, Callable[[NodeCall, Profile], tuple[Result, Result]]] = {
 
 
 def _widened(recurrence: Recurrence) -> Recurrence:
-    """Return a recurrence of float64 tensors, with every bias there is."""
+    """Return a recurrence of float64 tensors with all biases present."""
 
     def wide(values: Array | None) -> Array | None:
         return None if values is None else values.astype(np.float64)
@@ -172,7 +173,7 @@ def _widened(recurrence: Recurrence) -> Recurrence:
 
 
 def _moved(recurrence: Recurrence, call: NodeCall, profile: Profile, draw: int) -> Recurrence:
-    """Return a recurrence whose weights and biases are off as sums and activations may be."""
+    """Return a recurrence with weights and biases perturbed by the errors of a correct kernel."""
     r, rounding = recurrence, profile.rounding(call.dtype)
     terms = r.X.shape[-1] + r.R.shape[-1] + 2
     relative = math.hypot(2 * rounding.accumulator * math.sqrt(terms / 3), rounding.unit)

@@ -1,4 +1,4 @@
-"""Relations between directions: those of a bidirectional node know nothing of each other."""
+"""Relations between directions, which are independent in a bidirectional node."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ ALPHA_ORDERS = ("queue", "positional")
 
 
 def apart(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask each direction alone."""
+    """Call each direction alone."""
     kinds = ("forward", "reverse")
     return joined(call, [ask(of_directions(call, [d], kinds[d])) for d in range(2)], D)
 
 
 def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
-    """Return a call of some directions, in their order; their functions go with them.
+    """Return a call with some directions, in order, with their functions.
 
     Args:
-        call: of one direction or two.
-        chosen: positions of its directions.
-        kind: the attribute `direction` of the result.
+        call: a call with one or two directions.
+        chosen: positions of the directions to keep.
+        kind: the result's attribute `direction`.
     """
     some = picked(call, D, chosen)
-    return some.having(
+    return some.with_changes(
         attributes={**some.attributes, "direction": kind, **_functions(call, chosen)}
     )
 
 
 def functions_problem(call: NodeCall, chosen: Sequence[int], kind: str) -> str:
-    """Return why functions cannot be given to some directions alone, or ""."""
+    """Return the reason that directions cannot get their functions alone, or ""."""
     node = of_directions(call, chosen, kind).node
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -47,7 +47,7 @@ def functions_problem(call: NodeCall, chosen: Sequence[int], kind: str) -> str:
             readings = {"alpha-order": order}
             whole, some = (_activations(each, readings) for each in (call.node, node))
             if [whole[d] for d in chosen] != list(some):
-                return "which function takes an alpha or beta depends on a reading"
+                return "the function that takes an alpha or beta depends on a reading"
     return ""
 
 
@@ -56,7 +56,7 @@ def _activations(node: Node, readings: dict[str, str]) -> Any:
 
 
 def _functions(call: NodeCall, chosen: Sequence[int]) -> dict[str, Any]:
-    """Return the attributes that name functions, for some directions."""
+    """Return the attributes that name the functions of some directions."""
     names = call.attributes.get("activations")
     if names is None:
         return {}

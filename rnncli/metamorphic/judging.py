@@ -1,4 +1,4 @@
-"""Judging one relation of one case."""
+"""Judging one relation on one case."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.relations import Relation
     from rnncli.numerics import Array
 
-# What axes are called where people read of elements.
+# The names of axes in messages.
 AXES = {T: "t", D: "direction", N: "sequence", H: "unit"}
 UNTRANSFORMED = ""
 CONSTANT = "each output is one number throughout, which any transformation keeps"
 
 
 class JudgedCall:
-    """A case, its own outputs, and how far right ones may be from those.
+    """A case with its own outputs and the allowed distance of related ones.
 
     Args:
         call: the case.
-        outputs: its own.
-        profile: by which bounds are derived.
+        outputs: its outputs.
+        profile: the profile for the bounds.
     """
 
     def __init__(self, call: NodeCall, outputs: Tensors, profile: str) -> None:
@@ -45,23 +45,23 @@ class JudgedCall:
 
     @cached_property
     def closeness(self) -> Closeness:
-        """Made when the first relation needs it, for all of them."""
+        """The bounds for all relations, computed when first needed."""
         return closeness_of(self.call, self.outputs, self._profile)
 
     @cached_property
     def same_bits(self) -> Closeness:
-        """Nothing but equality."""
+        """The bounds for relations that demand equal bits."""
         return Closeness(BIT, {name: np.zeros(v.shape) for name, v in self.outputs.items()})
 
     def allowed(self, relation: Relation) -> Closeness:
-        """Return how far outputs of a relation may be apart."""
+        """Return the allowed distance for a relation."""
         return self.same_bits if relation.equality == BIT else self.closeness
 
 
 def judge_call(
     call: NodeCall, relations: Iterable[Relation], asker: Asker, profile: str
 ) -> Iterator[RelationVerdict]:
-    """Judge relations of one case; where it gives nothing itself, that is all there is to say."""
+    """Judge relations on one case; a case without outputs of its own gets a single verdict."""
     applying = []
     for relation in relations:
         if reason := relation.applies.reason(call):
@@ -81,7 +81,7 @@ def judge_call(
 
 
 def judge_relation(case: JudgedCall, relation: Relation, asker: Asker) -> RelationVerdict:
-    """Judge one relation of a case that has given outputs."""
+    """Judge one relation on a case that has outputs."""
     asker.seconds = 0.0
     try:
         related = relation.answer(case.call, asker)
@@ -128,23 +128,23 @@ def _compared(
 
 
 def _shows_nothing(outputs: Tensors, judged: int, of: int) -> str:
-    """Return why it shows nothing that no element differs, or ""."""
+    """Return the reason that equal elements would show nothing, or ""."""
     if not judged:
         return "no element can be told right from wrong" if of else "no output has an element"
     several = [each for each in outputs.values() if each.size > 1]
-    # Where no output has two elements, all of them together may have.
+    # If no output has two elements, all outputs together may have.
     return CONSTANT if _is_constant(several or [*outputs.values()], together=not several) else ""
 
 
 def _is_constant(outputs: Sequence[Array], *, together: bool) -> bool:
-    """Whether each output, or all of them together, is one number; one element alone is not."""
+    """Whether each output, or all together, hold one repeated number; False for one element."""
     numbers = [each.astype(np.float64).ravel() for each in outputs]
     groups = [np.concatenate(numbers)] if together else numbers
     return all(each.size > 1 and np.array_equal(each, np.roll(each, 1), True) for each in groups)
 
 
 def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Array:
-    """Return how far apart elements are as a part of what is allowed; NaN where nothing is said."""
+    """Return distances as fractions of the allowed ones; NaN where nothing is judged."""
     if equality == BIT:
         return np.where(_same_bits(alone, related), 0.0, np.inf)
     margins = errors_of(related, alone, np.nan_to_num(allowed)).margin
@@ -153,7 +153,7 @@ def _margins(alone: Array, related: Array, allowed: Array, equality: str) -> Arr
 
 
 def _same_bits(one: Array, other: Array) -> Array:
-    """Return which elements have the same bits, or are both NaN."""
+    """Return which elements have the same bits or are both NaN."""
     a, b = (np.ascontiguousarray(each) for each in (one, other))
     unsigned = f"u{a.dtype.itemsize}"
     both_nan = np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64))
@@ -163,7 +163,7 @@ def _same_bits(one: Array, other: Array) -> Array:
 def _first(
     case: JudgedCall, name: str, related: Tensors, margins: Tensors, closeness: Closeness
 ) -> Difference:
-    """Return the first element that differs, by time, then direction, sequence and unit."""
+    """Return the first differing element by time, then direction, sequence and unit."""
     call = case.call
     (row,) = (row for row in call.row.outputs if row.name == name)
     wrong = margins[name] > 1

@@ -1,7 +1,7 @@
-"""One operator with its inputs, and what every transformation is made of: picking along a size.
+"""A node with its inputs, and selection along a size, the basis of all transformations.
 
-The rows of the operators say which axis of a tensor is which size, and how often: W is D, 4*H, I.
-So one function picks sequences, units, inputs, steps or directions out of every tensor there is.
+The operators' rows state the size of each axis and its multiple: W is [D, 4*H, I]. One function
+can therefore pick sequences, units, inputs, steps or directions from every tensor.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ SIZES = (T, N, I, H)
 
 @dataclass(frozen=True, eq=False)
 class NodeCall:
-    """A node with its inputs, as an implementation is asked to evaluate it.
+    """A node with its inputs, as passed to an implementation.
 
     Attributes:
-        id: of the case that it is, or was made from.
-        operator: the name of its row.
+        id: the id of the case it is, or was derived from.
+        operator: the name of its operator's row.
         attributes: as written on the node.
         inputs: every present input, by name.
-        outputs: the names of those asked for.
+        outputs: the names of the requested outputs.
         readings: every reading of the operator.
-        weights: where W, R, B and P stand in a model: "inputs" or "initializers".
-        data_set: which data set of its case it is.
+        weights: where a model has W, R, B and P: "inputs" or "initializers".
+        data_set: the number of its case's data set.
     """
 
     id: str
@@ -64,20 +64,20 @@ class NodeCall:
 
     @cached_property
     def node(self) -> Node:
-        """The operator with its attributes, outputs and readings, resolved."""
+        """The resolved operator, with attributes, outputs and readings."""
         return Node(self.row, self.attributes, self.outputs, self.readings)
 
     @cached_property
     def recurrence(self) -> Recurrence:
         """The canonical recurrence."""
         with warnings.catch_warnings():
-            # Of alpha and beta that no activation takes `generate` and `lint` tell.
+            # `generate` and `lint` warn about alpha and beta that no activation takes.
             warnings.simplefilter("ignore", RnncliWarning)
             return self.node.recurrence(self.inputs)
 
     @property
     def dtype(self) -> DType:
-        """Of every floating-point tensor."""
+        """The element type of all floating-point tensors."""
         return dtype_of(self.inputs["X"])
 
     @cached_property
@@ -86,7 +86,7 @@ class NodeCall:
         return {name: self.size(name) for name in SIZES}
 
     def size(self, symbol: str) -> int:
-        """Return a named size, num_directions included."""
+        """Return a size by its symbol, including num_directions."""
         for row in self.row.inputs:
             for axis, dim in enumerate(self.dims(row)):
                 if dim.symbol == symbol and row.name in self.inputs:
@@ -95,12 +95,12 @@ class NodeCall:
 
     @cached_property
     def lengths(self) -> Array:
-        """The valid steps of each sequence, [N], int64; T where none are given."""
+        """The valid steps of each sequence, [N], int64; T without sequence lengths."""
         row = self.named("lengths")
-        given = self.inputs.get(row.name) if row else None
-        if given is None:
+        lengths = self.inputs.get(row.name) if row else None
+        if lengths is None:
             return np.full(self.sizes[N], self.sizes[T], np.int64)
-        return given.astype(np.int64)
+        return lengths.astype(np.int64)
 
     @property
     def is_ragged(self) -> bool:
@@ -108,7 +108,7 @@ class NodeCall:
         return bool((self.lengths < self.sizes[T]).any())
 
     def named(self, role: str) -> Tensor | None:
-        """Return the input or output of a role; None where the operator has none."""
+        """Return the input or output with a role; None if the operator has none."""
         rows = (*self.row.inputs, *self.row.outputs)
         return next((row for row in rows if row.role == role), None)
 
@@ -117,58 +117,58 @@ class NodeCall:
         return row.shape(self.node.layout)
 
     def get(self, role: str) -> Array | None:
-        """Return an input by its role; None where it is absent."""
+        """Return an input by its role; None if it is absent."""
         row = self.named(role)
         return self.inputs.get(row.name) if row else None
 
-    def having(self, inputs: Tensors | None = None, **changes: Any) -> NodeCall:
-        """Return the same with some inputs replaced or added, and other fields changed."""
+    def with_changes(self, inputs: Tensors | None = None, **changes: Any) -> NodeCall:
+        """Return a copy with some inputs with_input or added, and other fields changed."""
         merged = {**self.inputs, **(inputs or {})}
         ordered = {row.name: merged[row.name] for row in self.row.inputs if row.name in merged}
         return replace(self, inputs=ordered, **changes)
 
-    def given(self, role: str, values: Array) -> NodeCall:
-        """Return the same with other values for the input of a role."""
+    def with_input(self, role: str, values: Array) -> NodeCall:
+        """Return a copy with new values for the input with a role."""
         row = self.named(role)
         assert row is not None
         own = np.dtype(np.int32) if row.dtypes else self.dtype.numpy
         there = self.inputs.get(row.name)
         dtype = own if there is None else there.dtype
-        return self.having({row.name: np.ascontiguousarray(values.astype(dtype))})
+        return self.with_changes({row.name: np.ascontiguousarray(values.astype(dtype))})
 
     def with_lengths(self, lengths: Array) -> NodeCall:
-        """Return the same with other lengths."""
-        return self.given("lengths", lengths)
+        """Return a copy with other lengths."""
+        return self.with_input("lengths", lengths)
 
     def canonical(self, role: str) -> Array:
-        """Return an input with the recurrence's axes: X [T, N, I], states [D, N, H]; a view."""
+        """Return an input with canonical axes: X [T, N, I], states [D, N, H]; a view."""
         row = self.named(role)
         assert row is not None
         return self.node.canonical(row.name, self.inputs[row.name])
 
-    def given_canonical(self, role: str, values: Array) -> NodeCall:
-        """Return the same with other values for an input, which have the recurrence's axes."""
+    def with_canonical(self, role: str, values: Array) -> NodeCall:
+        """Return a copy with new values, in canonical axes, for the input with a role."""
         row = self.named(role)
         assert row is not None
-        return self.given(role, self.node.in_layout(row.name, values))
+        return self.with_input(role, self.node.in_layout(row.name, values))
 
     def shuffled(self, size: int, what: str) -> Array:
-        """Return an order of `size` positions that is the same for this case on every machine."""
+        """Return an order of `size` positions, the same for this case on every machine."""
         words = integers([seed_key(0, self.id, what)], (size,), 0, (1 << 31) - 1)[0]
         return np.argsort(words, kind="stable")
 
     def deranged(self, size: int, what: str) -> Array:
-        """Return such an order in which no position keeps its place, unless there is only one."""
+        """Return such an order in which every position moves, unless there is only one."""
         cycle = self.shuffled(size, what)
         order = np.empty_like(cycle)
         order[cycle] = np.roll(cycle, 1)
         return order
 
     def record(self, requirements: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what a manifest would say of it.
+        """Return the case's record, as in a manifest.
 
         Args:
-            requirements: what an implementation must know for it, where that is wanted.
+            requirements: the capabilities an implementation needs, if they are to be recorded.
         """
         row = self.row
         return {
@@ -190,13 +190,13 @@ class NodeCall:
         }
 
     def vector(self) -> Vector:
-        """Return it as a vector without answers, which is what subjects are asked."""
-        # Their values are never looked at: the model needs dtype and shape of what comes out.
-        room = {name: self.room(name) for name in self.outputs}
+        """Return the call as a vector without answers, for subjects."""
+        # The values are never read: the model needs the dtype and shape of the outputs.
+        templates = {name: self.empty_output(name) for name in self.outputs}
         inputs = dict(self.inputs)
-        return with_model(Vector(self.id, b"", inputs, (), Answers(room), {}, self.record()))
+        return with_model(Vector(self.id, b"", inputs, (), Answers(templates), {}, self.record()))
 
-    def room(self, output: str) -> Array:
+    def empty_output(self, output: str) -> Array:
         """Return an array of an output's shape and dtype that takes no memory."""
         (row,) = (each for each in self.row.outputs if each.name == output)
         shape = tuple(dim.multiple * self.size(dim.symbol) for dim in self.dims(row))
@@ -204,7 +204,7 @@ class NodeCall:
 
 
 def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> NodeCall:
-    """Return a call with some positions of a size, in their order, in every input that has it."""
+    """Return a call with some positions of a size, in order, in every input that has it."""
     rows = {row.name: row for row in call.row.inputs}
     chosen = {
         name: along(values, call.dims(rows[name]), symbol, positions)
@@ -219,7 +219,7 @@ def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> Nod
 def picked_outputs(
     call: NodeCall, outputs: Tensors, symbol: str, positions: Sequence[int] | Array
 ) -> Tensors:
-    """Return some positions of a size of outputs that have the layout of a call."""
+    """Return some positions of a size from outputs in a call's layout."""
     rows = {row.name: row for row in call.row.outputs}
     return {
         name: along(values, call.dims(rows[name]), symbol, positions)
@@ -230,7 +230,7 @@ def picked_outputs(
 def along(
     values: Array, dims: Sequence[Dim], symbol: str, positions: Sequence[int] | Array
 ) -> Array:
-    """Pick positions along every axis of a tensor that is a size, or a multiple of it."""
+    """Pick positions along every axis of a tensor that is a size or a multiple of it."""
     index = np.asarray(positions, np.int64)
     for axis, dim in enumerate(dims):
         if dim.symbol == symbol:
@@ -241,7 +241,7 @@ def along(
 
 
 def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
-    """Put outputs of parts of a call side by side along a size that each of them has."""
+    """Join outputs of parts of a call along a size."""
     rows = {row.name: row for row in call.row.outputs}
     found = {}
     for name in parts[0]:
@@ -251,7 +251,7 @@ def joined(call: NodeCall, parts: Sequence[Tensors], symbol: str) -> Tensors:
 
 
 def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeCall:
-    """Return a call of a larger size: what it has stands at some positions, zeros elsewhere."""
+    """Return a call of a larger size, with its values at some positions and zeros elsewhere."""
     rows = {row.name: row for row in call.row.inputs}
     spread = {
         name: _scattered(values, call.dims(rows[name]), symbol, size, positions)
@@ -280,5 +280,5 @@ def _scattered(
 
 
 def inverse(order: Array) -> Array:
-    """Return the order that undoes one."""
+    """Return the inverse of an order."""
     return np.argsort(order, kind="stable")

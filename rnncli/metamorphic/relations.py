@@ -1,7 +1,7 @@
-"""The relations, each a row: how a call is transformed, what must be the same, and what it finds.
+"""The table of relations: the transformation of a call, its condition and the bugs it finds.
 
-A relation puts transformed calls to an implementation and brings their outputs back into the shape
-of the call's own. Both are right or neither is known to be, so no expected output is needed.
+A relation runs transformed calls and maps their outputs back to the shape of the original outputs.
+The two must agree, so no expected output is needed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BIT, TOLERANCE = "bit", "tolerance"
 
 
 class Applicability(NamedTuple):
-    """When a relation applies to a call.
+    """The condition under which a relation applies to a call.
 
     Attributes:
-        when: in words.
-        reason: from a call to why it does not apply, or "".
+        when: the condition in words.
+        reason: maps a call to the reason it does not apply, or "".
     """
 
     when: str
@@ -69,12 +69,12 @@ def _reversible(call: NodeCall) -> str:
 def _both_outputs(call: NodeCall) -> str:
     rows = [call.named(role) for role in ("Y", "Y_h")]
     if any(row is None or row.name not in call.outputs for row in rows):
-        return "Y and Y_h are not both asked for"
+        return "Y and Y_h are not both requested"
     return "" if call.lengths.all() else "a sequence has length 0"
 
 
 def _several_outputs(call: NodeCall) -> str:
-    return "" if len(call.outputs) > 1 else "one output is asked for"
+    return "" if len(call.outputs) > 1 else "only one output is requested"
 
 
 ALWAYS = Applicability("always", lambda _: "")
@@ -82,15 +82,15 @@ RAGGED = Applicability("a sequence is shorter than seq_length", _ragged)
 
 
 class Relation(NamedTuple):
-    """One relation.
+    """A row of the table of relations.
 
     Attributes:
         name: as `--relation` takes it.
-        summary: what is asked instead.
-        finds: which bugs break it.
-        applies: when it does.
-        answer: from a call to outputs that must be those of the call itself.
-        equality: `bit`, where every sound kernel gives the same bits, or `tolerance`.
+        summary: the transformed call.
+        finds: the bugs that break it.
+        applies: the condition under which it applies.
+        answer: maps a call to the outputs that must equal the call's own.
+        equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
     """
 
     name: str
@@ -101,10 +101,10 @@ class Relation(NamedTuple):
     equality: str = TOLERANCE
 
 
-_ROWS = (
+_RELATIONS = (
     Relation(
         "again",
-        "the same call after another one of the same session",
+        "the same call after another one in the same session",
         "buffers and states kept between calls, uninitialised memory",
         ALWAYS,
         settings.again,
@@ -113,7 +113,7 @@ _ROWS = (
     Relation(
         "padding",
         "other numbers in the padding of X",
-        "padding that is computed with, lengths off by one",
+        "padding that takes part in the computation, lengths off by one",
         RAGGED,
         steps.other_padding,
         BIT,
@@ -128,7 +128,7 @@ _ROWS = (
     ),
     Relation(
         "longer",
-        "more steps of padding behind all sequences, with sequence lengths",
+        "more padding after all sequences, with sequence lengths",
         "steps counted from the end of X, chunks of time, lengths ignored",
         ALWAYS,
         steps.longer,
@@ -142,7 +142,7 @@ _ROWS = (
     ),
     Relation(
         "singles",
-        "each sequence alone, padding and all",
+        "each sequence alone, including its padding",
         "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
         _several(N),
         sequences.singles,
@@ -163,7 +163,7 @@ _ROWS = (
     ),
     Relation(
         "sequences-repeated",
-        f"a batch of {sequences.MANY} more sequences that are copies, in disorder",
+        f"a batch with {sequences.MANY} more sequences, which are shuffled copies",
         "batch tiles, workers and their remainders beyond a small case's own size",
         ALWAYS,
         sequences.repeated,
@@ -171,13 +171,13 @@ _ROWS = (
     Relation(
         "units-permuted",
         "the units in another order: W, R, B, P, states and outputs",
-        "vector bodies and tails, blocks, packed weights of a wrong row",
+        "vector bodies and tails, blocks, packed weights from a wrong row",
         _several(H),
         units.permuted_units,
     ),
     Relation(
         "units-added",
-        f"{units.MORE} units of weight zero among the others",
+        f"{units.MORE} additional units of weight zero among the others",
         "vector tails, blocks and widths beyond a small case's own size",
         ALWAYS,
         units.more_units,
@@ -191,14 +191,14 @@ _ROWS = (
     ),
     Relation(
         "inputs-added",
-        f"{units.MORE} inputs among the others whose weights are zero",
+        f"{units.MORE} additional inputs of weight zero among the others",
         "reduction blocks and their remainders beyond a small case's own size",
         ALWAYS,
         units.more_inputs,
     ),
     Relation(
         "split",
-        "T in two calls, the states carried: forward from the first steps to the last, reverse"
+        "T in two calls, with states carried: forward from the first steps to the last, reverse"
         " from the last to the first",
         "initial states ignored or in the wrong place, chunks of time, last states, step counters",
         _several(T),
@@ -206,7 +206,7 @@ _ROWS = (
     ),
     Relation(
         "reversed",
-        "the steps of each sequence in the opposite order and the other direction",
+        "the steps of each sequence in reverse order, in the opposite direction",
         "a reverse that starts in the padding, directions exchanged",
         Applicability("seq_length is 2 or more; what alpha and beta mean is settled", _reversible),
         steps.reversed_time,
@@ -222,36 +222,36 @@ _ROWS = (
         "last-state",
         "Y_h taken from Y at the last step of each sequence",
         "Y_h of the wrong step, rounding or clipping of one output only",
-        Applicability("Y and Y_h are asked for; no length is 0", _both_outputs),
+        Applicability("Y and Y_h are requested; no length is 0", _both_outputs),
         steps.last_of_Y,
     ),
     Relation(
         "outputs",
-        "each output asked for alone",
+        "each output requested alone",
         "paths that leave out an output, outputs that share a buffer",
-        Applicability("two outputs or more are asked for", _several_outputs),
+        Applicability("two or more outputs are requested", _several_outputs),
         settings.one_by_one,
     ),
     Relation(
         "layout",
-        "layout 1 where it was 0, and 0 where it was 1",
+        "the other layout: 1 instead of 0, or 0 instead of 1",
         "axes of X, Y or a state mixed up",
         Applicability("the operator has the attribute `layout`", _has_layout),
         settings.other_layout,
     ),
     Relation(
         "weights",
-        "weights as initializers where they were inputs, and the other way",
-        "packing at load time against packing at each call",
+        "weights as initializers instead of inputs, or as inputs instead of initializers",
+        "differences between packing at load time and at each call",
         ALWAYS,
         settings.weights_elsewhere,
     ),
     Relation(
         "threads",
-        "several threads where there was one, and one where there were several",
-        "races, scratch buffers that workers share, remainders of the work of one",
+        "several threads instead of one, or one instead of several",
+        "races, scratch buffers shared by workers, remainders of a worker's share",
         Applicability("the implementation has a setting for threads", lambda _: ""),
         settings.in_threads,
     ),
 )
-RELATIONS: Mapping[str, Relation] = {row.name: row for row in _ROWS}
+RELATIONS: Mapping[str, Relation] = {row.name: row for row in _RELATIONS}

@@ -1,4 +1,4 @@
-"""What is said of an implementation by relations: the input of every report of them."""
+"""The result of judging relations, the input of every report."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.run import RelationPlan
 from rnncli.metamorphic.verdict import RelationStatus, RelationVerdict
 
-# The name of the row of what is said where a case has given nothing itself.
+# The row for cases that have no outputs of their own.
 ITSELF = "the case itself"
 
 
 class RelationTally(NamedTuple):
-    """The verdicts on one relation, or on all, counted.
+    """Counts of verdicts on one relation or on all.
 
     Attributes:
-        name: of the relation; "" where cases gave nothing themselves.
-        cases: how many there are.
-        counts: how many verdicts there are of each status, in the order of `MEANINGS`.
-        elements: how many were compared.
-        margin: the largest distance, as a part of what is allowed; None where none was compared.
-        kinds: the equalities by which was judged.
-        fails: how many verdicts make the run fail.
+        name: the relation's name; "" for cases without outputs of their own.
+        cases: the number of cases.
+        counts: the number of verdicts with each status, in the order of `MEANINGS`.
+        elements: the number of compared elements.
+        margin: the largest distance as a fraction of the allowed one; None if none was compared.
+        kinds: the kinds of equality judged by.
+        fails: the number of verdicts that make the run fail.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RelationTally(NamedTuple):
 
     @property
     def verdicts(self) -> int:
-        """How many there are."""
+        """The number of verdicts."""
         return sum(self.counts.values())
 
 
@@ -66,14 +66,14 @@ def tally(name: str, verdicts: Sequence[RelationVerdict]) -> RelationTally:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RelationReport(Displayed):
-    """What was found.
+    """The verdicts of a run and how they were obtained.
 
     Attributes:
-        plan: what was judged, and how.
-        name: of the target.
+        plan: the implementation, the cases and the options.
+        name: the target's name.
         subject: the implementation, as it describes itself.
-        verdicts: of every case, data set and relation, in the order of the cases.
-        seconds: of the whole run.
+        verdicts: one for every case, data set and relation, in the order of the cases.
+        seconds: duration of the whole run.
         selects: whether -k chooses among the cases of the target.
     """
 
@@ -86,22 +86,22 @@ class RelationReport(Displayed):
 
     @property
     def fails(self) -> int:
-        """How many verdicts fail the run."""
+        """The number of verdicts that make the run fail."""
         return self.total.fails
 
     @property
     def failures(self) -> list[RelationVerdict]:
-        """The verdicts that fail the run."""
+        """The verdicts that make the run fail."""
         return [verdict for verdict in self.verdicts if verdict.fails]
 
     @property
     def judged(self) -> int:
-        """Of how many cases at least one relation was judged."""
+        """The number of cases on which at least one relation was judged."""
         return len({verdict.case for verdict in self.verdicts if verdict.is_judged})
 
     @property
     def shortfall(self) -> str:
-        """Why it would prove nothing that no relation fails, or ""."""
+        """The reason that a run without failures would prove nothing, or ""."""
         if self.judged >= max(1, self.plan.min_cases):
             return ""
         cases = counted(self.judged, "case") if self.judged else "no case"
@@ -109,35 +109,35 @@ class RelationReport(Displayed):
 
     @property
     def passed(self) -> bool:
-        """Whether no relation fails, and that proves something."""
+        """Whether no relation fails and enough were judged."""
         return not self.exit_code
 
     @property
     def exit_code(self) -> int:
-        """As of `rnncli verify`: 1 if a relation fails, 5 if too few were judged, else 0."""
+        """The code of `rnncli verify`: 1 if a relation fails, 5 if too few were judged, or 0."""
         return 1 if self.fails else NothingSelected.exit_code if self.shortfall else 0
 
     @property
     def total(self) -> RelationTally:
-        """All verdicts."""
+        """The counts over all verdicts."""
         return tally("all", self.verdicts)
 
     @property
     def by_relation(self) -> list[RelationTally]:
-        """The verdicts on each relation; first those on cases that gave nothing themselves."""
+        """The counts by relation; first those of cases without outputs of their own."""
         names = ("", *self.plan.relations)
         groups = {name: [v for v in self.verdicts if v.relation == name] for name in names}
         return [tally(name or ITSELF, some) for name, some in groups.items() if some]
 
     @property
     def reasons(self) -> list[tuple[str, RelationStatus, str, int]]:
-        """Relation, status, why, how often, of what was not judged; the commonest first."""
+        """Relation, status, reason and count of verdicts not judged, most frequent first."""
         silent = (v for v in self.verdicts if v.status in SILENT)
         counts = Counter((v.relation or ITSELF, v.status, v.message) for v in silent)
         return [(*reason, count) for reason, count in counts.most_common()]
 
     def repeat(self, verdict: RelationVerdict) -> str:
-        """Return the command line that judges one relation of one case again."""
+        """Return the command line that judges one relation on one case again."""
         case = f" -k {shlex.quote(f'id:{verdict.case}')}" if self.selects else ""
         relation = f" --relation {verdict.relation}" if verdict.relation else ""
         return f"{self.plan.command}{case}{relation}"

@@ -1,4 +1,4 @@
-"""Metamorphic verification of an implementation, from the target to the report."""
+"""Metamorphic verification of an implementation, from the target to the verdicts."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from rnncli.subjects.subject import Subject
     from rnncli.subjects.subject_spec import SubjectSpec
 
-# What the relation `threads` takes where a subject has one thread otherwise.
+# The number of threads for the relation `threads` if a subject otherwise has one.
 SEVERAL = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationPlan:
-    """What is judged, and how.
+    """The target, the implementation and the options of a run.
 
     Attributes:
-        target: the cases.
+        target: the source of cases.
         subject: the implementation.
-        relations: names.
-        profile: by which bounds are derived.
-        selection: a -k expression; "" for all.
-        shard: which part of the selection.
-        requirements: what the subject can do; calls that need more are not asked.
-        min_cases: with fewer cases of which a relation was judged the run proves nothing.
-        allow_refused: whether refusals fail no run.
+        relations: names of the relations.
+        profile: the profile for the bounds.
+        selection: a -k expression; "" selects all.
+        shard: the part of the selection to judge.
+        requirements: the subject's capabilities; calls that need more are not run.
+        min_cases: the number of cases with a judged relation below which a run proves nothing.
+        allow_refused: whether refusals are not failures.
         stop_at_failure: whether the run ends after the first case that fails.
-        shuffle: the seed of the order in which cases are asked; None for the target's.
-        jobs, executor, scheduler: who works.
+        shuffle: the seed for the order of the cases; None for the target's order.
+        jobs, executor, scheduler: the workers.
         command: the command line, without its selection and relations.
     """
 
@@ -73,11 +73,11 @@ class RelationPlan:
 
 
 def selected(plan: RelationPlan) -> Mapping[str, int]:
-    """Return how many data sets each case of a plan has, by id.
+    """Return the number of data sets of each selected case, by id.
 
     Raises:
-        InvalidRequest: the target is nothing that can be judged, or wrong in itself.
-        NothingSelected: there is no case, or only fewer than `min_cases`.
+        InvalidRequest: the target cannot be judged, or its content is wrong.
+        NothingSelected: there are no cases, or fewer than `min_cases`.
     """
     found = source_of(plan.target, plan.selection).data_sets
     ids = [*found][plan.shard.number - 1 :: plan.shard.of]
@@ -92,15 +92,16 @@ def selected(plan: RelationPlan) -> Mapping[str, int]:
 def judge_relations(
     plan: RelationPlan, ids: Collection[str], done: Callable[[RelationVerdict], None]
 ) -> RelationReport:
-    """Judge relations of the cases of a plan.
+    """Judge relations on the cases of a plan.
 
     Args:
-        plan: what is judged, and how.
-        ids: of the cases, in their order.
-        done: called with each verdict as it is there; from workers those of a case come together.
+        plan: the target, the implementation and the options.
+        ids: the ids of the cases, in order.
+        done: called with each verdict as it arrives; workers deliver the verdicts of a case
+            together.
 
     Raises:
-        RnncliError: the subject cannot be asked at all, or a vector is damaged.
+        RnncliError: the subject cannot run at all, or a vector is damaged.
     """
     start = time.perf_counter()
     by_case: dict[str, list[RelationVerdict]] = {}
@@ -113,7 +114,7 @@ def judge_relations(
     finally:
         OpenSubjects.close()
     if len(by_case) < len(ids) and not plan.stop_at_failure:
-        raise AssertionError("workers have returned fewer cases than they were given")
+        raise AssertionError("workers returned fewer cases than they were sent")
     source = source_of(plan.target, plan.selection)
     return RelationReport(
         plan=plan,
@@ -128,17 +129,17 @@ def judge_relations(
 def _judged(
     plan: RelationPlan, ids: Sequence[str], done: Callable[[RelationVerdict], None]
 ) -> Iterator[tuple[str, list[RelationVerdict]]]:
-    """Yield the verdicts of each case; without workers each is told at once: a case takes long."""
+    """Yield the verdicts of each case, singly without workers, since a case takes long."""
     if plan.jobs == 1 and plan.executor == "processes" and not plan.scheduler:
-        yield from ((case_id, _told(verdicts_of(plan, case_id), done)) for case_id in ids)
+        yield from ((case_id, _announced(verdicts_of(plan, case_id), done)) for case_id in ids)
         return
     run = executor_named(plan.executor)
     judging = partial(judge_case_by_id, plan)
     for index, verdicts in run(judging, ids, jobs=plan.jobs, scheduler=plan.scheduler):
-        yield ids[index], _told(verdicts, done)
+        yield ids[index], _announced(verdicts, done)
 
 
-def _told(
+def _announced(
     verdicts: Iterable[RelationVerdict], done: Callable[[RelationVerdict], None]
 ) -> list[RelationVerdict]:
     found = []
@@ -149,19 +150,19 @@ def _told(
 
 
 def judge_case_by_id(plan: RelationPlan, case_id: str) -> list[RelationVerdict]:
-    """Judge the relations of one case of a plan's target, in any process."""
+    """Judge the relations on one case of a plan's target, in any process."""
     require_run()
     return [*verdicts_of(plan, case_id)]
 
 
 def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
-    """Yield the verdicts of one case of a plan's target."""
+    """Yield the verdicts on one case of a plan's target."""
     try:
         calls = source_of(plan.target, plan.selection).make(case_id)
     except ConfigError as error:
         if not plan.target.sizes:
             raise
-        # It was written for other sizes.
+        # The case was written for other sizes.
         yield RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))
         return
     relations = [RELATIONS[name] for name in plan.relations]
@@ -191,13 +192,13 @@ def _lacking(requirements: Requirements, call: NodeCall) -> str:
 
 
 class OpenSubjects:
-    """The subjects that are open in this process: one with its usual threads, one with others."""
+    """The subjects open in this process: one with its usual threads, one with more."""
 
     opened_by_spec: ClassVar[dict[str, Subject]] = {}
 
     @classmethod
     def opened(cls, spec: SubjectSpec) -> Subject:
-        """Return a subject, opened if it is not."""
+        """Return a subject, opened if necessary."""
         key = repr(spec)
         if key not in cls.opened_by_spec:
             cls.opened_by_spec[key] = spec.open()
@@ -206,6 +207,6 @@ class OpenSubjects:
 
     @classmethod
     def close(cls) -> None:
-        """End all that are open."""
+        """Close all open subjects."""
         while cls.opened_by_spec:
             cls.opened_by_spec.popitem()[1].close()

@@ -1,4 +1,4 @@
-"""Relations between batches: sequences have nothing to do with each other."""
+"""Relations between batches, whose sequences are independent."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.numerics import Array
 
-# A batch beyond the tiles and vectors that kernels are built on, and no multiple of any.
+# Sequences beyond the tiles and vectors of usual kernels, and not a multiple of any.
 MANY = 37
 
 
 def singles(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask each sequence alone, padding and all."""
+    """Call each sequence alone, including its padding."""
     return joined(call, [ask(picked(call, N, [n])) for n in range(call.sizes[N])], N)
 
 
 def parts(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask two parts of the batch, cut off the middle."""
+    """Call two parts of the batch, split off the middle."""
     count = call.sizes[N]
     cut = max(1, (2 * count) // 5)
     return joined(call, [ask(picked(call, N, some)) for some in _cut(count, cut)], N)
 
 
 def permuted(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask the sequences in another order."""
+    """Call the sequences in another order."""
     order = call.deranged(call.sizes[N], "sequences")
     return picked_outputs(call, ask(picked(call, N, order)), N, inverse(order))
 
 
 def repeated(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask a larger batch of copies, in disorder; of each sequence another copy is taken."""
+    """Call a larger batch of shuffled copies; read each sequence from another copy."""
     count = call.sizes[N]
     copies = np.arange(MANY + count) % count
     order = call.shuffled(len(copies), "copies")
     found = ask(picked(call, N, copies[order]))
-    # The copy of each sequence that stands last: the first ones are those that work anyway.
+    # The last copy of each sequence: the first ones are the most likely to be right.
     places = inverse(order)
     last = [max(places[copies == n]) for n in range(count)]
     return picked_outputs(call, found, N, last)
 
 
 def without_padding(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask each sequence alone, cut to its length; one of length 0 keeps a step of padding."""
+    """Call each sequence alone, cut to its length; length 0 keeps one step of padding."""
     return joined(call, [_alone(call, ask, n) for n in range(call.sizes[N])], N)
 
 
@@ -65,7 +65,7 @@ def _alone(call: NodeCall, ask: Ask, n: int) -> Tensors:
 
 
 def padded(call: NodeCall, name: str, values: Array, steps: int) -> Array:
-    """Return an output of few steps with so many, zero where there were none."""
+    """Extend an output to a number of steps with zeros."""
     (row,) = (row for row in call.row.outputs if row.name == name)
     widths = [(0, 0)] * values.ndim
     for axis, dim in enumerate(call.dims(row)):
@@ -75,7 +75,7 @@ def padded(call: NodeCall, name: str, values: Array, steps: int) -> Array:
 
 
 def y_name(call: NodeCall) -> str:
-    """Return the name of the output that has every step."""
+    """Return the name of the output with every step."""
     row = call.named("Y")
     assert row is not None
     return row.name

@@ -1,4 +1,4 @@
-"""Relations of how a node is asked: where its weights are, in which layout, how often."""
+"""Relations between settings of a call: place of weights, layout, outputs, session, threads."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ ELSEWHERE = {"inputs": "initializers", "initializers": "inputs"}
 
 
 def again(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask the same after another call of the same session."""
+    """Make the same call after another call in the same session."""
     return ask.after([call, _other(call), call])
 
 
 def _other(call: NodeCall) -> NodeCall:
-    """Return a call of the same model with other numbers in whatever the model does not hold."""
+    """Return a call of the same model with other numbers in all inputs the model does not store."""
     held = held_inputs(call.row, call.weights, call.inputs)
     fed = {name: values for name, values in call.inputs.items() if name not in held}
-    other = call.having({name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()})
+    other = call.with_changes({name: np.ascontiguousarray(np.flip(v)) for name, v in fed.items()})
     X = other.canonical("X")
-    other = other.given_canonical("X", X + np.asarray(1, X.dtype))
+    other = other.with_canonical("X", X + np.asarray(1, X.dtype))
     if call.get("lengths") is None:
         return other
     return other.with_lengths(np.maximum(call.sizes[T] - call.lengths, 1))
 
 
 def weights_elsewhere(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with the weights as initializers where they were inputs, or the other way."""
-    return ask(call.having(weights=ELSEWHERE[call.weights]))
+    """Call with inputs as initializers, or initializers as inputs, for the weights."""
+    return ask(call.with_changes(weights=ELSEWHERE[call.weights]))
 
 
 def other_layout(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with the batch first where time was first, or the other way."""
+    """Call in the other layout."""
     layout = 1 - call.node.layout
-    other = call.having(attributes={**call.attributes, "layout": layout})
+    other = call.with_changes(attributes={**call.attributes, "layout": layout})
     inputs = {
         name: np.ascontiguousarray(other.node.in_layout(name, call.node.canonical(name, values)))
         for name, values in call.inputs.items()
     }
-    found = ask(other.having(inputs))
+    found = ask(other.with_changes(inputs))
     return {
         name: call.node.in_layout(name, other.node.canonical(name, values))
         for name, values in found.items()
@@ -55,10 +55,10 @@ def other_layout(call: NodeCall, ask: Ask) -> Tensors:
 
 
 def one_by_one(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask for each output alone."""
-    return {name: ask(call.having(outputs=(name,)))[name] for name in call.outputs}
+    """Request each output alone."""
+    return {name: ask(call.with_changes(outputs=(name,)))[name] for name in call.outputs}
 
 
 def in_threads(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with several threads."""
+    """Call with several threads."""
     return ask.in_threads(call)

@@ -1,4 +1,4 @@
-"""Relations of time: a state carried is a state, padding is nothing, and reverse is a direction."""
+"""Relations over time: carried states, padding and the direction of time."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.numerics import Array
 
-# States that a call takes, and what they are when it ends.
+# Initial states, and the outputs that hold their final values.
 STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
-# Steps of padding that are added.
+# The number of added padding steps.
 MORE = 19
 TURNED = {"forward": "reverse", "reverse": "forward", "bidirectional": "bidirectional"}
 
 
 def other_padding(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with other numbers beyond the length of each sequence."""
+    """Call with other numbers in the padding."""
     X = call.canonical("X")
     key = seed_key(0, call.id, "padding")
     return ask(_with_padding(call, uniform([key], X.shape, -8.0, 8.0)[0].astype(X.dtype)))
 
 
 def nan_padding(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with NaN beyond the length of each sequence."""
+    """Call with NaN in the padding."""
     X = call.canonical("X")
     return ask(_with_padding(call, np.full(X.shape, np.nan, X.dtype)))
 
 
 def _with_padding(call: NodeCall, padding: Array) -> NodeCall:
     valid = _valid(call.lengths, call.sizes[T])
-    return call.given_canonical("X", np.where(valid[..., None], call.canonical("X"), padding))
+    return call.with_canonical("X", np.where(valid[..., None], call.canonical("X"), padding))
 
 
 def _valid(lengths: Array, steps: int) -> Array:
-    """Return which steps are no padding, [T, N]."""
+    """Return which steps are not padding, [T, N]."""
     return np.asarray(np.arange(steps)[:, None] < lengths)
 
 
 def longer(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with more steps of padding behind all sequences."""
+    """Call with more padding after all sequences."""
     X = call.canonical("X")
     more = np.concatenate([X, np.full((MORE, *X.shape[1:]), 3, X.dtype)])
-    found = ask(call.given_canonical("X", more).with_lengths(call.lengths))
+    found = ask(call.with_canonical("X", more).with_lengths(call.lengths))
     name = y_name(call)
     return {
         **found,
@@ -68,11 +68,11 @@ def _only(outputs: Tensors, name: str) -> Tensors:
 
 
 def reversed_time(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask the other direction of time for the steps in the opposite order."""
+    """Call the opposite direction on the reversed steps."""
     swapped = range(call.size(D))[::-1]
     turned = of_directions(call, swapped, TURNED[call.node.values["direction"]])
     X = in_order(call.canonical("X"), call.lengths, Direction.REVERSE)
-    found = picked_outputs(call, ask(turned.given_canonical("X", X)), D, swapped)
+    found = picked_outputs(call, ask(turned.with_canonical("X", X)), D, swapped)
     name = y_name(call)
     if name not in found:
         return found
@@ -82,9 +82,9 @@ def reversed_time(call: NodeCall, ask: Ask) -> Tensors:
 
 
 def split(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask the first steps and the last ones, and carry the states from one to the other."""
+    """Call the first steps and the last steps separately, carrying the states over."""
     cut = max(1, (2 * call.sizes[T]) // 5)
-    whole = call.having(outputs=tuple(row.name for row in call.row.outputs))
+    whole = call.with_changes(outputs=tuple(row.name for row in call.row.outputs))
     first, last = _chained(whole, cut, ask)
     merged = _merged(whole, first, last, cut)
     return {name: merged[name] for name in call.outputs}
@@ -96,11 +96,11 @@ def _part(call: NodeCall, steps: range, lengths: Array) -> NodeCall:
 
 
 def _chained(call: NodeCall, cut: int, ask: Ask) -> tuple[Tensors, Tensors]:
-    """Return the outputs of both parts, every direction with the states of the part before it.
+    """Return the outputs of both parts; each direction starts from the part before it.
 
-    A sequence that has no step in the last part has one there that does not count: what length 0
-    gives is contested. A bidirectional node needs three calls: its reverse direction carries states
-    from the last steps to the first ones, its forward direction the other way.
+    A sequence without a step in the last part gets one there that is not counted, since the result
+    of length 0 is contested. A bidirectional node needs three calls: its reverse direction carries
+    states from the last steps to the first, its forward direction from the first to the last.
     """
     lengths, steps = call.lengths, call.sizes[T]
     early = _part(call, range(cut), np.minimum(lengths, cut))
@@ -118,13 +118,13 @@ def _backward(call: NodeCall) -> Array:
 
 
 def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -> NodeCall:
-    """Return a call that begins, in some directions and sequences, where outputs end.
+    """Return a call that starts, in some directions and sequences, from the end of another.
 
     Args:
-        call: which begins where it did.
-        outputs: of another part; nothing where no direction takes any.
-        directions: which take them [D].
-        live: of which sequences they count [N].
+        call: the call to continue with.
+        outputs: outputs of the other part; empty if no direction takes any.
+        directions: the directions that take them, [D].
+        live: the sequences whose states are taken, [N].
     """
     if not directions.any():
         return call
@@ -135,13 +135,13 @@ def _carried(call: NodeCall, outputs: Tensors, directions: Array, live: Array) -
             continue
         end = call.node.canonical(row.name, outputs[row.name])
         begin = call.canonical(initial) if call.get(initial) is not None else np.zeros_like(end)
-        call = call.given_canonical(initial, np.where(taken, end, begin))
+        call = call.with_canonical(initial, np.where(taken, end, begin))
     return call
 
 
 def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
-    """Return the outputs of both parts as those of one."""
-    # Where a direction ends: at the first steps if it is reversed, else at the sequence's last.
+    """Return the outputs of both parts as outputs of one call."""
+    # A direction ends at the first steps if it is reversed, otherwise at the sequence's last.
     ends_early = _backward(call)[:, None] | (call.lengths <= cut)[None]
     name = y_name(call)
     a, b = (call.node.canonical(name, part[name]) for part in (first, last))
@@ -159,7 +159,7 @@ def _merged(call: NodeCall, first: Tensors, last: Tensors, cut: int) -> Tensors:
 
 
 def last_of_Y(call: NodeCall, ask: Ask) -> Tensors:
-    """Take Y_h from Y: the state after the last step of each sequence."""
+    """Take Y_h from Y: the state after each sequence's last step."""
     found: Mapping[str, Array] = ask(call)
     Y = call.node.canonical(y_name(call), found[y_name(call)])
     row = call.named("Y_h")

@@ -1,4 +1,4 @@
-"""Cases without expected outputs, from what a user names: a pack, a suite, or a config."""
+"""Cases without expected outputs from a pack, a suite or a config."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
 
 Sizes = Mapping[str, int]
-# How lengths are made where those that are written do not fit other sizes.
+# How lengths are generated if the written ones do not fit other sizes.
 LENGTHS = "lengths"
 
 
 class CallTarget(NamedTuple):
-    """What a user names, and the sizes to replace those of its cases.
+    """A pack, suite or config, and sizes that replace those of its cases.
 
     Attributes:
-        name: of a pack, suite or config: a path, or what ships under that name.
-        sizes: as pairs; () leaves those of every case.
-        digest: what a pack's must begin with; "" for any.
-        trust: whether a pack's checksums are left unchecked.
+        name: the path of a pack, suite or config, or the name of a shipped one.
+        sizes: pairs of name and size; () keeps the sizes of the cases.
+        digest: the required beginning of a pack's digest; "" for any.
+        trust: whether a pack's checksums are not verified.
     """
 
     name: str
@@ -49,10 +49,10 @@ class CallSource(NamedTuple):
     """The valid cases of a target.
 
     Attributes:
-        name: for people.
-        data_sets: id -> how many data sets it has, of all that were selected, in their order.
-        make: from an id to a call with each of its data sets.
-        selects: whether -k chooses among them; a config is one case.
+        name: its name in messages.
+        data_sets: id of each selected case -> number of its data sets, in order.
+        make: maps an id to its calls, one for each data set.
+        selects: whether -k applies; a config is a single case.
     """
 
     name: str
@@ -62,14 +62,15 @@ class CallSource(NamedTuple):
 
 
 def source_of(target: CallTarget, selection: str = "") -> CallSource:
-    """Open a target; the last one is remembered as long as its file is the same.
+    """Open a target; the last one stays cached until its file changes.
 
     Args:
-        target: what the user named.
-        selection: a -k expression; "" for all. A config is one case, and -k selects nothing there.
+        target: the target as the user named it.
+        selection: a -k expression; "" selects all. A config is a single case, so -k does not apply.
 
     Raises:
-        InvalidRequest: it is nothing of the kind, or wrong in itself, or a pack with other sizes.
+        InvalidRequest: it is none of these, its content is wrong, or other sizes are given for a
+            pack.
         NothingSelected: no valid case is selected.
     """
     path = Path(target.name)
@@ -94,7 +95,7 @@ def _opened(target: CallTarget, selection: str, _: tuple[str, int]) -> CallSourc
 def _of_pack(target: CallTarget, selection: str) -> CallSource:
     if target.sizes:
         raise InvalidRequest(
-            f"{target.name}: the inputs of a pack have the sizes they have; --sizes is for suites"
+            f"{target.name}: the sizes of a pack's inputs are fixed; --sizes is for suites"
             " and configs"
         )
     pack = whole_pack(Path(target.name), target.digest, trust=target.trust)
@@ -135,7 +136,7 @@ def _of_yaml(target: CallTarget, selection: str) -> CallSource:
     if is_suite(root):
         return _of_suite(found, dict(target.sizes), selection)
     if selection:
-        raise InvalidRequest(f"{found}: is one case, of which -k selects nothing")
+        raise InvalidRequest(f"{found}: is a single case; -k selects among the cases of a suite")
     case = read_case(root, found.stem, found.parent)
     make = partial(_calls_of_case, case, 1, "inputs", dict(target.sizes), found.parent)
     return CallSource(found.stem, {case.name: 1}, lambda _: make(), selects=False)
@@ -177,15 +178,15 @@ def _calls_of_case(
 
 
 def _later_call(first: NodeCall, case: Case, call: int) -> NodeCall:
-    """Return a case's call with another data set; what the model holds itself stays."""
+    """Return a case's call with another data set; values stored in the model stay."""
     held = held_inputs(case.operator, first.weights, first.inputs)
     made = {name: stack[0] for name, stack in case.stacked([case.key], call).items()}
     fed = {name: values for name, values in made.items() if name not in held}
-    return first.having(fed, data_set=call)
+    return first.with_changes(fed, data_set=call)
 
 
 def resized(root: YamlNode, sizes: Sizes) -> YamlNode:
-    """Return a config with other sizes; lengths that are written become random ones."""
+    """Return a config with other sizes; explicit lengths become random ones."""
     assert isinstance(root.value, dict)
     entries = dict(root.value)
     _put(entries, "sizes", {name: YamlNode(size, root.place) for name, size in sizes.items()}, root)
@@ -203,7 +204,7 @@ def resized(root: YamlNode, sizes: Sizes) -> YamlNode:
 def _put(
     entries: dict[Key, YamlNode], section: str, values: Mapping[str, YamlNode], root: YamlNode
 ) -> None:
-    """Replace some entries of a section, which is there afterwards."""
+    """Replace some entries of a section, creating it if necessary."""
     key = next((key for key in entries if key == section), Key(section, root.place))
     there = entries.get(key)
     kept = dict(there.value) if there is not None and isinstance(there.value, dict) else {}
@@ -217,7 +218,7 @@ def read_sizes(text: str) -> tuple[str, int]:
     """Read `hidden_size=512`.
 
     Raises:
-        ValueError: it is no size of a case, or no whole number from 1 on.
+        ValueError: it is not a size of a case, or not a whole number of at least 1.
     """
     name, _, number = text.partition("=")
     if name not in SIZES or not number.isascii() or not number.isdigit() or int(number) < 1:

@@ -1,4 +1,4 @@
-"""Relations between sizes: units and inputs have no order, and what is not read has no effect."""
+"""Relations between sizes: units and inputs have no order, and unread ones have no effect."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.node_call import NodeCall
     from rnncli.numerics import Array
 
-# So many more: beyond vectors and blocks of 8, 16 and 32, and no multiple of any.
+# Added units or inputs: more than vectors and blocks of 8, 16 and 32, and not a multiple of any.
 MORE = 37
 
 
 def permuted_units(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with the units in another order, in W, R, B, P and the states."""
+    """Call with the units in another order, in W, R, B, P and the states."""
     order = call.deranged(call.sizes[H], "units")
     return picked_outputs(call, ask(picked(call, H, order)), H, inverse(order))
 
 
 def permuted_inputs(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with the inputs of each step in another order, in X and W."""
+    """Call with the inputs of each step in another order, in X and W."""
     return ask(picked(call, I, call.deranged(call.sizes[I], "inputs")))
 
 
 def more_units(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with units of weight zero among the others, which nobody reads."""
+    """Call with additional units of weight zero, which are never read."""
     size = call.sizes[H] + MORE
     places = _places(call, H, size)
     wide = scattered(call, H, size, places)
@@ -46,17 +46,17 @@ def more_units(call: NodeCall, ask: Ask) -> Tensors:
 
 
 def more_inputs(call: NodeCall, ask: Ask) -> Tensors:
-    """Ask with inputs among the others that W weighs with zero."""
+    """Call with additional inputs whose weights in W are zero."""
     size = call.sizes[I] + MORE
     places = _places(call, I, size)
     wide = scattered(call, I, size, places)
     X = wide.canonical("X").copy()
     unread = np.setdiff1d(np.arange(size), places)
     X[..., unread] = np.asarray(0.5 + unread % 3, X.dtype)
-    return ask(wide.given_canonical("X", X))
+    return ask(wide.with_canonical("X", X))
 
 
 def _places(call: NodeCall, symbol: str, size: int) -> Array:
-    """Return where a size's positions stand in a larger one, in their order; one is the last."""
+    """Return increasing positions of a size within a larger one, the last included."""
     others = call.shuffled(size - 1, f"more {symbol}")[: call.sizes[symbol] - 1]
     return np.append(np.sort(others), size - 1)

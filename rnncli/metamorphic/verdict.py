@@ -1,4 +1,4 @@
-"""What is said of a relation."""
+"""Verdicts on relations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RelationStatus(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
-# status -> what it means, the good ones first.
+# status -> its meaning, the good ones first.
 MEANINGS: Mapping[RelationStatus, str] = {
     RelationStatus.HOLDS: "the outputs are related as they must be",
     RelationStatus.BROKEN: "they are not: one of the answers is wrong",
@@ -43,32 +43,31 @@ FAILURES = frozenset(
         RelationStatus.TIMEOUT,
     }
 )
-# Nothing was computed, or nothing of it judged, which is nobody's fault.
+# Nothing was computed or judged, which is not a failure.
 SILENT = frozenset({RelationStatus.NOT_JUDGED, RelationStatus.NOT_APPLICABLE})
-# Something was computed, and judged.
+# Outputs were computed and judged.
 JUDGED = frozenset({RelationStatus.HOLDS, RelationStatus.BROKEN})
 ENDED: Mapping[Status, RelationStatus] = {
     Status.REFUSED: RelationStatus.REFUSED,
     Status.CRASHED: RelationStatus.CRASHED,
     Status.TIMEOUT: RelationStatus.TIMEOUT,
-    # Nothing came, although it was asked.
+    # A call was made but returned no outputs.
     Status.MISSING: RelationStatus.CRASHED,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first element that is not what it must be, in the order of time.
+    """The first differing element in the order of time.
 
     Attributes:
-        output: its name.
-        place: time, direction, sequence and unit, by name; what the output has no axis of is left
-            out.
-        index: in the output, by its own axes.
-        alone: the call's own value.
-        related: what follows from the transformed calls.
-        allowed: how far they may be apart.
-        count: how many elements of the output differ.
+        output: the output's name.
+        place: time, direction, sequence and unit by name, as far as the output has such axes.
+        index: its index along the output's own axes.
+        alone: the original call's value.
+        related: the value from the transformed calls.
+        allowed: the allowed distance.
+        count: the number of differing elements in the output.
     """
 
     output: str
@@ -91,21 +90,22 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RelationVerdict:
-    """What is said of one relation and one case.
+    """The verdict on one relation and one case.
 
     Attributes:
-        case: its id.
-        relation: its name; "" where the case itself has given nothing.
+        case: the case's id.
+        relation: the relation's name; "" if the case itself has no outputs.
         status: how it ended.
-        message: why it does not apply or was not judged, or what the implementation said.
-        equality: `bit`, `derived` or `perturbed`; "" where nothing was judged.
-        elements: how many were compared.
-        of: how many there are.
-        margin: the largest distance, as a part of what is allowed.
+        message: the reason that it does not apply or was not judged, or the implementation's
+            message.
+        equality: `bit`, `derived` or `perturbed`; "" if nothing was judged.
+        elements: the number of compared elements.
+        of: the number of all elements.
+        margin: the largest distance as a fraction of the allowed one.
         difference: the first element that differs.
-        seconds: what asking took.
-        allowed: the option that keeps it from failing the run; "" if none does.
-        data_set: which data set of the case was transformed.
+        seconds: duration of the calls.
+        allowed: the option that excuses it; "" if none does.
+        data_set: the number of the transformed data set.
     """
 
     case: str
@@ -123,10 +123,10 @@ class RelationVerdict:
 
     @property
     def fails(self) -> bool:
-        """Whether it makes a run fail."""
+        """Whether it makes the run fail."""
         return self.status in FAILURES and not self.allowed
 
     @property
     def is_judged(self) -> bool:
-        """Whether something that was computed was judged."""
+        """Whether computed outputs were judged."""
         return self.status in JUDGED and self.elements > 0

@@ -62,7 +62,7 @@ def test_what_was_scattered_is_picked_again(call, symbol):
 @pytest.mark.parametrize("symbol", [N, H])
 def test_parts_side_by_side_are_the_whole(call, symbol):
     """Of outputs as of inputs."""
-    outputs = {name: counted(call.room(name)) for name in call.outputs}
+    outputs = {name: counted(call.empty_output(name)) for name in call.outputs}
     size = call.size(symbol)
     cuts = [range(size // 2), range(size // 2, size)]
     parts = [picked_outputs(call, outputs, symbol, cut) for cut in cuts]

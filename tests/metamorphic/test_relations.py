@@ -388,7 +388,7 @@ def test_a_case_without_an_answer_is_one_verdict():
 def test_outputs_without_an_element_are_not_judged():
     """Nothing agrees with nothing."""
     call = plain("RNN-14", N=1)
-    empty = call.having({"X": call.inputs["X"][:, :0]})
+    empty = call.with_changes({"X": call.inputs["X"][:, :0]})
     (verdict,) = judged(Broken(lambda *_: None), empty, "weights")
 
     assert (RelationStatus.NOT_JUDGED, False) == (verdict.status, verdict.is_judged)
@@ -406,7 +406,7 @@ def test_outputs_of_one_number_show_nothing():
 def test_chaos_is_not_judged():
     """Where two right outputs may be as far apart as two wrong ones, nothing is said."""
     call = plain("RNN-14", T=200)
-    wild = call.having({"R": call.inputs["R"] * 40, "X": call.inputs["X"] * 0.01})
+    wild = call.with_changes({"R": call.inputs["R"] * 40, "X": call.inputs["X"] * 0.01})
     (verdict,) = judged(Broken(lambda *_: None), wild, "units-permuted")
 
     assert verdict.status is RelationStatus.HOLDS
