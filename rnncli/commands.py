@@ -350,7 +350,7 @@ def _verification_plan(
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
     from rnncli.judging.tolerances.tolerance import Tolerance
     from rnncli.subjects.subject_spec import SubjectSpec
-    from rnncli.verifying.case_judging import Terms
+    from rnncli.verifying.case_judging import JudgingTerms
     from rnncli.verifying.verification import Shard, VerificationPlan
 
     if function is not None and (workers["jobs"], workers["executor"]) != (1, "processes"):
@@ -373,7 +373,7 @@ def _verification_plan(
     words = ["rnncli", name, str(pack), *subject.options, *rule.options, *order]
     return VerificationPlan(
         pack=Path(pack),
-        terms=Terms(
+        terms=JudgingTerms(
             subject,
             rule,
             read_xfails(Path(xfails)) if xfails else Xfails(),

@@ -111,11 +111,11 @@ class AskedCase(NamedTuple):
         from rnncli.judging.report import JudgedCase
         from rnncli.judging.session_calls import judge_session
         from rnncli.subjects.function import FunctionSubject
-        from rnncli.verifying.history import asked
+        from rnncli.verifying.history import session_calls_of
         from rnncli.verifying.probes import failing_probes, without_idle_refusals
 
         subject = FunctionSubject(function, raises=True)
-        session = asked(subject, self.pack.read(self.record))
+        session = session_calls_of(subject, self.pack.read(self.record))
         found = JudgedCase(self.record, judge_session(session, self.rule))
         if self.record["expect"] == "rejection":
             probed = failing_probes(subject, [self.record], self.rule)

@@ -164,7 +164,7 @@ def test_a_refusal_shows_something_only_of_what_answers_valid_cases(run, tmp_pat
     for kernel in ("refuses", "wrong_for_all"):
         code, output = run(f"--rnncli={pack}", f"--rnncli-subject=kernels:{kernel}", pack=False)
         assert (code, list(counts(output))) == (5, ["skipped"])
-        assert "a refusal shows nothing, for a valid case of GRU" in output
+        assert "a refusal shows nothing, since a valid case of GRU" in output
 
 
 @pytest.mark.parametrize(

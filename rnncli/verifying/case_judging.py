@@ -1,4 +1,4 @@
-"""What a worker does: put the vectors of a batch to the subject, and judge what comes out."""
+"""The work of a worker: run a batch of vectors on the subject and judge the outputs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class JudgingTerms:
     """How every case is judged.
 
     Attributes:
         subject: the implementation.
-        rule: by which tolerances.
-        xfails: what is known to fail.
-        allowed: verdicts that fail no run.
-        stop_at_failure: whether a batch ends at its first failure.
-        diagnoses: whether wrong outputs are held against every mutant's.
+        rule: the tolerances.
+        xfails: the known failures.
+        allowed: verdicts that do not fail the run.
+        stop_at_failure: whether a batch stops at its first failure.
+        diagnoses: whether wrong outputs are compared with every mutant's.
     """
 
     subject: SubjectSpec
@@ -47,26 +47,26 @@ class Terms:
     diagnoses: bool = False
 
 
-class Judged(NamedTuple):
-    """A case's verdict, and what its wrong outputs say of every hypothesis, if that is asked."""
+class JudgedVector(NamedTuple):
+    """A case's verdict and, if diagnosing, what its wrong outputs say about every hypothesis."""
 
     verdict: CaseVerdict
     evidence: Evidence | None = None
 
 
-def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
+def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVector]:
     """Judge some cases of a pack.
 
     Args:
-        folder: of the pack; absolute.
-        terms: how they are judged.
-        ids: which.
+        folder: the pack's absolute folder.
+        terms: how the cases are judged.
+        ids: the ids of the cases.
 
     Raises:
-        RnncliError: the subject cannot be asked at all, or a vector is damaged.
-        RunOverError: nobody waits for the verdicts any more.
+        RnncliError: the subject cannot run at all, or a vector is damaged.
+        RunOverError: the run has ended.
     """
-    pack, history = pack_in(folder), Subjects.opened(terms.subject)
+    pack, history = pack_in(folder), OpenSubject.opened(terms.subject)
 
     def read(case_id: str) -> Vector:
         return pack.read(pack.case(case_id))
@@ -81,9 +81,9 @@ def work(folder: str, terms: Terms, ids: Sequence[str]) -> list[Judged]:
 
 
 def rule_out(
-    names: frozenset[str], folder: str, terms: Terms, ids: Sequence[str]
+    names: frozenset[str], folder: str, terms: JudgingTerms, ids: Sequence[str]
 ) -> list[Evidence]:
-    """Tell which of some hypotheses each of some cases rules out, all of which passed.
+    """Return the hypotheses that each of some passing cases rules out.
 
     Raises:
         RnncliError: a vector is damaged.
@@ -106,15 +106,15 @@ def cell_of(record: Mapping[str, Any]) -> str:
 
 
 def judge_case(
-    vector: Vector, history: History, terms: Terms, read: Callable[[str], Vector]
-) -> Judged:
-    """Put one vector to a subject and say what is to be said.
+    vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
+) -> JudgedVector:
+    """Run one vector on a subject and judge it.
 
     Args:
         vector: the case.
-        history: what the subject was asked before.
+        history: the cases the subject has run before.
         terms: how the case is judged.
-        read: from the id of an earlier case to its vector.
+        read: maps the id of an earlier case to its vector.
     """
     session, verdict = history.judge(vector, terms.rule, read)
     evidence = None
@@ -124,24 +124,24 @@ def judge_case(
     expected = terms.xfails.reason(vector.id, verdict.verdict)
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
-    return Judged(replace(verdict, expected=expected, allowed=allowed), evidence)
+    return JudgedVector(replace(verdict, expected=expected, allowed=allowed), evidence)
 
 
 @lru_cache(maxsize=1)
 def pack_in(folder: str) -> Pack:
-    """Return a pack; the last one is remembered."""
+    """Return the pack in a folder; the last one stays cached."""
     return open_pack(Path(folder))
 
 
-class Subjects:
-    """The one subject that is open in this process, with what it was asked; it is kept."""
+class OpenSubject:
+    """The one subject open in this process, with its history."""
 
     spec: SubjectSpec | None = None
     history: History | None = None
 
     @classmethod
     def opened(cls, spec: SubjectSpec) -> History:
-        """Return the subject with its history, opened if another one is, or none."""
+        """Return a subject with its history, opened unless it is already open."""
         if cls.history is None or cls.spec != spec:
             cls.close()
             cls.history, cls.spec = History(spec.open()), spec
@@ -150,7 +150,7 @@ class Subjects:
 
     @classmethod
     def close(cls) -> None:
-        """End what is open."""
+        """Close the open subject."""
         history, cls.history, cls.spec = cls.history, None, None
         if history is not None:
             history.subject.close()

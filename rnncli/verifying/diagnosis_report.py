@@ -1,4 +1,4 @@
-"""What is behind an implementation's wrong outputs, for reports."""
+"""The diagnosis of an implementation's wrong outputs, for reports."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.verifying.verification import VerificationPlan
 
-# What is said of cases that are right alone -> whether other cases came before.
+# Title of cases that are right alone -> whether other cases came before them.
 LATER = {
     "wrong at a later call only": False,
     "wrong only after other cases of the same process": True,
 }
-# A refusal is no wrong output; who wants it to fail asks `verify`.
+# A refusal is not a wrong output; `verify` is the command that fails on refusals.
 SILENT = frozenset({Verdict.REFUSED, Verdict.MISSING})
 
 
 @dataclass(frozen=True, slots=True)
 class LaterFailures:
-    """Cases that are wrong by what came before them, which no known bug is held against.
+    """Cases that fail only because of earlier calls, and so match no known bug.
 
     Attributes:
-        title: what is said of them.
-        verdicts: on those cases.
-        features: what they have, and what cases have that are right.
+        title: their title in reports.
+        verdicts: the verdicts on those cases.
+        features: the features of these cases and of the cases that are right.
     """
 
     title: str
@@ -46,11 +46,11 @@ class LaterFailures:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DiagnosisReport(Displayed):
-    """What is behind an implementation's wrong outputs.
+    """The diagnosis of an implementation's wrong outputs.
 
     Attributes:
-        verification: what is said of every case.
-        later: the cases that are wrong by what came before them.
+        verification: the verdicts on all cases.
+        later: the cases that fail only because of earlier calls.
     """
 
     verification: VerificationReport
@@ -58,17 +58,17 @@ class DiagnosisReport(Displayed):
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The causes, and what no known bug explains."""
+        """The causes, and the failures that no known bug explains."""
         return self.verification.diagnosis or Diagnosis()
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong, and a case was answered."""
+        """Whether no output is wrong and at least one case was answered."""
         return not self.exit_code
 
     @property
     def exit_code(self) -> int:
-        """As of `rnncli diagnose`: 1 if anything is wrong, 5 if no case was answered, else 0."""
+        """The code of `rnncli diagnose`: 1 if an output is wrong, 5 if none was answered, or 0."""
         if self.diagnosis.causes or self.diagnosis.unexplained or self.later:
             return 1
         if self.verification.shortfall:
@@ -78,11 +78,11 @@ class DiagnosisReport(Displayed):
 
 
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
-    """Return what is behind the failures of a run.
+    """Return the diagnosis of a run's failures.
 
     Args:
-        report: what was found, with its diagnosis.
-        plan: what was asked.
+        report: the verdicts, with their diagnosis.
+        plan: the plan of the run.
     """
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
     pack = open_pack(plan.pack)
@@ -98,7 +98,7 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
 def _features(
     vectors: Sequence[Vector], wrong: Sequence[CaseVerdict]
 ) -> tuple[list[Features], list[Features]]:
-    """Return what cases have that are wrong by what came before, and those that are right."""
+    """Return the features of cases that fail because of earlier calls, and of right cases."""
     failing = {verdict.id for verdict in wrong}
     return (
         [features_of(vector) for vector in vectors if vector.id in failing],
@@ -107,6 +107,6 @@ def _features(
 
 
 def _is_unseen(verdict: CaseVerdict) -> bool:
-    """Whether a case is right at its first call, which alone is held against the bugs."""
+    """Whether a case is right at its first call, the only one compared with the bugs."""
     later = verdict.data_set and verdict.verdict is Verdict.DIFFERS
     return bool(later) or verdict.verdict is Verdict.STALE

@@ -1,8 +1,8 @@
-"""What an implementation was asked before in the same process, and whether a failure comes of it.
+"""The cases a process has already run, and whether they cause a later failure.
 
-A verdict is about a case, not about what came before it. So one that fails is asked again of a new
-process; where it is right there, something of an earlier case was kept, such as a buffer for each
-shape, and the case is stale. Which earlier ones it takes is found by asking fewer and fewer.
+A verdict is about a case, not about the cases before it. A case that fails is therefore run again
+in a new process. If it is right there, the implementation has kept state from an earlier case, such
+as a buffer per shape, and the case is stale. Bisection finds the earlier cases that cause it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.subjects.subject import Subject
 
-# A process takes as long to start as hundreds of cases: after so many failures in a row that are as
-# wrong alone no more are asked again, and the causes of so many stale cases are looked for.
+# Starting a process takes as long as hundreds of cases. These limit the failures in a row that are
+# run again without turning out right, and the stale cases whose causes are searched.
 PATIENCE = 4
 SEARCHES = 4
-# How many times as many earlier cases are tried next, where fewer do not make a case fail.
+# Factor by which the number of earlier cases grows while they do not make a case fail.
 WIDER = 4
-# What an earlier case may be to blame for. A crash is asked of a new process anyway, and what hangs
-# would hang for as long again.
+# Verdicts that an earlier case may cause. A crash is always retried in a new process, and a hang
+# would take as long again.
 SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 
-def asked(subject: Subject, vector: Vector) -> SessionCalls:
-    """Put all data sets of a case to a subject, to one session where it has sessions."""
+def session_calls_of(subject: Subject, vector: Vector) -> SessionCalls:
+    """Run all data sets of a case on a subject, in one session if it has sessions."""
     if isinstance(subject, SessionSubject):
         order = vector.call_order
         attempts = subject.session([vector.calls[k] for k in order])
@@ -46,19 +46,19 @@ def asked(subject: Subject, vector: Vector) -> SessionCalls:
 
 
 def shuffled(ids: Iterable[str], seed: int | None) -> list[str]:
-    """Return cases in an order that a seed gives; any of them keep it among themselves."""
+    """Return cases in an order given by a seed; a subset keeps the same relative order."""
     return [*ids] if seed is None else sorted(ids, key=lambda name: seed_key(seed, name, "order"))
 
 
 @dataclass
 class History:
-    """The cases that the process of a subject was asked, in turn.
+    """The cases that a subject's process has run, in order.
 
     Attributes:
-        subject: who is asked.
-        before: ids of those that its process was asked, in turn, or one that has died since.
-        as_wrong_alone: how many failures in a row were as wrong alone.
-        searches: how many stale cases were looked into.
+        subject: the implementation.
+        before: ids of the cases run by its process, or by one that has died since, in order.
+        as_wrong_alone: the number of failures in a row that were as wrong alone.
+        searches: the number of stale cases whose causes were searched.
     """
 
     subject: Subject
@@ -69,14 +69,14 @@ class History:
     def judge(
         self, vector: Vector, rule: Rule, read: Callable[[str], Vector]
     ) -> tuple[SessionCalls, CaseVerdict]:
-        """Put a case to the subject and judge it; what fails is asked again of a new process.
+        """Run a case on the subject and judge it; run a failure again in a new process.
 
         Args:
             vector: the case.
-            rule: by which tolerances.
-            read: from the id of an earlier case to its vector.
+            rule: the tolerances.
+            read: maps the id of an earlier case to its vector.
         """
-        session = asked(self.subject, vector)
+        session = session_calls_of(self.subject, vector)
         verdict = judge_session(session, rule)
         before = tuple(self.before)
         self.before.append(vector.id)
@@ -89,7 +89,7 @@ class History:
             self.as_wrong_alone += 1
             return session, verdict
         self.as_wrong_alone = 0
-        if alone.verdict is Verdict.STALE:  # its own session is enough
+        if alone.verdict is Verdict.STALE:  # its own session causes the failure
             return session, alone
         self.searches += 1
         after = (trial.culprits(before) if self.searches <= SEARCHES else ()) or before
@@ -97,21 +97,21 @@ class History:
         return session, replace(stale(session, 0, verdict, _cases(after)), after=after)
 
     def _is_suspect(self, verdict: CaseVerdict, before: Sequence[str]) -> bool:
-        """Whether an earlier case may be to blame, and asking again is worth its time."""
+        """Whether an earlier case may be the cause and another run is worth its time."""
         can_ask = isinstance(self.subject, KeepingSubject) and self.as_wrong_alone < PATIENCE
         return bool(before) and can_ask and verdict.verdict in SUSPECTS and not verdict.data_set
 
 
 @dataclass
 class SecondTrial:
-    """A case that fails, to be asked again after some that came before it.
+    """A failing case, to be run again after some of the cases before it.
 
     Attributes:
         subject: who is asked.
         vector: the case.
         rule: by which tolerances.
         read: from the id of an earlier case to its vector.
-        process: ids of the cases that the newest process was asked.
+        process: ids of the cases that the newest process has run.
     """
 
     subject: Subject
@@ -121,20 +121,20 @@ class SecondTrial:
     process: list[str] = field(default_factory=list)
 
     def judged_after(self, ids: Sequence[str]) -> CaseVerdict:
-        """Judge the case in a new process that is asked others first."""
+        """Judge the case in a new process that runs others first."""
         assert isinstance(self.subject, KeepingSubject)
         self.subject.renew()
         self.process = [*ids, self.vector.id]
         for case_id in ids:
-            asked(self.subject, self.read(case_id))
-        return judge_session(asked(self.subject, self.vector), self.rule)
+            session_calls_of(self.subject, self.read(case_id))
+        return judge_session(session_calls_of(self.subject, self.vector), self.rule)
 
     def fails_after(self, ids: Sequence[str]) -> bool:
-        """Whether its first call fails in a new process that is asked others first."""
+        """Whether its first call fails in a new process that runs others first."""
         return _fails_at_once(self.judged_after(ids))
 
     def culprits(self, before: Sequence[str]) -> tuple[str, ...]:
-        """Return few of the cases before it that make it fail; () if not even all of them do."""
+        """Return a few earlier cases that make it fail; () if even all of them do not."""
         count = 1
         while not self.fails_after(before[-count:]):
             if count >= len(before):
@@ -143,7 +143,7 @@ class SecondTrial:
         return self._fewer(tuple(before[-count:]))
 
     def _fewer(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a half that is enough, and of that one again, as long as there is one."""
+        """Halve the cases repeatedly as long as one half still makes it fail."""
         middle = len(ids) // 2
         halves = (ids[middle:], ids[:middle]) if middle else ()
         enough = next(filter(self.fails_after, halves), None)

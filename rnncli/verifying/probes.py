@@ -1,10 +1,10 @@
-"""Valid cases put to an implementation before it is judged by what it refuses.
+"""Probes: valid cases that an implementation must run before its refusals count.
 
-One that refuses everything, or does not work at all, refuses what is invalid, too. So each case
-that must be refused has a probe: a valid case of the same operator, element type, direction, layout
-and optional inputs, with the weights in the same place. Where its probe fails, a refusal shows
-nothing, and the case counts as skipped. Valid cases of the same operator in the same run are as
-good as a probe: they are judged anyway.
+An implementation that refuses everything, or does not work at all, also refuses invalid cases. So
+each case that must be refused has a probe: a valid case of the same operator, element type,
+direction, layout and optional inputs, with the weights in the same place. If its probe fails, a
+refusal shows nothing, and the case is skipped. Valid cases of the same operator in the same run
+serve as well as a probe, since they are judged anyway.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ PROFILE = Rule("standard")
 WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 
 
-class Kind(NamedTuple):
-    """What a case and its probe have in common.
+class ProbeKind(NamedTuple):
+    """The properties that a case shares with its probe.
 
     Attributes:
-        operator: and version, such as LSTM-14.
-        dtype: of every floating-point tensor.
+        operator: operator and version, such as LSTM-14.
+        dtype: the element type of all floating-point tensors.
         weights: "inputs" or "initializers".
-        direction: of the node.
+        direction: the node's direction.
         layout: 0, or 1 for batch first.
-        inputs: names of the optional ones that are present.
-        sizes: as `SIZES` names them.
+        inputs: the names of the optional inputs that are present.
+        sizes: the sizes named in `SIZES`.
     """
 
     operator: str
@@ -57,8 +57,8 @@ class Kind(NamedTuple):
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, record: Record) -> Kind:
-        """Return that of a case; what its manifest does not say is as plain as it can be."""
+    def of(cls, record: Record) -> ProbeKind:
+        """Return the kind of a case, with defaults for fields its manifest lacks."""
         needs, sizes = record["requirements"], record["sizes"]
         return cls(
             record["operator"],
@@ -88,7 +88,7 @@ class Kind(NamedTuple):
         }
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe the kind in words."""
         features = [
             *([self.direction] if self.direction != "forward" else []),
             *(["layout 1"] if self.layout else []),
@@ -98,11 +98,11 @@ class Kind(NamedTuple):
         return f"{self.operator} in {self.dtype}{with_them}"
 
 
-def probe_of(kind: Kind) -> Vector:
-    """Make a valid case of a kind; its answers are computed in float64.
+def probe_of(kind: ProbeKind) -> Vector:
+    """Generate a valid case of a kind, with answers computed in float64.
 
     Raises:
-        rnncli.errors.InvalidRequest: there is none of that kind: the manifest is not one of ours.
+        rnncli.errors.InvalidRequest: no such case exists, so the manifest is not one of ours.
     """
     case = parse_config(json.dumps(kind.config), f"a valid {kind}")
     name = f"probe_{case.operator.name.lower().replace('-', '_')}"
@@ -134,21 +134,23 @@ def probe_of(kind: Kind) -> Vector:
 
 
 def failing_probes(subject: Subject, records: Iterable[Record], rule: Rule) -> Mapping[str, str]:
-    """Put a probe of each kind to an implementation.
+    """Run a probe of each kind on an implementation.
 
     Args:
         subject: the implementation.
-        records: of the cases to be judged.
-        rule: by which tolerances; the standard profile's where it is that of a pack.
+        records: the records of the cases to judge.
+        rule: the tolerances; the standard profile's instead of a pack's own.
 
     Returns:
-        id -> why its refusal would show nothing, of each case whose probe fails.
+        id -> reason that a refusal would show nothing, for each case whose probe fails.
     """
     needed = unprobed(records)
     own = rule if rule.profile or rule.tolerance else PROFILE
-    kinds = dict.fromkeys(map(Kind.of, needed))
+    kinds = dict.fromkeys(map(ProbeKind.of, needed))
     sentences = {kind: _failure(kind, subject, own) for kind in kinds}
-    return {record["id"]: sentence for record in needed if (sentence := sentences[Kind.of(record)])}
+    return {
+        record["id"]: sentence for record in needed if (sentence := sentences[ProbeKind.of(record)])
+    }
 
 
 def unprobed(records: Iterable[Record]) -> list[Record]:
@@ -158,7 +160,7 @@ def unprobed(records: Iterable[Record]) -> list[Record]:
     return [r for r in records if r["expect"] == "rejection" and r["operator"] not in valid]
 
 
-def _failure(kind: Kind, subject: Subject, rule: Rule) -> str:
+def _failure(kind: ProbeKind, subject: Subject, rule: Rule) -> str:
     vector = probe_of(kind)
     found = judge(vector, subject.attempt(vector), rule)
     if found.verdict in WORKS:
@@ -168,17 +170,17 @@ def _failure(kind: Kind, subject: Subject, rule: Rule) -> str:
 
 def _sentence(what: str, found: CaseVerdict) -> str:
     said = f": {found.message}" if found.message else ""
-    return f"a refusal shows nothing, for {what} fails, too: {found.verdict}{said}"
+    return f"a refusal shows nothing, since {what} fails as well: {found.verdict}{said}"
 
 
 def without_idle_refusals(
     cases: Sequence[JudgedCase], probed: Mapping[str, str]
 ) -> list[JudgedCase]:
-    """Skip each case that was refused as it must be, where that shows nothing.
+    """Skip each correct refusal that shows nothing.
 
     Args:
-        cases: all that were judged.
-        probed: id -> why, of those whose probe fails.
+        cases: all judged cases.
+        probed: id -> reason, for the cases whose probe fails.
     """
     idle = _idle_operators(cases)
     return [
@@ -188,7 +190,7 @@ def without_idle_refusals(
 
 
 def _idle_operators(cases: Sequence[JudgedCase]) -> dict[str, str]:
-    """Return operators none of whose valid cases, which some were asked, has been answered."""
+    """Return the operators whose valid cases were run but never answered."""
     asked = [
         case
         for case in cases

@@ -21,7 +21,14 @@ from rnncli.judging.report import (
     VerificationReport,
 )
 from rnncli.packs.pack import is_pack, open_pack
-from rnncli.verifying.case_judging import Judged, Subjects, Terms, cell_of, rule_out, work
+from rnncli.verifying.case_judging import (
+    JudgedVector,
+    JudgingTerms,
+    OpenSubject,
+    cell_of,
+    rule_out,
+    work,
+)
 from rnncli.verifying.history import shuffled
 from rnncli.verifying.probes import failing_probes, unprobed, without_idle_refusals
 from rnncli.words import counted
@@ -36,11 +43,11 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 32
 UNASKED = (
-    "results cannot be asked a valid case: only a pack of valid cases shows that what wrote them"
-    " does not refuse everything"
+    "recorded results cannot run a valid case: only a pack of valid cases shows that their"
+    " implementation does not refuse everything"
 )
 SPEC = (
-    "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack of a suite, and"
+    "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
     " `rnncli verify --metamorphic` needs none"
 )
 
@@ -50,7 +57,7 @@ Record = Any  # a case of the manifest
 
 
 class Shard(NamedTuple):
-    """Every n-th case, from the i-th: `2/5`."""
+    """Every n-th case starting with the i-th, written `i/n`."""
 
     number: int = 1
     of: int = 1
@@ -60,7 +67,7 @@ class Shard(NamedTuple):
         """Read `i/n`, 1 <= i <= n.
 
         Raises:
-            InvalidRequest: it is not that.
+            InvalidRequest: the text is not of this form.
         """
         number, _, of = text.partition("/")
         is_whole = number.isdecimal() and of.isdecimal()
@@ -74,24 +81,24 @@ ALL = Shard()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationPlan:
-    """What is judged, and how.
+    """The pack, the implementation and the options of a run.
 
     Attributes:
-        pack: its folder.
-        terms: the subject and the rule.
-        selection: a -k expression; "" for all.
-        shard: which part of the selection.
-        requirements: what the subject can do; other cases are skipped.
-        min_cases: fewer answered cases are an error.
-        trust: whether checksums are left unchecked.
-        digest: what the pack's must begin with; "" for any.
-        shuffle: the seed of the order in which cases are asked; None for the pack's.
-        jobs, executor, scheduler: who works.
+        pack: the pack's folder.
+        terms: the subject and how it is judged.
+        selection: a -k expression; "" selects all.
+        shard: the part of the selection to judge.
+        requirements: the subject's capabilities; cases that need more are skipped.
+        min_cases: the number of answered cases below which the run is an error.
+        trust: whether checksums are not verified.
+        digest: the required beginning of the pack's digest; "" for any.
+        shuffle: the seed for the order of the cases; None for the pack's order.
+        jobs, executor, scheduler: the workers.
         command: the command line, without its selection.
     """
 
     pack: Path
-    terms: Terms
+    terms: JudgingTerms
     selection: str = ""
     shard: Shard = ALL
     requirements: Requirements = field(default_factory=Requirements)
@@ -106,13 +113,13 @@ class VerificationPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """The cases of a plan.
+class SelectedCases:
+    """The selected cases of a plan.
 
     Attributes:
-        pack: whole, or trusted.
-        records: of all that were selected, in the pack's order.
-        skipped: id -> why, of those that ask more than the subject can do.
+        pack: the pack, complete or trusted.
+        records: the records of all selected cases, in the pack's order.
+        skipped: id -> reason, for the cases that need more than the subject's capabilities.
     """
 
     pack: Pack
@@ -126,19 +133,19 @@ class Selected:
 
     @property
     def ids(self) -> list[str]:
-        """The cases to judge."""
+        """The ids of the cases to judge."""
         return [record["id"] for record in self.asked]
 
 
-def select(plan: VerificationPlan) -> Selected:
+def select(plan: VerificationPlan) -> SelectedCases:
     """Open the pack and choose the cases.
 
     Warns:
-        RnncliWarning: a known failure is that of no case of the pack, or of all.
+        RnncliWarning: a known failure matches no case of the pack, or every case.
 
     Raises:
-        InvalidRequest: no pack, or one that is not whole; a tolerance for no output.
-        NothingSelected: no case, or fewer than `min_cases`, are left to judge.
+        InvalidRequest: not a pack, an incomplete pack, or a tolerance for an unknown output.
+        NothingSelected: no cases are left to judge, or fewer than `min_cases`.
     """
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
     _refuse_the_pack_itself(plan)
@@ -147,27 +154,29 @@ def select(plan: VerificationPlan) -> Selected:
     records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
     plan.terms.rule.check(records)
     reasons = {record["id"]: plan.requirements.reason(record) for record in records}
-    found = Selected(pack, records, {name: reason for name, reason in reasons.items() if reason})
+    found = SelectedCases(
+        pack, records, {name: reason for name, reason in reasons.items() if reason}
+    )
     if len(found.ids) < max(1, plan.min_cases):
         raise NothingSelected(_too_few(plan, found))
     return found
 
 
 def judge_all(
-    plan: VerificationPlan, selected: Selected, done: Callable[[CaseVerdict], None]
+    plan: VerificationPlan, selected: SelectedCases, done: Callable[[CaseVerdict], None]
 ) -> VerificationReport:
     """Judge the cases of a plan.
 
     Args:
-        plan: what is judged, and how.
+        plan: the pack, the implementation and the options.
         selected: its cases.
-        done: called with each verdict as it is there.
+        done: called with each verdict as it arrives.
 
     Returns:
-        The report; its cases are in the pack's order, whoever worked.
+        The report, with cases in the pack's order for any number of workers.
 
     Raises:
-        RnncliError: the subject cannot be asked at all, or a vector is damaged.
+        RnncliError: the subject cannot run at all, or a vector is damaged.
     """
     start = time.perf_counter()
     about, probed = _introduced(plan, selected)
@@ -182,9 +191,9 @@ def judge_all(
             evidence += [clues] if clues else []
             done(verdict)
     finally:
-        Subjects.close()
+        OpenSubject.close()
     if len(verdicts) < len(selected.records) and not plan.terms.stop_at_failure:
-        raise AssertionError("workers have returned fewer cases than they were given")
+        raise AssertionError("workers returned fewer cases than they were sent")
     header = selected.pack.manifest.header
     digest = selected.pack.manifest.digest
     found = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
@@ -207,7 +216,7 @@ def judge_all(
 def _diagnosed(
     plan: VerificationPlan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
 ) -> Diagnosis:
-    """Name what is behind failures; other cases are asked only where their cell fails."""
+    """Diagnose the failures; use passing cases only of cells that fail."""
     cells = {evidence.cell for evidence in failures}
     asked = [
         case.record["id"]
@@ -231,15 +240,15 @@ def _diagnosed(
 
 
 def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
-    """Open a pack, and check that every file is what its checksum says.
+    """Open a pack and verify the checksum of every file.
 
     Args:
-        folder: of the pack.
-        digest: what its own must begin with.
-        trust: whether the checksums are left unchecked.
+        folder: the pack's folder.
+        digest: the required beginning of the pack's digest.
+        trust: whether checksums are not verified.
 
     Raises:
-        InvalidRequest: no pack, another one, or one that is not whole.
+        InvalidRequest: not a pack, another pack, or an incomplete one.
     """
     if not is_pack(folder):
         raise InvalidRequest(f"{folder}: not a pack of vectors: {_lacking(folder)}")
@@ -251,7 +260,7 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
     wrong = [] if trust else [f"{path} is {word}" for path, word in pack.problems()]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise InvalidRequest(f"{folder}: {wrong[0]}{more}; --trust judges by it all the same")
+        raise InvalidRequest(f"{folder}: {wrong[0]}{more}; --trust uses the pack anyway")
     return pack
 
 
@@ -264,14 +273,14 @@ def _refuse_the_pack_itself(plan: VerificationPlan) -> None:
 
 
 def _lacking(folder: Path) -> str:
-    """Return why a path is not a pack."""
+    """Return the reason that a path is not a pack."""
     if folder.is_dir():
         return "it has no manifest.json"
     is_spec = folder.suffix in {".yaml", ".yml"} or find_spec(str(folder))
     return SPEC if is_spec else "it is not a folder"
 
 
-def _too_few(plan: VerificationPlan, found: Selected) -> str:
+def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:
     wanted = max(1, plan.min_cases)
     if not found.records:
         return f"{plan.pack}: shard {plan.shard.number}/{plan.shard.of} is empty"
@@ -283,15 +292,15 @@ def _too_few(plan: VerificationPlan, found: Selected) -> str:
 
 
 def _introduced(
-    plan: VerificationPlan, selected: Selected
+    plan: VerificationPlan, selected: SelectedCases
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Ask the subject what it is, and put probes to it; fails early where it cannot be opened.
+    """Describe the subject and run probes on it; fail early if it cannot be opened.
 
     Returns:
-        What it says of itself; id -> why a refusal would show nothing.
+        Its description; id -> reason that a refusal would show nothing.
 
     Warns:
-        RnncliWarning: results cannot be asked.
+        RnncliWarning: recorded results cannot run probes.
     """
     spec = plan.terms.subject
     subject = spec.open()
@@ -307,9 +316,11 @@ def _introduced(
 
 
 def _run(
-    plan: VerificationPlan, work: Callable[[str, Terms, Sequence[str]], Found], ids: Sequence[str]
+    plan: VerificationPlan,
+    work: Callable[[str, JudgingTerms, Sequence[str]], Found],
+    ids: Sequence[str],
 ) -> Iterator[Found]:
-    """Put the cases to the workers in batches, several for each; yield what comes of each batch."""
+    """Send the cases to the workers, several batches for each; yield the results of each batch."""
     if not ids:
         return
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
@@ -320,8 +331,8 @@ def _run(
         yield found
 
 
-def _judged(plan: VerificationPlan, ids: Sequence[str]) -> Iterator[Judged]:
-    """Yield cases as they are judged; with -x none after the first failure."""
+def _judged(plan: VerificationPlan, ids: Sequence[str]) -> Iterator[JudgedVector]:
+    """Yield cases as they are judged; with -x, stop after the first failure."""
     for judged in _run(plan, work, ids):
         yield from judged
         if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):

@@ -663,7 +663,7 @@ WAYS = {
     "results that say that all was refused, pack of invalid cases": (
         refusals("rejections"),
         ("verify", "rejections", *RESULTS),
-        "results cannot be asked a valid case",
+        "results cannot run a valid case",
     ),
     "expected values that were altered, trusted": (
         zeros_for_zeros,

@@ -19,7 +19,7 @@ from rnncli.judging.session_calls import judge_session
 from rnncli.packs.attempt import Status
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
-from rnncli.verifying.history import asked
+from rnncli.verifying.history import session_calls_of
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 
@@ -283,7 +283,7 @@ def test_a_session_is_kept_over_the_calls_of_a_case(runtime, verdict, words):
     """What it keeps of one call to the next is stale; alone is a process that was asked nothing."""
     subject = IsolatedSubject(runtime, f"second_calls:{runtime}", timeout=20)
     try:
-        found = judge_session(asked(subject, twice()["lstm_14_given"]), PACK_RULE)
+        found = judge_session(session_calls_of(subject, twice()["lstm_14_given"]), PACK_RULE)
     finally:
         subject.close()
 
@@ -300,7 +300,7 @@ def test_a_runtime_is_asked_again_in_its_session(name):
     except Unsupported as missing:
         pytest.skip(str(missing))
     try:
-        session = asked(subject, vector)
+        session = session_calls_of(subject, vector)
         alone = [subject.alone(each) for each in vector.calls]
     finally:
         subject.close()

@@ -211,5 +211,5 @@ def test_every_transition_of_two_data_sets_is_asked():
         calls.append(vector.call)
         return right(vector)
 
-    history.asked(Process(kernel), twice()["lstm_14_given"])
+    history.session_calls_of(Process(kernel), twice()["lstm_14_given"])
     assert {*pairwise(calls)} == {(0, 1), (1, 0)}

@@ -18,8 +18,8 @@ from rnncli.packs.generating.production import make_vectors
 from rnncli.subjects.backend import BackendRuntime
 from rnncli.subjects.runtime import put
 from rnncli.subjects.subject_spec import SubjectSpec
-from rnncli.verifying.case_judging import Terms
-from rnncli.verifying.probes import PROFILE, Kind, probe_of
+from rnncli.verifying.case_judging import JudgingTerms
+from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of
 from rnncli.verifying.verification import VerificationPlan, judge_all, select
 
 REJECTIONS = """\
@@ -49,7 +49,7 @@ def rejections(tmp_path_factory):
 
 def verify(pack, subject, allowed=(), **options):
     """The report."""
-    terms = Terms(subject, Rule(), Xfails(), allowed=frozenset(allowed))
+    terms = JudgingTerms(subject, Rule(), Xfails(), allowed=frozenset(allowed))
     asked = VerificationPlan(pack=pack, terms=terms, **options)
     return judge_all(asked, select(asked), lambda _: None)
 
@@ -73,7 +73,7 @@ def verdicts(report):
 def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
     """Of every operator, with all its optional inputs: our own backend passes it."""
     optional = tuple(row.name for row in OPERATORS[operator].inputs if row.optional)
-    kind = Kind(operator, "float32", weights, direction, 0, optional, (3, 2, 3, 4))
+    kind = ProbeKind(operator, "float32", weights, direction, 0, optional, (3, 2, 3, 4))
     vector = probe_of(kind)
     verdict = judge(vector, put(BackendRuntime({}, 1), vector), PROFILE)
 
@@ -104,7 +104,8 @@ def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, s
     if text is REFUSES_ALL:
         assert verdicts(report) == {Verdict.SKIPPED}
         assert report.cases[0].verdict.message == (
-            "a refusal shows nothing, for a valid case of GRU-14 in float32 fails, too: " + said
+            "a refusal shows nothing, since a valid case of GRU-14 in float32 fails as well: "
+            + said
         )
         assert report.shortfall == (
             "4 refusals of invalid cases cannot be judged, because valid cases fail as well;"
@@ -143,7 +144,7 @@ def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
         (tmp_path / f"test_{case_id}").mkdir()
         (tmp_path / f"test_{case_id}/refused.txt").write_text("W")
     results = SubjectSpec(kind="results", name=str(tmp_path))
-    with pytest.warns(RnncliWarning, match="results cannot be asked a valid case"):
+    with pytest.warns(RnncliWarning, match="results cannot run a valid case"):
         report = verify(rejections, results)
 
     assert [case.verdict.verdict for case in report.cases] == [
@@ -165,8 +166,8 @@ def test_valid_cases_of_the_pack_are_probes(tmp_path):
     assert refused.shortfall.endswith("no case was answered")
     shape = next(c for c in refused.cases if c.verdict.id == "lstm_14_shape")
     assert shape.verdict.message == (
-        "a refusal shows nothing, for the valid case lstm_14_clip fails, too: refused: exit code 3,"
-        " no message"
+        "a refusal shows nothing, since the valid case lstm_14_clip fails as well: refused: exit"
+        " code 3, no message"
     )
 
 

@@ -25,7 +25,7 @@ from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.manifest import JOURNAL, SPOOL
 from rnncli.packs.pack import open_pack
 from rnncli.subjects.subject_spec import SubjectSpec
-from rnncli.verifying.case_judging import Terms
+from rnncli.verifying.case_judging import JudgingTerms
 from rnncli.verifying.verification import Shard, VerificationPlan, judge_all, select
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
@@ -35,7 +35,7 @@ NUMPY = SubjectSpec(kind="backend", name="numpy")
 def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
     """A plan; options are those of the plan or of its terms."""
     names = ("allowed", "stop_at_failure", "diagnoses")
-    terms = Terms(
+    terms = JudgingTerms(
         subject=subject,
         rule=rule or Rule(),
         xfails=parse_xfails(xfails, "xfails") if xfails else Xfails(),
