@@ -1,1 +1,1 @@
-"""Measuring speed: ratios within one run, medians of interleaved rounds."""
+"""Benchmarks: ratios within one run, medians of interleaved rounds."""

@@ -1,4 +1,4 @@
-"""Measuring implementations against each other: in turns, each in a process of its own."""
+"""Measuring implementations against each other in turns, each in its own process."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.bench.contestants import Contestant
-    from rnncli.bench.workloads import Planned, Workload
+    from rnncli.bench.workloads import PlannedWorkload, Workload
     from rnncli.formats.format import Tensors
     from rnncli.packs.vector import Vector
 
-# How a process is lost.
+# Errors by which a process is lost.
 LOST = (Status.CRASHED, Status.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestTerms:
-    """How is measured.
+    """The conditions of a measurement.
 
     Attributes:
-        threads: how many each implementation may use.
-        rounds: how often each has its turn.
-        seconds: that a turn lasts; a longer call is called once.
-        timeout: seconds for any answer, in which a kernel may be compiled.
-        statistic: what stands for all rounds.
-        compute: of our backends, "float64" or "native".
-        call: what is timed of our backends: "evaluate", "bound" or "session".
-        nodes: whether the nodes of models are timed as well.
+        threads: the number of threads for each implementation.
+        rounds: the number of turns for each.
+        seconds: the length of a turn; a longer call runs once.
+        timeout: seconds for any answer, including compilation.
+        statistic: the statistic over all rounds.
+        compute: the arithmetic of our backends, "float64" or "native".
+        call: the call of our backends that is timed: "evaluate", "bound" or "session".
+        nodes: whether the nodes of models are also timed.
     """
 
     threads: int = 1
@@ -56,43 +56,43 @@ class ContestTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestPlan:
-    """All that is measured.
+    """The workloads, implementations and conditions of a benchmark.
 
     Attributes:
-        workloads: not made yet.
-        contestants: the first that runs is what ratios refer to.
-        terms: how.
-        notes: what the user should know of it.
+        workloads: the workloads, without tensors.
+        contestants: the implementations; ratios are relative to the first that runs.
+        terms: the conditions.
+        notes: remarks for the user.
     """
 
-    workloads: Sequence[Planned]
+    workloads: Sequence[PlannedWorkload]
     contestants: Sequence[Contestant]
     terms: ContestTerms
     notes: tuple[str, ...] = ()
 
     @property
     def turns(self) -> int:
-        """How many there are, if none fails."""
+        """The number of turns if no implementation fails."""
         return len(self.workloads) * len(self.contestants) * self.terms.rounds
 
     def header(self) -> dict[str, Any]:
-        """Return what ratios depend on, as JSON has it."""
+        """Return the conditions that ratios depend on, as JSON values."""
         return {"baseline": self.contestants[0].name, **asdict(self.terms)}
 
 
 def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[WorkloadMeasurements]:
-    """Measure every workload; yield each contest when it is over.
+    """Measure every workload; yield each contest when it has finished.
 
     Args:
-        plan: what is measured, and how.
-        done: called with a number of turns that are over, and what is measured.
+        plan: the workloads, implementations and conditions.
+        done: called with the number of turns just finished and the current measurement.
     """
     terms = plan.terms
     with ExitStack() as stack:
         meter = Meter(terms)
         stack.callback(meter.end)
         for each in plan.workloads:
-            done(0, f"{each.name}: making its tensors")
+            done(0, f"{each.name}: generating tensors")
             workload = each.workload()
             meter.limits(workload)
             measured = _contest(workload, plan.contestants, terms, done)
@@ -100,10 +100,10 @@ def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[Wo
 
 
 class Meter:
-    """Measures what the machine can do, in a process like those of the implementations.
+    """Measures the machine's limits, in a process like those of the implementations.
 
     Args:
-        terms: whose threads and arithmetic count.
+        terms: the conditions, for threads and arithmetic.
     """
 
     def __init__(self, terms: ContestTerms) -> None:
@@ -112,7 +112,7 @@ class Meter:
         self._best: dict[str, MachineLimits] = {}
 
     def limits(self, workload: Workload) -> MachineLimits:
-        """Measure once more, and return the best so far in the arithmetic of a workload.
+        """Measure once more; return the best values so far in a workload's arithmetic.
 
         Raises:
             Unsupported: its process is lost.
@@ -162,15 +162,15 @@ def _contest(
 
 
 class Racer:
-    """One implementation at one workload, in its own process.
+    """One implementation on one workload, in its own process.
 
     Args:
-        contestant: which implementation.
-        workload: what it is given.
-        terms: how is measured.
+        contestant: the implementation.
+        workload: the workload.
+        terms: the conditions.
 
     Attributes:
-        measured: what came of it; when it failed, why.
+        measured: its measurement, or the reason of its failure.
     """
 
     def __init__(self, contestant: Contestant, workload: Workload, terms: ContestTerms) -> None:
@@ -196,7 +196,7 @@ class Racer:
                 setattr(self.measured, name, answer.fields[name])
 
     def _loaded(self, vector: Vector, exact: Tensors) -> Message | None:
-        """Load and run a vector and compare its outputs; None when that has failed."""
+        """Load and run a vector and compare its outputs; return None if that fails."""
         request = question(self._next(), vector)
         request.fields["seconds"] = self._terms.seconds
         answer = self._answer(request)
@@ -205,7 +205,7 @@ class Racer:
             return None
         missing = [name for name in exact if name not in answer.tensors]
         if missing:
-            self._fail(Status.REFUSED, f"gives no {', '.join(missing)}")
+            self._fail(Status.REFUSED, f"returns no {', '.join(missing)}")
             return None
         self.measured.errors.append(largest_error(answer.tensors, exact))
         return answer
@@ -221,13 +221,13 @@ class Racer:
             self._fail(answer.kind, str(answer.fields.get("message")))
 
     def try_others(self) -> None:
-        """Compare the outputs of the other data, too, unless it has failed."""
+        """Compare the outputs on other data as well, unless it has failed."""
         for vector, exact in self._workload.others:
             if self.measured.status == RAN:
                 self._loaded(vector, exact)
 
     def look_inside(self) -> None:
-        """Ask what the nodes take, by operator, unless it has failed."""
+        """Measure the nodes by operator, unless it has failed."""
         if self.measured.status != RAN:
             return
         answer = self._answer(Message(self._next(), stopwatch.NODES))
@@ -245,7 +245,7 @@ class Racer:
         return self._asked
 
     def _answer(self, message: Message) -> Message:
-        """Return its answer, or what it would have said of its own end."""
+        """Return its answer, or an answer that reports its end."""
         timeout = self._terms.timeout
         try:
             return self._process.exchange(message, time.monotonic() + timeout)
@@ -255,7 +255,7 @@ class Racer:
             return _said(message, Status.CRASHED, str(error))
 
     def _fail(self, status: str, message: str) -> None:
-        """Take it out of the contest, and end what may still be busy."""
+        """Remove it from the contest and end its process, which may still be busy."""
         self.measured.status, self.measured.message = str(status), printable(message)
         self._process.end()
 

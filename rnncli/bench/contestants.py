@@ -1,4 +1,4 @@
-"""What can be compared, each a row: where it is, what it is made with, what it needs."""
+"""The table of implementations that can be compared."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 OWN = "rnncli.bench.own:Own"
 TORCH = "torch"
-# Where a benchmark has its own of a runtime.
+# Runtimes for which benchmarks have their own class.
 PLACES: Mapping[str, str] = {
     TORCH: "rnncli.bench.torch_layer:TorchLayer",
     "onnxruntime": "rnncli.bench.contestants:ProfiledOnnxRuntime",
 }
-# Compared with unless others are named; the first that is installed is what ratios refer to.
+# The default runtimes; ratios are relative to the first that is installed.
 USUAL = ("onnxruntime", "openvino", TORCH)
 USUAL_BACKENDS = ("numpy", "numba")
-# How the fastest run of one inference at a time is asked for.
+# Settings for the fastest single inference.
 SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "LATENCY"}}
 
 
 class Contestant(NamedTuple):
-    """One implementation.
+    """An implementation in a benchmark.
 
     Attributes:
-        name: of the runtime or backend.
-        where: "module:attribute" of what makes a `rnncli.subjects.runtime.Preparing`.
-        settings: it is made with.
+        name: the runtime's or backend's name.
+        where: "module:attribute" of a factory of `rnncli.subjects.runtime.Preparing`.
+        settings: the factory's settings.
         is_own: whether it is a backend of this package.
     """
 
@@ -53,19 +53,19 @@ class Contestant(NamedTuple):
 
 
 def runtime_names() -> list[str]:
-    """Return all that can be named as runtimes, installed or not."""
+    """Return the names of all runtimes, installed or not."""
     return [*known_subjects(), TORCH]
 
 
 def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
-    """Return runtimes, and why those that are missing are.
+    """Return runtimes, and the reasons for those that are missing.
 
     Args:
-        names: of those wanted; None for the usual ones, as far as they are installed.
+        names: the wanted runtimes; None for the installed defaults.
 
     Raises:
-        InvalidRequest: there is none of that name.
-        Unsupported: one that was named is not installed.
+        InvalidRequest: a name is unknown.
+        Unsupported: a named runtime is not installed.
     """
     found, missing = [], {}
     for name in USUAL if names is None else names:
@@ -73,14 +73,14 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
         if not reason:
             found.append(Contestant(name, where, SETTINGS.get(name, {})))
         elif names is not None:
-            raise Unsupported(f"runtime '{name}' is not there: {reason}")
+            raise Unsupported(f"runtime '{name}' is not installed: {reason}")
         else:
             missing[name] = reason
     return found, missing
 
 
 def _runtime(name: str) -> tuple[str, str]:
-    """Return where a runtime is, and what is missing of it or ""."""
+    """Return a runtime's place, and how to install it if it is missing."""
     if name == TORCH:
         return PLACES[TORCH], "" if find_spec(TORCH) else "install it with: pip install torch"
     rows = known_subjects()
@@ -98,12 +98,12 @@ def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") 
     """Return backends of this package.
 
     Args:
-        names: of those wanted; None for the usual ones that are there.
+        names: the wanted backends; None for the available defaults.
         compute: "float64" or "native".
-        call: what is timed of each: "evaluate", "bound" or "session".
+        call: the call that is timed: "evaluate", "bound" or "session".
 
     Raises:
-        InvalidRequest: there is none of that name.
+        InvalidRequest: a name is unknown.
     """
     wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
     for name in wanted:
@@ -120,22 +120,22 @@ def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") 
 
 
 def _has(backend: str) -> bool:
-    """Whether a backend is known, and the package of its name, where there is one, installed."""
+    """Whether a backend is known and its package, if it has one, is installed."""
     return backend in known_backends() and find_spec(backend) is not None
 
 
-# What they take is that of the nodes in their bodies, which are events of their own.
+# Their time is that of the nodes in their bodies, which have their own events.
 BODIES = ("If", "Loop", "Scan")
-# Names of its events: one run of the model, and what the name of a node's ends with.
+# Names of its events: one run of the model, and the suffix of a node's.
 RUN, KERNEL = "model_run", "_kernel_time"
 MICROSECOND = 1e-6
 
 
 class ProfiledOnnxRuntime(OnnxRuntime):
-    """As `OnnxRuntime`; its operators are those of the optimised graph."""
+    """`OnnxRuntime` with profiling; its operators are those of the optimised graph."""
 
     def node_seconds(self, vector: Vector, runs: int) -> dict[str, float]:
-        """Return what the nodes of each operator take in one run, by ONNX Runtime's own count."""
+        """Return the seconds per run of each operator, as ONNX Runtime measures them."""
         with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
             self._options.enable_profiling = True
             self._options.profile_file_prefix = f"{folder}/profile"

@@ -1,4 +1,4 @@
-"""What an evaluation cannot do without: operations, bytes moved, bytes held."""
+"""The minimum cost of an evaluation: operations, bytes moved and bytes held."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """Lower bounds; None where nothing is known.
+    """Lower bounds on the cost of an evaluation; None if unknown.
 
     Attributes:
         flops: multiplications and additions of the matrix products; activations are not counted.
         moved: bytes read or written: every input and output once, and the recurrent weights again
             in each further step, be it from memory or from a cache.
         held: bytes of inputs, outputs and the input projection of all steps.
-        given: bytes of the inputs, which are there before.
+        given: bytes of the inputs, which exist beforehand.
     """
 
     flops: int | None
@@ -30,7 +30,7 @@ UNKNOWN = Cost(None, None, None, None)
 
 
 def cost_of(case: Case, outputs: Tensors) -> Cost:
-    """Count one operator; sequences that end early do less, and the padding moves nevertheless."""
+    """Return the cost of one operator, without the operations, but with the bytes, of padding."""
     T, B, I, H = (  # noqa: E741 -- the specification's letter
         case.sizes[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")
     )

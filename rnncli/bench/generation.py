@@ -1,4 +1,4 @@
-"""How many vectors a second `rnncli generate` makes."""
+"""The throughput of `rnncli generate`, in vectors per second."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rnncli.cases.suite.suite import Suite
 
-# Small cases of the three cells, as suites have them by the thousand: ragged, biased, with initial
-# states. Only the labels of the last axis differ, and with them the seeds.
+# Small cases of the three cells, typical of suites: ragged, biased, with initial states. Only the
+# labels of the last axis differ, and with them the seeds.
 SUITE = """\
 suite: benchmark
 summary: Small cases, as many as asked for.
@@ -36,18 +36,18 @@ cases:
       inputs: {{{labels}}}
 """
 FAMILIES = 3
-WORKERS_NEED = ("rnncli.packs.generating.batch", "numpy.random")  # as `rnncli generate` tells them
+WORKERS_NEED = ("rnncli.packs.generating.batch", "numpy.random")  # as in `rnncli generate`
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to make the same vectors.
+class GenerationMethod:
+    """A method to generate the same vectors.
 
     Attributes:
-        name: as the table has it.
+        name: its name in the table.
         golden: "float64" or "certified".
-        jobs: how many processes; 0 stands for as many as asked for.
-        share: of the cases asked for, so that a slow way does not take all the time.
+        jobs: the number of processes; 0 for the requested number.
+        share: the fraction of the requested cases, which limits the time of slow methods.
     """
 
     name: str
@@ -57,37 +57,37 @@ class Way:
 
 
 WAYS = (
-    Way("float64", "float64", 1),
-    Way("float64, several processes", "float64", 0),
-    Way("certified", "certified", 1, share=0.1),
+    GenerationMethod("float64", "float64", 1),
+    GenerationMethod("float64, several processes", "float64", 0),
+    GenerationMethod("certified", "certified", 1, share=0.1),
 )
 
 
 @dataclass(slots=True)
 class GenerationTimes:
-    """What one way took.
+    """The times of one method.
 
     Attributes:
-        way: which.
-        jobs: how many processes.
-        cases: how many vectors were made each time.
-        seconds: of each round, writing included.
+        method: which.
+        jobs: the number of processes.
+        cases: the number of vectors per round.
+        seconds: the duration of each round, including writing.
     """
 
-    way: Way
+    method: GenerationMethod
     jobs: int
     cases: int
     seconds: list[float] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
-        """Cases a second, by the median round."""
+        """Cases per second in the median round."""
         return self.cases / statistics.median(self.seconds)
 
     def record(self, baseline: GenerationTimes) -> dict[str, Any]:
-        """Return it as tables and JSON have it; the ratio is to the first way."""
+        """Return it as in tables and JSON; the ratio is to the first method."""
         return {
-            "way": self.way.name,
+            "way": self.method.name,
             "processes": self.jobs,
             "cases": self.cases,
             "seconds": statistics.median(self.seconds),
@@ -101,12 +101,12 @@ class GenerationTimes:
 def measure_generation(
     cases: int, rounds: int, jobs: int, scratch: Path | None, done: Callable[[int], None]
 ) -> list[GenerationTimes]:
-    """Make packs of small cases as ONNX folders, each way in every round.
+    """Make packs of small cases as ONNX folders, each method in every round.
 
     Args:
-        cases: how many.
-        rounds: how often.
-        jobs: processes of the way that uses several.
+        cases: the number of cases.
+        rounds: the number of rounds.
+        jobs: processes of the method that uses several.
         scratch: a folder for the packs, which are removed; None for the system's.
         done: called with 1 after each pack.
 
@@ -114,26 +114,28 @@ def measure_generation(
         InvalidRequest: a case failed.
     """
     prepare(*WORKERS_NEED)
-    ways = [way for way in WAYS if _is_usable(way)]
-    suites = {way.name: small_cases(way.golden, int(cases * way.share)) for way in ways}
-    measured = [GenerationTimes(w, w.jobs or jobs, len(suites[w.name].entries)) for w in ways]
+    methods = [method for method in WAYS if _is_usable(method)]
+    suites = {
+        method.name: small_cases(method.golden, int(cases * method.share)) for method in methods
+    }
+    measured = [GenerationTimes(w, w.jobs or jobs, len(suites[w.name].entries)) for w in methods]
     for _ in range(rounds):
         for each in measured:
-            each.seconds.append(_seconds(suites[each.way.name], each.jobs, scratch))
+            each.seconds.append(_seconds(suites[each.method.name], each.jobs, scratch))
             done(1)
     return measured
 
 
-def _is_usable(way: Way) -> bool:
+def _is_usable(method: GenerationMethod) -> bool:
     try:
-        backend_named("certified" if way.golden == "certified" else "numpy")
+        backend_named("certified" if method.golden == "certified" else "numpy")
     except Unsupported:
         return False
     return True
 
 
 def small_cases(golden: str, count: int) -> Suite:
-    """Return a suite of about so many small cases."""
+    """Return a suite of about `count` small cases."""
     labels = ", ".join(f"n{k}: {{}}" for k in range(max(1, count // FAMILIES)))
     return parse_suite(SUITE.format(golden=golden, labels=labels), "<benchmark>", Path())
 
@@ -149,7 +151,7 @@ def _seconds(suite: Suite, jobs: int, scratch: Path | None) -> float:
 
 
 def file_cost(scratch: Path | None, files: int = 5000) -> float:
-    """Return the seconds that making one small file takes here, for comparison."""
+    """Return the seconds it takes to create one small file here, for comparison."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         start = time.perf_counter()
         for name in _names(files):

@@ -1,4 +1,4 @@
-"""The machine that measurements are made on: its limits, processors and libraries."""
+"""The machine of a measurement: limits, processors and libraries."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 SERVE = "rnncli.bench.machine:serve"
 MEASURE = "measure"
 
-# A matrix product large enough that its overhead is gone, small enough for a turn.
+# A matrix product large enough to hide its overhead and small enough for a turn.
 ORDER = 1024
-# Above the caches of most machines.
+# Larger than the caches of most machines.
 COPIED = 64 << 20
 ATTEMPTS = 8
 
 
 class MachineLimits(NamedTuple):
-    """Of one process with so many threads.
+    """The limits of one process with a number of threads.
 
     Attributes:
-        flops: additions and multiplications a second, in matrix products of NumPy's BLAS.
-        bandwidth: bytes read and written a second, copying what no cache holds.
+        flops: additions and multiplications per second, in matrix products of NumPy's BLAS.
+        bandwidth: bytes read and written per second, when copying more than any cache holds.
     """
 
     flops: float
@@ -47,7 +47,7 @@ class MachineLimits(NamedTuple):
 
 
 def serve(descriptor: int) -> None:
-    """Measure whenever asked to, until the other end is closed."""
+    """Measure on each request until the other end of the socket is closed."""
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(EOFError):
         while True:
@@ -60,8 +60,8 @@ def measure(dtype: str, threads: int) -> MachineLimits:
     """Measure both limits, the best of several attempts each.
 
     Args:
-        dtype: of the arithmetic, float32 or float64.
-        threads: that copy; those of BLAS are the environment's.
+        dtype: the arithmetic, float32 or float64.
+        threads: the number of copying threads; the environment sets those of BLAS.
     """
     a = np.full((ORDER, ORDER), 0.5, dtype)
     b, c = a.copy(), a.copy()
@@ -84,7 +84,7 @@ def _seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-# They make OpenBLAS take another processor for granted, at half the speed; ours is never told so.
+# These make OpenBLAS assume another processor, at half the speed; our backends do not see them.
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 THREADS = (*BLAS_THREADS, VARIABLE)
 # Without .pyc files imports take three times as long.
@@ -94,28 +94,31 @@ PACKAGES = ("numpy", "numba")
 
 
 def surroundings() -> Mapping[str, str]:
-    """Return the variables that are set and distort measurements."""
+    """Return the environment variables that are set and distort measurements."""
     return {n: os.environ[n] for n in (*THREADS, *DROPPED, *OTHERS) if n in os.environ}
 
 
 def notes(also_dropped: Sequence[str] = ()) -> list[str]:
-    """Say what becomes of such variables in the processes that are measured.
+    """Return remarks on such variables in the measured processes.
 
     Args:
-        also_dropped: variables that are dropped besides `DROPPED`.
+        also_dropped: variables that are also dropped, besides `DROPPED`.
     """
-    told = dict.fromkeys((*DROPPED, *also_dropped), "dropped for what is measured")
-    told |= dict.fromkeys(THREADS, "replaced by --threads")
-    found = surroundings().items()
-    said = [f"{name}={value} is set: {told.get(name, 'it may distort')}" for name, value in found]
+    effects = dict.fromkeys((*DROPPED, *also_dropped), "dropped for the measured processes")
+    effects |= dict.fromkeys(THREADS, "replaced by --threads")
+
+    remarks = [
+        f"{name}={value} is set: {effects.get(name, 'it may distort')}"
+        for name, value in surroundings().items()
+    ]
     if load() > cores() / 4:
-        busy = f"others keep the machine busy (load {load():.1f} on {cores()} cores)"
-        said.append(f"{busy}: ratios are blurred, the fastest rounds (--by fastest) least")
-    return said
+        busy = f"other processes keep the machine busy (load {load():.1f} on {cores()} cores)"
+        remarks.append(f"{busy}: ratios are less precise, those of --by fastest least affected")
+    return remarks
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Return the environment of a process that is measured, with so many threads."""
+    """Return the environment of a measured process with a number of threads."""
     kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
     return {**kept, **dict.fromkeys(THREADS, str(threads))}
 
@@ -133,12 +136,12 @@ def facts() -> dict[str, str]:
 
 
 def cores() -> int:
-    """Return how many this process may use."""
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def load() -> float:
-    """Return how many processes ran or wanted to, on average of the last minute; 0 if unknown."""
+    """Return the machine's load average of the last minute; 0 if unknown."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 

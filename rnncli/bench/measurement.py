@@ -1,4 +1,4 @@
-"""What one implementation took for one workload, and what that means."""
+"""Measurements of implementations on a workload, and their ratios."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rnncli.bench.workloads import Workload
     from rnncli.formats.format import Tensors
 
-# What stands for all rounds.
+# Statistics over rounds.
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": statistics.median,
     "fastest": min,
@@ -26,22 +26,22 @@ RAN = "ran"
 
 @dataclass(slots=True)
 class Measurement:
-    """One implementation, one workload.
+    """The measurement of one implementation on one workload.
 
     Attributes:
-        workload, operator: which.
+        workload, operator: the workload.
         implementation: its name.
         is_own: whether it is a backend of this package.
         status: "ran", or how it failed.
-        message: why.
-        seconds: of one call, for each round.
-        build: seconds that preparing took.
+        message: the reason.
+        seconds: the seconds per call in each round.
+        build: seconds to prepare the workload.
         first: seconds of the first call, which may compile.
-        memory: bytes that its process grew by at most while it prepared and ran; None where the
-            system does not tell.
-        errors: the largest absolute difference to float64 of all outputs, for each data.
-        nodes: seconds of a model's nodes in one run, by operator; None where nobody can tell.
-        description: what it says of itself: its version and settings.
+        memory: the largest growth of its process, bytes, while preparing and running; None if
+            unknown.
+        errors: the largest absolute difference of the outputs from float64, for each set of data.
+        nodes: seconds per run of a model's nodes, by operator; None if unknown.
+        description: its version and settings, as it reports them.
     """
 
     workload: str
@@ -60,23 +60,23 @@ class Measurement:
 
     @property
     def error(self) -> float | None:
-        """The largest of all data; NaN where one is, None where none ran."""
+        """The largest error over all data; NaN if one is NaN, None without any."""
         return max(self.errors, key=_badness, default=None)
 
     def time(self, statistic: str) -> float | None:
-        """Return the seconds that stand for all rounds; None when it did not run."""
+        """Return the statistic of the rounds in seconds; None if it did not run."""
         ran = self.status == RAN and self.seconds
         return STATISTICS[statistic](self.seconds) if ran else None
 
 
 def largest_error(outputs: Tensors, exact: Tensors) -> float:
-    """Return the largest absolute difference of any output; NaN where only one of both is NaN."""
+    """Return the largest absolute difference of any output; NaN if only one of two is NaN."""
     errors = [_error(outputs[name], values) for name, values in exact.items() if values.size]
     return max(errors, key=_badness, default=0.0)
 
 
 def _badness(error: float) -> tuple[bool, float]:
-    """Order errors; NaN is the worst."""
+    """Return a sort key for errors, with NaN as the worst."""
     return bool(np.isnan(error)), error
 
 
@@ -88,13 +88,13 @@ def _error(given: Any, wanted: Any) -> float:
 
 
 def quartiles(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the lower and the upper quartile of some rounds."""
+    """Return the lower and upper quartile of the rounds."""
     low, high = np.quantile(seconds, (0.25, 0.75))
     return float(low), float(high)
 
 
 def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
-    """Return inputs and growth, as a multiple of inputs, outputs and projection."""
+    """Return inputs plus growth as a multiple of inputs, outputs and projection."""
     if measured.memory is None or cost.held is None or cost.given is None:
         return None
     return (cost.given + measured.memory) / cost.held
@@ -102,12 +102,12 @@ def _memory_ratio(measured: Measurement, cost: Cost) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadMeasurements:
-    """All implementations of one workload, measured in turns.
+    """The measurements of all implementations on one workload, taken in turns.
 
     Attributes:
-        workload: which.
-        limits: of the machine, measured beside it.
-        measurements: the first that ran is what ratios refer to.
+        workload: the workload.
+        limits: the machine's limits, measured alongside.
+        measurements: the measurements; ratios are relative to the first that ran.
         statistic: a name of `STATISTICS`.
     """
 
@@ -117,7 +117,7 @@ class WorkloadMeasurements:
     statistic: str
 
     def records(self) -> list[dict[str, Any]]:
-        """Return each measurement as JSON has it."""
+        """Return each measurement as JSON values."""
         ran = (each for each in self.measurements if each.time(self.statistic))
         baseline = next(ran, self.measurements[0])
         return [self._record(each, baseline) for each in self.measurements]

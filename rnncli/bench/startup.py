@@ -1,4 +1,4 @@
-"""How long whole processes take: what a user waits for at each call."""
+"""The duration of whole processes, from start to end, as a user waits for them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ RNNCLI = ("-m", "rnncli")
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """One kind of process.
+class TimedProcess:
+    """A kind of process to measure.
 
     Attributes:
-        name: as the table has it.
-        arguments: of Python; `{model}` is the file of a tiny model.
-        reference: the process that it is compared with.
-        package: that it needs, or "".
+        name: its name in the table.
+        arguments: Python's arguments; `{model}` is the file of a tiny model.
+        reference: the process it is compared with.
+        package: the package it needs, or "".
     """
 
     name: str
@@ -62,38 +62,38 @@ class Process:
 
 HELP, SESSION = "a click program's --help", "load and run with onnxruntime"
 PROCESSES = (
-    Process(HELP, ("-c", CLICK), HELP),
-    Process("rnncli --help", (*RNNCLI, "--help"), HELP),
-    Process(SESSION, ("-c", ONNX_RUNTIME, MODEL), SESSION, "onnxruntime"),
-    Process("rnncli run model.onnx", (*RNNCLI, "run", MODEL), SESSION),
+    TimedProcess(HELP, ("-c", CLICK), HELP),
+    TimedProcess("rnncli --help", (*RNNCLI, "--help"), HELP),
+    TimedProcess(SESSION, ("-c", ONNX_RUNTIME, MODEL), SESSION, "onnxruntime"),
+    TimedProcess("rnncli run model.onnx", (*RNNCLI, "run", MODEL), SESSION),
 )
 
 
 @dataclass(slots=True)
-class Started:
-    """What processes of one kind took.
+class StartupTimes:
+    """The times of one kind of process.
 
     Attributes:
-        process: which kind.
-        seconds: of each round, from start to end.
+        process: the kind.
+        seconds: the duration of each round, from start to end.
     """
 
-    process: Process
+    process: TimedProcess
     seconds: list[float] = field(default_factory=list)
 
 
-def measure_startup(rounds: int, done: Callable[[int], None]) -> list[Started]:
-    """Start and await processes, each kind in every round; one before makes the .pyc files.
+def measure_startup(rounds: int, done: Callable[[int], None]) -> list[StartupTimes]:
+    """Time processes, each kind in every round, after one round that writes .pyc files.
 
     Args:
-        rounds: how often.
+        rounds: the number of rounds.
         done: called with 1 after each process.
 
     Raises:
         InvalidRequest: a process failed.
     """
     kinds = [each for each in PROCESSES if not each.package or find_spec(each.package)]
-    measured = [Started(each) for each in kinds]
+    measured = [StartupTimes(each) for each in kinds]
     surroundings = environment(threads=1)
     surroundings.pop(NO_PYC, None)
     with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
@@ -109,13 +109,13 @@ def measure_startup(rounds: int, done: Callable[[int], None]) -> list[Started]:
 
 
 def tiny_model() -> bytes:
-    """Return a model of one LSTM node that holds its weights."""
+    """Return a model with one LSTM node and stored weights."""
     case = built_in("tiny", "LSTM")
     exact = evaluate(case.operator, case.inputs, attributes=case.attributes)
     return of_operator(case.name, case, exact).vector.model
 
 
-def _seconds(process: Process, model: Path, surroundings: Mapping[str, str]) -> float:
+def _seconds(process: TimedProcess, model: Path, surroundings: Mapping[str, str]) -> float:
     arguments = [str(model) if each == MODEL else each for each in process.arguments]
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 -- runs Python
@@ -131,8 +131,8 @@ def _seconds(process: Process, model: Path, surroundings: Mapping[str, str]) -> 
     return seconds
 
 
-def records(measured: Sequence[Started]) -> list[dict[str, Any]]:
-    """Return each kind as tables and JSON have it; ratios are of medians, above 1 when slower."""
+def records(measured: Sequence[StartupTimes]) -> list[dict[str, Any]]:
+    """Return each kind as in tables and JSON; ratios of medians, above 1 if slower."""
     medians = {each.process.name: statistics.median(each.seconds) for each in measured}
     return [
         {
@@ -147,6 +147,6 @@ def records(measured: Sequence[Started]) -> list[dict[str, Any]]:
     ]
 
 
-def _ratio(each: Started, medians: Mapping[str, float]) -> float | None:
+def _ratio(each: StartupTimes, medians: Mapping[str, float]) -> float | None:
     reference = medians.get(each.process.reference)
     return medians[each.process.name] / reference if reference else None

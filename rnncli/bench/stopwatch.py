@@ -1,8 +1,8 @@
-"""The process of one implementation: prepares one workload, then runs it whenever it is told to.
+"""The process of one implementation, which prepares a workload and times its calls.
 
-Asked with RUN and a vector, it answers as the process of any runtime does, and adds what it took;
-asked with TURN, it answers the seconds of one call; with NODES, those of the nodes by operator, if
-the runtime can tell.
+It answers RUN and a vector like the process of any runtime, and adds the times; TURN with the
+seconds of one call; NODES with the seconds of the nodes by operator, if the runtime can measure
+them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 SERVE = "rnncli.bench.stopwatch:serve"
 TURN, NODES = "turn", "nodes"
-# Of the warm-up's calls: some runtimes optimise after the first, others after the second.
+# The number of warm-up calls: some runtimes optimise after the first, others after the second.
 LEAST_CALLS = 3
-# Others have used the caches since, and their threads may spin a little longer; and a virtual
-# machine's second processor, when it was idle, is slow to come back: after 3 ms, two threads on
-# `long` still took twice their time. So a turn begins with calls that do not count. A call of so
-# many turns' length gains nothing from them.
+# Since its last turn, other processes have used the caches, and their threads may still spin; an
+# idle second processor of a virtual machine is slow to come back: after 3 ms, two threads on `long`
+# still took twice their time. So a turn begins with calls that are not counted. A call longer than
+# this many turns gains nothing from them.
 SECONDS_TO_SETTLE = 0.1
 LONG_CALL = 10
 
@@ -52,7 +52,7 @@ class Stopwatch:
     """Times the calls of one prepared workload.
 
     Args:
-        runtime: what prepares it.
+        runtime: the runtime that prepares it.
     """
 
     def __init__(self, runtime: Preparing) -> None:
@@ -64,27 +64,27 @@ class Stopwatch:
         self._took: dict[str, Any] = {}
 
     def describe(self) -> Mapping[str, str]:
-        """Return what the runtime says of itself."""
+        """Return the runtime's description."""
         return self._runtime.describe()
 
     def answer(self, request: Message) -> Message:
-        """Do what is asked for; what a runtime raises that ran before is a crash."""
+        """Answer a request; an exception from a runtime that ran before is a crash."""
         answers = {RUN: self._prepared, TURN: self._turn, NODES: self._nodes}
         try:
             return answers[request.kind](request)
         except Exception as error:  # noqa: BLE001 -- whatever a runtime raises
-            said = f"fails when it is called again: {error}"
+            said = f"fails when called again: {error}"
             return Message(request.number, Status.CRASHED, {"message": said})
 
     def _prepared(self, request: Message) -> Message:
-        """Prepare and warm up; the answer is an attempt, with the outputs of one call."""
+        """Prepare and warm up; answer with an attempt that has the outputs of one call."""
         self._seconds = request.fields.pop("seconds")
         attempt = put(self, vector_of(request))
         said = {"message": attempt.message, **self._took}
         return Message(request.number, attempt.status, said, attempt.outputs)
 
     def run(self, vector: Vector) -> Tensors:
-        """Prepare a vector's model, run it until it is warm, and return its outputs."""
+        """Prepare a vector's model, warm it up and return its outputs."""
         if not hasattr(self._runtime, "prepare"):
             raise Refusal("cannot be timed: it has no method prepare")
         before = _forget_peak()
@@ -105,7 +105,7 @@ class Stopwatch:
         return prepared.named(prepared.call())
 
     def _turn(self, request: Message) -> Message:
-        """Time as many calls as fill a turn."""
+        """Time as many calls as fit into a turn."""
         gc.collect()
         gc.disable()
         try:
@@ -143,7 +143,7 @@ class Stopwatch:
 
 
 def _forget_peak() -> int | None:
-    """Return the resident bytes of this process, from now on its peak; None where unknown."""
+    """Reset the peak of this process's resident memory and return it, bytes; None if unknown."""
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -1,4 +1,4 @@
-"""Measurements in a file, and how later ones compare with them."""
+"""Stored measurements, and the comparison of later ones with them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# What must be the same in two runs for ratios to be compared, and in two measurements.
+# Fields that must agree between two runs, and between two measurements, to compare ratios.
 TERMS = ("baseline", "threads", "compute", "call", "statistic")
 COMPARED = ("workload", "operator", "sizes", "implementation", "baseline")
 Key: TypeAlias = tuple[str, ...]
 
 
 class RatioChange(NamedTuple):
-    """How a ratio to the first runtime changed.
+    """The change of a ratio to the first runtime.
 
     Attributes:
-        workload, operator, implementation: whose.
+        workload, operator, implementation: the measurement.
         is_own: whether it is a backend of this package.
-        before, now: the ratios; None where it did not run.
+        before, now: the ratios; None if it did not run.
     """
 
     workload: str
@@ -38,11 +38,11 @@ class RatioChange(NamedTuple):
 
     @property
     def slowdown(self) -> float | None:
-        """By how many percent it takes longer; negative when it is faster, None when unknown."""
+        """The slowdown in percent; negative if faster, None if unknown."""
         return 100 * (self.before / self.now - 1) if self.before and self.now else None
 
     def exceeds(self, percent: float) -> bool:
-        """Whether it became slower by more than so much, or does not run any more."""
+        """Whether it slowed down by more than a percentage, or no longer runs."""
         if self.slowdown is None:
             return self.before is not None
         return self.slowdown > percent
@@ -51,7 +51,7 @@ class RatioChange(NamedTuple):
 def document(
     terms: Mapping[str, Any], facts: Mapping[str, str], records: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return all that was measured as a file has it."""
+    """Return all measurements as the content of a file."""
     return {
         "rnncli": __version__,
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -62,15 +62,15 @@ def document(
 
 
 def read_stored(path: Path, terms: Mapping[str, Any]) -> dict[Key, float | None]:
-    """Return the ratios in a file, by what `COMPARED` names.
+    """Return the ratios in a file, keyed by the fields in `COMPARED`.
 
     Args:
-        path: what an earlier run wrote.
-        terms: of this run.
+        path: the file written by an earlier run.
+        terms: the conditions of this run.
 
     Raises:
-        UnreadableFile: it is missing, or no such file.
-        InvalidRequest: it was measured under other terms.
+        UnreadableFile: it is missing, or not written by a benchmark.
+        InvalidRequest: it was measured under other conditions.
     """
     try:
         stored = json.loads(read_bytes(path))
@@ -99,7 +99,7 @@ def _ratio(result: Mapping[str, Any]) -> float | None:
 def changes(
     stored: Mapping[Key, float | None], records: Sequence[Mapping[str, Any]]
 ) -> list[RatioChange]:
-    """Return how ratios changed of what was measured both times, with the same sizes."""
+    """Return the changes of ratios measured in both runs with the same sizes."""
     return [
         RatioChange(
             record["workload"],

@@ -1,6 +1,6 @@
 """PyTorch's recurrent layers, https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers.
 
-They know fewer forms than ONNX does; what they do not know is refused.
+They support fewer forms than ONNX; the others are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
-# Type -> the layer, and where its gates stand among ONNX's: i f g o in W[iofc], r z n in W[zrh].
+# Type -> the layer, and the positions of its gates in ONNX's: i f g o in W[iofc], r z n in W[zrh].
 LAYERS: Mapping[str, tuple[Any, list[int]]] = {
     "LSTM": (torch.nn.LSTM, [0, 2, 3, 1]),
     "GRU": (torch.nn.GRU, [1, 0, 2]),
@@ -30,14 +30,14 @@ LAYERS: Mapping[str, tuple[Any, list[int]]] = {
 STATES = ("initial_h", "initial_c")
 INPUTS = ("X", "W", "R", "B", *STATES)
 DIRECTIONS = ("forward", "bidirectional")
-# What attributes must be where that is not their default, and those that may be anything.
+# Required values of attributes other than their defaults, and attributes with any value.
 FORMS: Mapping[str, Any] = {"linear_before_reset": 1}
 FREE = ("hidden_size", "direction")
 SUFFIXES = ("l0", "l0_reverse")
 
 
 class TorchLayer:
-    """A layer for each vector, with the weights of its node. It has no settings."""
+    """Runs a layer with the weights of a vector's node; it has no settings."""
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
         known_settings(settings, ())
@@ -48,7 +48,7 @@ class TorchLayer:
         return {"version": torch.__version__}
 
     def prepare(self, vector: Vector) -> Prepared:
-        """Make the layer."""
+        """Build the layer."""
         if reason := next(_unknown(vector), ""):
             raise Refusal(reason)
         layer, X = _layer(vector), _tensor(vector.inputs["X"])
@@ -63,9 +63,9 @@ class TorchLayer:
 
 
 def _unknown(vector: Vector) -> Iterator[str]:
-    """Yield what its layers do not know of a node."""
+    """Yield the features of a node that the layers do not support."""
     if "operator" not in vector.record:
-        yield "has layers, and runs no models"
+        yield "has layers only, and cannot run models"
         return
     operator = operator_named(vector.record["operator"])
     if operator.type not in LAYERS:
@@ -75,18 +75,18 @@ def _unknown(vector: Vector) -> Iterator[str]:
     for name, row in operator.attributes.items():
         wanted = FORMS.get(name, row.default)
         if name not in FREE and values[name] != wanted:
-            yield f"its layers have {name} {wanted} only, not {values[name]}"
+            yield f"its layers support only {name} {wanted}, not {values[name]}"
     if values["direction"] not in DIRECTIONS:
-        yield f"has no direction {values['direction']}"
+        yield f"its layers have no direction {values['direction']}"
     for name in vector.inputs:
         if name not in INPUTS:
             yield f"its layers take no {name}"
     if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
-        yield "takes both initial states or none"
+        yield "its layers take both initial states or none"
 
 
 def _layer(vector: Vector) -> Any:
-    """Make the layer of a node; its weights are [G*H, I], [G*H, H], [G*H] and [G*H]."""
+    """Build the layer of a node; its weights are [G*H, I], [G*H, H], [G*H] and [G*H]."""
     kind, order = LAYERS[operator_named(vector.record["operator"]).type]
     W, R = vector.inputs["W"], vector.inputs["R"]
     D, H, I = len(W), R.shape[-1], W.shape[-1]  # noqa: E741 -- the specification's letter
@@ -105,7 +105,7 @@ def _layer(vector: Vector) -> Any:
 
 
 def _named(outputs: Any, names: list[str]) -> Tensors:
-    """Name what a layer returns: Y [T, B, D*H] becomes [T, D, B, H]."""
+    """Name a layer's results: Y [T, B, D*H] becomes [T, D, B, H]."""
     Y, last = outputs
     found = dict(zip(("Y_h", "Y_c"), last if isinstance(last, tuple) else [last], strict=False))
     found["Y"] = Y.unflatten(2, (len(found["Y_h"]), -1)).transpose(1, 2)
@@ -113,10 +113,10 @@ def _named(outputs: Any, names: list[str]) -> Tensors:
 
 
 def _tensor(values: Array) -> Any:
-    """Return a tensor of its own memory; NumPy's bfloat16 passes as its bits."""
+    """Return a tensor with its own memory; NumPy's bfloat16 is passed as bits."""
     name = dtype_of(values).name
     if not hasattr(torch, name):
-        raise Refusal(f"has no elements of type {name}")
+        raise Refusal(f"has no element type {name}")
     bits = values.view(np.int16) if name == "bfloat16" else values
     return torch.tensor(bits).view(getattr(torch, name))
 

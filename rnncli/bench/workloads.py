@@ -1,4 +1,4 @@
-"""What is measured: the built-in workloads, and whatever `rnncli run` takes."""
+"""Workloads to measure: built-in ones, and any target of `rnncli run`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Sizes(NamedTuple):
-    """T steps, B sequences, I inputs, H units."""
+    """The sizes of a workload: T steps, B sequences, I inputs, H units."""
 
     T: int
     B: int
@@ -46,17 +46,17 @@ WORKLOADS: Mapping[str, Sizes] = {
     "long": Sizes(2000, 1, 80, 256),
     "xl": Sizes(64, 32, 1024, 1024),
 }
-# Type -> its attributes. That form of the GRU is the only one that all runtimes have.
+# Type -> its attributes. This form of the GRU is the only one that all runtimes support.
 OPERATORS: Mapping[str, str] = {"LSTM": "{}", "GRU": "{linear_before_reset: 1}", "RNN": "{}"}
-# The oldest opset that has a dtype is the one that most runtimes have.
+# The oldest opset with a dtype is the one that most runtimes support.
 OPSETS: Mapping[str, int] = {"float32": 14, "float64": 14, "float16": 14, "bfloat16": 22}
 
 MODEL = "model"
-# Outputs that errors are measured on, as far as they are so many in so many runs on other data: the
-# largest error of few is a matter of luck.
+# The number of output elements for measuring errors, within a number of runs on other data: the
+# largest error of only a few elements is a matter of luck.
 ENOUGH, MOST_DATA = 1 << 16, 32
 
-# Weights as frameworks initialise them: whatever the size, activations neither vanish nor saturate.
+# Weights as frameworks initialise them, so activations neither vanish nor saturate at any size.
 CONFIG = """\
 op: {operator}-{opset}
 sizes: {{seq_length: {T}, batch_size: {B}, input_size: {I}, hidden_size: {H}}}
@@ -73,16 +73,16 @@ inputs:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """One evaluation to be measured.
+    """One evaluation to measure.
 
     Attributes:
-        name: of a row of `WORKLOADS`, or of the target.
+        name: the name of a row of `WORKLOADS`, or of the target.
         operator: its type, such as LSTM, or "model".
-        description: its sizes and dtype in a line.
-        vector: what implementations are given: a model that holds the weights, and its inputs.
+        description: its sizes and dtype on one line.
+        vector: a model with stored weights, and its inputs, for the implementations.
         exact: its outputs in float64, rounded once.
-        cost: what it cannot do without.
-        others: the same with other data, for errors alone: vectors and outputs.
+        cost: its minimum cost.
+        others: vectors and outputs on other data, only for errors.
     """
 
     name: str
@@ -99,14 +99,14 @@ class Workload:
         return self.operator == MODEL
 
 
-class Planned(NamedTuple):
-    """A workload whose tensors are not made yet.
+class PlannedWorkload(NamedTuple):
+    """A workload whose tensors are not generated yet.
 
     Attributes:
-        name: of the workload.
+        name: the workload's name.
         loaded: the operator or the model.
-        request: what `rnncli run` would be asked for.
-        reseeded: makes the operator with the data of another seed; None where it has its own.
+        request: the request, as for `rnncli run`.
+        reseeded: returns the operator with data from another seed; None if it has fixed data.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Planned(NamedTuple):
         return isinstance(self.loaded, Model)
 
     def workload(self) -> Workload:
-        """Make its tensors, and compute what must come out.
+        """Generate its tensors and compute the expected outputs.
 
         Raises:
             RnncliError: it cannot be evaluated.
@@ -144,13 +144,13 @@ class Planned(NamedTuple):
 
 def planned(
     names: Sequence[str], operators: Iterable[str], dtype: str, dims: Mapping[str, int]
-) -> list[Planned]:
-    """Return the workloads that names stand for: built in, or targets of `rnncli run`.
+) -> list[PlannedWorkload]:
+    """Return named workloads, built-in ones or targets of `rnncli run`.
 
     Args:
-        names: all built-in ones when empty.
-        operators: types, for the built-in ones.
-        dtype: of the built-in ones.
+        names: the names; all built-in workloads if empty.
+        operators: the operator types of built-in workloads.
+        dtype: the element type of built-in workloads.
         dims: sizes of the models' symbolic dimensions.
 
     Raises:
@@ -162,11 +162,13 @@ def planned(
         if name in WORKLOADS:
             for each in operators:
                 make = partial(built_in, name, each, dtype)
-                found.append(Planned(name, make(), request, make))
+                found.append(PlannedWorkload(name, make(), request, make))
         else:
             cases = cases_of(name)
             pairs = zip(short_names(cases), cases, strict=True)
-            found += [Planned(short, load_target(target), request) for short, target in pairs]
+            found += [
+                PlannedWorkload(short, load_target(target), request) for short, target in pairs
+            ]
     return found
 
 
@@ -186,7 +188,7 @@ def built_in(name: str, operator: str, dtype: str = "float32", seed: int = 0) ->
 
 
 def of_operator(name: str, case: Case, exact: Tensors) -> Workload:
-    """Return a node of its own as a workload; the model that runtimes get holds its weights."""
+    """Return a single node as a workload, with the weights stored in the runtimes' model."""
     record = {
         "id": name,
         "operator": case.operator.name,
@@ -216,11 +218,11 @@ def of_model(name: str, model: Model, run: Run) -> Workload:
     """Return a whole model as a workload.
 
     Raises:
-        Unsupported: an input or output is no tensor of numbers.
+        Unsupported: an input or output is not a tensor of numbers.
     """
     for tensor, values in (*run.inputs.items(), *run.outputs.items()):
         if not isinstance(values, np.ndarray) or values.dtype.kind in "OSU":
-            raise Unsupported(f"{model.name}: '{tensor}' is no tensor of numbers")
+            raise Unsupported(f"{model.name}: '{tensor}' is not a tensor of numbers")
     serialized = whole_model(model).SerializeToString()
     record = {"id": name, "outputs": list(run.outputs)}
     shapes = (f"{n} {list(values.shape)}" for n, values in run.inputs.items())
@@ -235,7 +237,7 @@ def of_model(name: str, model: Model, run: Run) -> Workload:
 
 
 def whole_model(model: Model) -> ModelProto:
-    """Return a copy of a model that holds its external data, for runtimes get no files.
+    """Return a copy of a model with its external data inside, since runtimes get no files.
 
     Raises:
         InvalidRequest: external data is missing or damaged.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rnncli.bench.generation import GenerationTimes
     from rnncli.bench.measurement import WorkloadMeasurements
-    from rnncli.bench.startup import Started
+    from rnncli.bench.startup import StartupTimes
 
 
 # Columns in a pipe are entries of the record; what is long is in the JSON only.
@@ -215,7 +215,7 @@ def show_generation(
         say(f"note: {name}={value} is set")
 
 
-def show_startup(measured: Sequence[Started], notes: Sequence[str], *, as_json: bool) -> None:
+def show_startup(measured: Sequence[StartupTimes], notes: Sequence[str], *, as_json: bool) -> None:
     """Print a row for each kind of process, then what it depends on besides our code."""
     found = records(measured)
     print_records(tuple(found[0]), found, as_json=as_json)

@@ -1,1 +1,1 @@
-"""Traceability: what the specifications say, sentence by sentence, and which case checks it."""
+"""Traceability: the specifications' statements and the cases that check them."""

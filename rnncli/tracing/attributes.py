@@ -1,4 +1,4 @@
-"""Statements of the attributes of ONNX's operators."""
+"""Statements about the attributes of ONNX's operators."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _DEFAULTS = tuple(
         ("Elu", "alpha", "1"),
         ("HardSigmoid", "beta", "0.5"),
     )
-    for operators, since in (("RNN LSTM", 1), ("GRU", 3))  # GRU-1 does not say it
+    for operators, since in (("RNN LSTM", 1), ("GRU", 3))  # GRU-1 does not state it
     for row in statements(
         f"{key}.default.{name.lower()}",
         f"Where no {key} is given for {name}, that of ONNX's {name} is taken: {value}.",

@@ -1,4 +1,4 @@
-"""What is true of a case that exercises a statement, each with its words."""
+"""Conditions under which a case exercises a statement, with their wording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def writes(name: str, *values: Any) -> CaseCondition:
-    """Return that the node has an attribute, of one of some values where these are given."""
+    """Require an attribute on the node, with one of some values if values are given."""
     listed = " or ".join(map(str, values))
     words = f"writes {name}{f' {listed}' if values else ''}"
     return CaseCondition(
@@ -25,67 +25,67 @@ def writes(name: str, *values: Any) -> CaseCondition:
 
 
 def leaves_out(name: str) -> CaseCondition:
-    """Return that the node does not have an attribute."""
+    """Require that the node lacks an attribute."""
     return CaseCondition(f"leaves {name} out", lambda c: name not in c.written)
 
 
 def gives(*names: str) -> CaseCondition:
-    """Return that inputs are present."""
+    """Require that inputs are present."""
     return CaseCondition(
         f"gives {' and '.join(names)}", lambda c: all(n in c.inputs for n in names)
     )
 
 
 def lacks(*names: str) -> CaseCondition:
-    """Return that inputs are absent."""
+    """Require that inputs are absent."""
     return CaseCondition(
         f"gives no {' and no '.join(names)}", lambda c: not any(n in c.inputs for n in names)
     )
 
 
 def asks(*names: str) -> CaseCondition:
-    """Return that outputs are asked for."""
+    """Require that outputs are requested."""
     return CaseCondition(
         f"asks for {' and '.join(names)}", lambda c: all(n in c.outputs for n in names)
     )
 
 
 def asks_not(*names: str) -> CaseCondition:
-    """Return that outputs are not asked for."""
+    """Require that outputs are not requested."""
     return CaseCondition(
         f"does not ask for {' or '.join(names)}", lambda c: not any(n in c.outputs for n in names)
     )
 
 
 def of_dtype(name: str) -> CaseCondition:
-    """Return that the tensors are of an element type."""
+    """Require an element type."""
     return CaseCondition(f"is of {name}", lambda c: c.record["dtype"] == name)
 
 
 def in_layout(layout: int) -> CaseCondition:
-    """Return that the tensors are in a layout."""
+    """Require a layout."""
     return CaseCondition(f"has layout {layout}", lambda c: c.layout == layout)
 
 
 def walks(direction: str) -> CaseCondition:
-    """Return that the direction, written or not, is one."""
+    """Require a direction, explicit or by default."""
     return CaseCondition(
         f"is {direction}", lambda c: c.vector.node.values["direction"] == direction
     )
 
 
 def uses(name: str) -> CaseCondition:
-    """Return that an activation is one function."""
-    return CaseCondition(f"uses {name}", lambda c: any(each.name == name for each in c.activations))
+    """Require an activation function."""
+    return CaseCondition(f"uses {name}", lambda c: any(f.name == name for f in c.activations))
 
 
 def uses_without(name: str, key: str) -> CaseCondition:
-    """Return that an activation is one function, and no alpha or beta is given for it."""
+    """Require an activation function for which no alpha or beta is given."""
     return CaseCondition(f"uses {name} without {key}", lambda c: name in c.without_own(key))
 
 
 def differs_under(choice: str) -> CaseCondition:
-    """Return that the answer is another one under `READING=CHOICE`, which is stored as well."""
+    """Require a stored alternative answer under `READING=CHOICE`."""
     return CaseCondition(
         f"has another answer under {choice}", lambda c: choice in c.record["alternatives"]
     )
@@ -99,7 +99,7 @@ def _all_different(names: Collection[str]) -> CaseCondition:
 
 
 def _skips_one(names: list[str]) -> bool:
-    """Whether a name is left out before one that is there."""
+    """Whether a name is omitted before one that is present."""
     return "" in "\0".join(names).rstrip("\0").split("\0")
 
 
@@ -109,9 +109,9 @@ def _last_input_absent(case: TracedCase) -> bool:
 
 def _value_after_none(key: str) -> CaseCondition:
     def holds(case: TracedCase) -> bool:
-        given = case.with_own(key)
-        takes = [getattr(each, key) is not None for each in case.activations]
-        return any(has and not all(takes[:k]) for k, has in enumerate(given))
+        has_own = case.with_own(key)
+        takes = [getattr(function, key) is not None for function in case.activations]
+        return any(has and not all(takes[:k]) for k, has in enumerate(has_own))
 
     return CaseCondition(f"gives {key} to a function after one that takes none", holds)
 
@@ -158,16 +158,16 @@ OUTPUT_SKIPPED = CaseCondition(
 ALPHA_AFTER_NONE, BETA_AFTER_NONE = _value_after_none("alpha"), _value_after_none("beta")
 
 
-# --- of cases that must be refused ---
+# --- cases that must be refused ---
 
 
 def breaks_attribute(name: str) -> CaseCondition:
-    """Return that nothing is wrong but one attribute."""
+    """Require that one attribute is the only error."""
     return CaseCondition(f"breaks {name} alone", lambda c: c.broken == {("attributes", name)})
 
 
 def breaks_shape(name: str) -> CaseCondition:
-    """Return that nothing is wrong but the shape of one input."""
+    """Require that the shape of one input is the only error."""
 
     def holds(case: TracedCase) -> bool:
         return case.broken == {("inputs", name)} and not _is_foreign(case, name)
@@ -176,7 +176,7 @@ def breaks_shape(name: str) -> CaseCondition:
 
 
 def breaks_rank(name: str) -> CaseCondition:
-    """Return that an input has too few or too many dimensions."""
+    """Require that an input has too few or too many dimensions."""
 
     def holds(case: TracedCase) -> bool:
         (row,) = (row for row in case.operator.inputs if row.name == name)
@@ -186,7 +186,7 @@ def breaks_rank(name: str) -> CaseCondition:
 
 
 def breaks_type(name: str) -> CaseCondition:
-    """Return that nothing is wrong but the element type of one input."""
+    """Require that the element type of one input is the only error."""
 
     def holds(case: TracedCase) -> bool:
         return case.broken == {("inputs", name)} and _is_foreign(case, name)
@@ -195,7 +195,7 @@ def breaks_type(name: str) -> CaseCondition:
 
 
 def _is_foreign(case: TracedCase, name: str) -> bool:
-    """Whether an input has another element type than it should."""
+    """Whether an input has the wrong element type."""
     (row,) = (row for row in case.operator.inputs if row.name == name)
     given = element_type(case.inputs[name])
     return given not in row.dtypes if row.dtypes else given != element_type(case.inputs["X"])
@@ -208,7 +208,7 @@ def _mixes_types(case: TracedCase) -> bool:
 
 
 def lacks_required(*names: str) -> CaseCondition:
-    """Return that nothing is wrong but that one of some required inputs is missing."""
+    """Require that a missing required input is the only error."""
 
     def holds(case: TracedCase) -> bool:
         return case.broken == {("inputs",)} and any(name not in case.inputs for name in names)

@@ -1,4 +1,4 @@
-"""Statements of the equations: every term of every line, tied to what leaves it out."""
+"""Statements about the equations: every term of every line, with the bugs that drop it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EQUATIONS = "equations"
 
 
 def _terms(gate: str) -> str:
-    """Return the violations that each leave one term out of a gate."""
+    """Return the violations that each omit one term of a gate."""
     terms = ("input-product", "recurrent-product", "input-bias", "recurrent-bias")
     return " ".join(f"{term}-of-{gate}-dropped" for term in terms)
 
@@ -193,7 +193,7 @@ _TRANSPOSES = (
     ),
 )
 
-# The formulas of the activation functions: what each is taken for must be noticed.
+# The formulas of the activation functions, and the wrong formulas that must be noticed.
 FORMULAS = {
     "Relu": "max(0, x)",
     "Tanh": "the hyperbolic tangent",

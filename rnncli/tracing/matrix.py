@@ -1,4 +1,4 @@
-"""The traceability matrix: which statements a pack checks, by which cases, and what is missing."""
+"""The traceability matrix: statements checked by a pack, their cases, and the gaps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class CaseTrace(NamedTuple):
-    """What one case checks.
+    """The statements that one case checks.
 
     Attributes:
-        id: of the case.
-        operator: its type, as `LSTM`.
-        version: of the operator.
-        kind: whether it must run or be refused.
-        found: id of each statement that it checks -> the violations of it that it notices.
+        id: the case's id.
+        operator: the operator's type, such as `LSTM`.
+        version: the operator's version.
+        kind: whether the case must run or be refused.
+        found: id of each checked statement -> its violations that the case notices.
     """
 
     id: str
@@ -37,16 +37,16 @@ class CaseTrace(NamedTuple):
 
 
 class CoverageState(StrEnum):
-    """What becomes of a statement in a pack."""
+    """The state of a statement in a pack."""
 
     CHECKED = "checked"
-    """A case exercises it, and every violation of it is noticed."""
+    """Cases exercise it and notice every violation of it."""
     PARTLY = "partly"
     """Some of its violations would not be noticed."""
     UNCHECKED = "unchecked"
     """No case checks it."""
     UNTESTABLE = "untestable"
-    """No vector can."""
+    """No vector can check it."""
     BEYOND = "beyond"
     """The pack has no case of this operator and kind."""
 
@@ -55,13 +55,13 @@ MISSING = (CoverageState.PARTLY, CoverageState.UNCHECKED)
 
 
 class Coverage(NamedTuple):
-    """One statement in a pack.
+    """One statement's coverage by a pack.
 
     Attributes:
-        statement: which.
-        state: what becomes of it.
-        cases: the ids of those that check it -> the violations that each notices.
-        versions: those of the operator that these cases are of.
+        statement: the statement.
+        state: its state.
+        cases: id of each case that checks it -> the violations the case notices.
+        versions: the operator versions of these cases.
     """
 
     statement: Statement
@@ -71,7 +71,7 @@ class Coverage(NamedTuple):
 
     @property
     def noticed(self) -> dict[str, int]:
-        """By how many cases each of its violations is noticed."""
+        """The number of cases that notice each of its violations."""
         counts = Counter(name for names in self.cases.values() for name in names)
         return {name: counts[name] for name in self.statement.against}
 
@@ -83,21 +83,21 @@ class Coverage(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceMatrix:
-    """What the cases of a pack or suite check.
+    """The statements checked by the cases of a pack or suite.
 
     Attributes:
-        name: of the pack or suite.
-        cases: in its order.
+        name: the pack's or suite's name.
+        cases: its cases, in order.
     """
 
     name: str
     cases: tuple[CaseTrace, ...]
 
     def coverage(self, operator: str = "") -> list[Coverage]:
-        """Return every statement of an operator, or of all that there are cases of.
+        """Return the coverage of an operator's statements, or of all operators with cases.
 
         Raises:
-            NothingSelected: there is no case of that operator.
+            NothingSelected: the operator has no cases.
         """
         if operator and operator not in self.operators:
             known = ", ".join(self.operators)
@@ -106,10 +106,10 @@ class TraceMatrix:
         return [self._covered(row) for row in STATEMENTS.values() if row.operator in wanted]
 
     def of(self, statement: Statement) -> Coverage:
-        """Return one statement.
+        """Return the coverage of one statement.
 
         Raises:
-            NothingSelected: there is no case that could check it.
+            NothingSelected: no case could check it.
         """
         covered = self._covered(statement)
         if covered.state is CoverageState.BEYOND:
@@ -130,7 +130,7 @@ class TraceMatrix:
 
     @cached_property
     def operators(self) -> list[str]:
-        """The types of operators that there are cases of."""
+        """The operator types that have cases."""
         return list(dict.fromkeys(case.operator for case in self.cases))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Statements that only a case can check that must be refused."""
+"""Statements that only cases that must be refused can check."""
 
 from __future__ import annotations
 

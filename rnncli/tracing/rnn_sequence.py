@@ -1,4 +1,4 @@
-"""Statements of OpenVINO's RNNSequence-5."""
+"""Statements about OpenVINO's RNNSequence-5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement of a specification, and how a table of them is written."""
+"""Statements of a specification, and the notation of their table."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
 
 class CheckKind(StrEnum):
-    """What can check a statement."""
+    """The kind of case that can check a statement."""
 
     RESULT = "result"
     """A case that must run and match."""
     REJECTION = "rejection"
     """A case that must be refused."""
     NONE = "none"
-    """No vector; the row says why."""
+    """No vector; the row gives the reason."""
 
     @property
     def case(self) -> str:
-        """A case that can check it, in words."""
+        """The kind of case, in words."""
         return "a case that must be refused" if self is CheckKind.REJECTION else "a case that runs"
 
 
 @dataclass(frozen=True, slots=True)
 class CaseCondition:
-    """What is true of a case that exercises a statement.
+    """A condition on cases that exercise a statement.
 
     Attributes:
-        words: the same in words, after "the case".
-        holds: whether it is true of a case.
+        words: the condition in words, to follow "the case".
+        holds: whether a case meets it.
     """
 
     words: str
     holds: Callable[[TracedCase], bool]
 
     def __and__(self, other: CaseCondition) -> CaseCondition:
-        """Return the condition that both are true."""
+        """Return the condition that both hold."""
         words = " and ".join(filter(None, (self.words, other.words)))
         return CaseCondition(words, lambda case: self.holds(case) and other.holds(case))
 
@@ -54,19 +54,19 @@ ALWAYS = CaseCondition("", lambda _: True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing that a specification says of one operator.
+    """One testable statement of a specification about one operator.
 
     Attributes:
-        name: without the operator: `clip.bounds`.
-        sentence: what it says, in our words.
-        section: where on the page it stands: `attribute clip`.
-        operator: as `RNN`.
-        versions: of the operator, those it is true of.
-        kind: what can check it.
-        when: what a case must be to exercise it.
-        against: ids of its violations, see `violations`; a case checks it that notices one, and a
-            pack that notices all of them.
-        why_not: why no vector can check it; "" where one can.
+        name: the id without the operator: `clip.bounds`.
+        sentence: the statement, in our words.
+        section: its section of the page: `attribute clip`.
+        operator: the operator's type, such as `RNN`.
+        versions: the operator versions it applies to.
+        kind: the kind of case that can check it.
+        when: the condition on cases that exercise it.
+        against: ids of its violations, see `violations`; a case that notices one checks it, and so
+            does a pack that notices all.
+        why_not: the reason that no vector can check it, or "".
     """
 
     name: str
@@ -81,17 +81,17 @@ class Statement:
 
     @property
     def id(self) -> str:
-        """With the operator: `lstm.clip.bounds`."""
+        """The id with the operator: `lstm.clip.bounds`."""
         return f"{self.operator.lower()}.{self.name}"
 
     @property
     def where(self) -> str:
-        """The page and section, by the newest version: `ONNX LSTM-22, attribute clip`."""
+        """The page and section in the newest version: `ONNX LSTM-22, attribute clip`."""
         newest = OPERATORS[f"{self.operator}-{self.versions[-1]}"]
         return f"{newest.dialect} {newest.name}, {self.section}"
 
     def found_in(self, case: TracedCase) -> tuple[str, ...] | None:
-        """Return the violations that a case notices; None where it does not check the statement."""
+        """Return the violations that a case notices; None if it does not check the statement."""
         row = case.operator
         if (row.type, row.version) not in {(self.operator, v) for v in self.versions}:
             return None
@@ -119,19 +119,19 @@ def statements(
     against: str = "",
     why_not: str = "",
 ) -> tuple[Statement, ...]:
-    """Return one row of the table: what is said of several operators in the same words.
+    """Return the statements of one row, which may apply to several operators.
 
     Args:
         name: see `Statement`.
-        sentence: see there.
-        section: see there.
-        of: the operators, between spaces.
-        since: the first opset whose operators it is true of.
-        until: the last one.
-        kind: see there.
-        when: see there.
-        against: ids of violations, between spaces; those of other cells are left out.
-        why_not: why no vector can check it.
+        sentence: see `Statement`.
+        section: see `Statement`.
+        of: the operators, separated by spaces.
+        since: the first opset whose operators it applies to.
+        until: the last such opset.
+        kind: see `Statement`.
+        when: see `Statement`.
+        against: ids of violations, separated by spaces; those of other cells are omitted.
+        why_not: the reason that no vector can check it.
     """
     rows = []
     for operator in of.split():

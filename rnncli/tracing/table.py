@@ -26,10 +26,10 @@ STATEMENTS: Mapping[str, Statement] = _indexed(row for leaf in _LEAVES for row i
 
 
 def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement itself calls it
-    """Return the statement of that id.
+    """Return the statement with an id.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: the id is unknown.
     """
     if id not in STATEMENTS:
         raise InvalidRequest(f"unknown statement '{id}'{did_you_mean(id, STATEMENTS)}")
@@ -37,6 +37,6 @@ def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement its
 
 
 def found_in(case: TracedCase) -> dict[str, tuple[str, ...]]:
-    """Return the statements that a case checks, by id, with the violations of each it notices."""
+    """Return the statements that a case checks, by id, with the violations it notices."""
     found = {id_: row.found_in(case) for id_, row in STATEMENTS.items()}
     return {id_: noticed for id_, noticed in found.items() if noticed is not None}

@@ -1,4 +1,4 @@
-"""Statements of the inputs, outputs, element types and versions of ONNX's operators."""
+"""Statements about inputs, outputs, element types and versions of ONNX's operators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rnncli.tracing.conditions import (
 from rnncli.tracing.statement import ONNX, Statement, statements
 
 TIME_FIRST = in_layout(0)
-# The orders in which gates of W, R or B are taken by mistake.
+# Wrong orders of the gates of W, R or B.
 _ORDERS = (
     "gate-order-rzh-in-{0} gate-order-rhz-in-{0} gate-order-ifco-in-{0} gate-order-fico-in-{0}"
     " units-before-gates-in-{0}"
@@ -171,7 +171,7 @@ _LENGTHS = (
 
 
 def _state(name: str, of: str, ignored: str, *others: str) -> tuple[Statement, ...]:
-    """Return the rows of an initial state."""
+    """Return the rows for an initial state."""
     given, section = gives(name), f"input {name}"
     return (
         *statements(

@@ -1,6 +1,6 @@
-"""One case, as conditions of statements see it: what it asks, what it holds, which bugs it shows.
+"""A case as seen by the conditions of statements: node, inputs and the bugs it shows.
 
-Nothing is taken from what people wrote about a case: not its name, its flags or its summary.
+Texts about a case, such as its name, flags and summary, are not used.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from rnncli.recurrence.activations import Activation
 
 
-# What becomes of a violation that is told from the specification.
+# The fate of a violation that is distinguished from the specification.
 TOLD = {Fate.KILLED, Fate.ACCEPTABLE}
 
 
 class TracedCase:
-    """A vector, asked about by many statements; what is asked twice is computed once.
+    """A vector with cached properties for the conditions of statements.
 
     Args:
-        vector: of any case. What its manifest says that it kills is not read: a pack may claim
-            anything.
+        vector: any case's vector. The kills in its manifest are not read, since a pack may claim
+            any.
 
     Raises:
-        InvalidOperator: it is invalid although it should run.
-        UnreadableFile: a file of it is missing or damaged.
+        InvalidOperator: the case is invalid although it should run.
+        UnreadableFile: one of its files is missing or damaged.
     """
 
     def __init__(self, vector: Vector) -> None:
@@ -56,61 +56,61 @@ class TracedCase:
 
     @property
     def written(self) -> dict[str, Any]:
-        """The attributes that its node writes."""
+        """The explicit attributes of its node."""
         return self.vector.attributes
 
     @property
     def inputs(self) -> dict[str, Array]:
-        """The inputs that are present, by name."""
+        """The present inputs, by name."""
         return dict(self.vector.inputs)
 
     @property
     def outputs(self) -> list[str]:
-        """The outputs asked for, by name."""
+        """The names of the requested outputs."""
         return list(self.record["outputs"])
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Sizes by name: seq_length, batch_size, input_size, hidden_size; of a case that runs."""
+        """seq_length, batch_size, input_size and hidden_size of a case that runs."""
         names = ("seq_length", "batch_size", "input_size", "hidden_size")
         X = self.vector.node.canonical("X", self.inputs["X"])
         return dict(zip(names, (*X.shape, self.inputs["R"].shape[-1]), strict=True))
 
     @property
     def layout(self) -> int:
-        """1 where the batch comes first."""
+        """The layout; 1 is batch first."""
         return self.vector.node.layout
 
     @property
     def direction(self) -> str:
-        """forward, reverse or bidirectional, written or not."""
+        """The direction, explicit or by default."""
         return str(self.vector.node.values["direction"])
 
     @property
     def directions(self) -> int:
-        """How many there are."""
+        """The number of directions."""
         return len(self.vector.node.directions)
 
     @property
     def lengths_row(self) -> Input:
-        """The input that holds the lengths."""
+        """The row of the input with the lengths."""
         return next(row for row in self.operator.inputs if row.role == "lengths")
 
     @property
     def lengths(self) -> Array | None:
-        """The valid steps of each sequence, where they are given."""
+        """The valid steps of each sequence, if given."""
         return self.inputs.get(self.lengths_row.name)
 
     @property
     def steps_of_x(self) -> int:
-        """How many steps X has, also where the case is broken elsewhere."""
+        """The number of steps of X, also if another part of the case is broken."""
         shape = self.operator.inputs[0].shape(self.written.get("layout") or 0)
         axis = [dim.symbol for dim in shape].index("seq_length")
         return int(self.inputs["X"].shape[axis])
 
     @cached_property
     def padding(self) -> Array:
-        """The elements of X after the ends of sequences."""
+        """The elements of X beyond the ends of sequences."""
         X = self.vector.node.canonical("X", self.inputs["X"])
         if self.lengths is None:
             return X[:0].ravel()
@@ -118,13 +118,13 @@ class TracedCase:
 
     @cached_property
     def activations(self) -> list[Activation]:
-        """The functions of every direction, in the order of the attribute."""
+        """The functions of every direction, in the attribute's order."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RnncliWarning)
             return [each for row in self.vector.node.activations for each in row]
 
     def without_own(self, key: str) -> set[str]:
-        """Return the functions that take an alpha (or beta) and are not given one.
+        """Return the functions that take an alpha (or beta) but are given none.
 
         Args:
             key: alpha or beta.
@@ -134,19 +134,19 @@ class TracedCase:
         return set(takers[len(given) :])
 
     def with_own(self, key: str) -> list[bool]:
-        """Return, of each function, whether it takes an alpha (or beta) and is given one."""
+        """Return for each function whether it takes an alpha (or beta) and is given one."""
         given = iter(self.vector.node.values.get(f"activation_{key}") or ())
         takes = [getattr(each, key) is not None for each in self.activations]
         return [take and next(given, None) is not None for take in takes]
 
     @cached_property
     def node_inputs(self) -> list[str]:
-        """The names of the node's inputs as its model has them, "" for those left out."""
+        """The input names on the model's node, "" for omitted ones."""
         return list(self._proto.input) if self.vector.model else list(self.record["inputs"])
 
     @cached_property
     def node_outputs(self) -> list[str]:
-        """The names of the node's outputs as its model has them, "" for those left out."""
+        """The output names on the model's node, "" for omitted ones."""
         return list(self._proto.output) if self.vector.model else list(self.record["outputs"])
 
     @cached_property
@@ -162,15 +162,15 @@ class TracedCase:
 
     @cached_property
     def broken(self) -> set[tuple[str, ...]]:
-        """What a case that must be refused has wrong: ("attributes", "clip"), ("inputs", "P")."""
+        """The errors of a case that must be refused: ("attributes", "clip"), ("inputs", "P")."""
         found = problems(self.operator, self.written, self.inputs, self.outputs)
         return {problem.subject for problem in found}
 
     def noticed(self, names: Iterable[str]) -> list[str]:
-        """Return those of some violations that the case tells from the specification.
+        """Return the given violations that the case distinguishes from the specification.
 
-        One that answers as another reading does is told from it as well: `verify` calls it
-        acceptable, and not right.
+        A violation that answers as another reading does is distinguished as well: `verify` calls it
+        acceptable, not right.
         """
         wanted = list(names)
         fresh = [violation_named(name) for name in wanted if name not in self._noticed]

@@ -1,4 +1,4 @@
-"""Tracing a pack or suite, from the selection of cases to the traceability matrix."""
+"""Tracing a pack or suite, from the selected cases to the traceability matrix."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], None]) -> TraceMatrix:
-    """Ask every statement of the cases of a plan.
+    """Trace the cases of a plan.
 
     Args:
-        plan: which pack or suite, and who works.
+        plan: the pack or suite, and the workers.
         selected: its cases.
-        done: called with a number of cases as they are done.
+        done: called with the number of cases just finished.
 
     Raises:
-        RnncliError: a vector is damaged, or cannot be made.
+        RnncliError: a vector is damaged or cannot be generated.
     """
     ids = list(selected.outputs)
     size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
@@ -48,17 +48,17 @@ def work(origin: Path | Suite, ids: Sequence[str]) -> list[CaseTrace]:
     """Trace some vectors of a pack or suite.
 
     Args:
-        origin: the folder of the pack, absolute; or the suite.
-        ids: which of its cases.
+        origin: the pack's absolute folder, or the suite.
+        ids: the ids of the cases.
 
     Raises:
-        RnncliError: one is damaged, or cannot be made.
+        RnncliError: a vector is damaged or cannot be generated.
     """
     return [trace_of(vector) for vector in vectors_of(origin, ids)]
 
 
 def trace_of(vector: Vector) -> CaseTrace:
-    """Return what a vector checks."""
+    """Return the statements that a vector checks."""
     case = TracedCase(vector)
     kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
     row = case.operator

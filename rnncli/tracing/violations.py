@@ -1,7 +1,7 @@
-"""Violations of statements: the mutants, and those that no mutant stands for.
+"""Violations of statements: mutants, and finer bugs that are not mutants.
 
-A statement is checked where a violation of it would be noticed. Most violations are mutants;
-those here are finer than a kernel's bugs are, and suites are not scored by them.
+A statement is checked if a violation of it would be noticed. Most violations are mutants. The ones
+in this module are finer than the bugs of real kernels, so suites are not scored by them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 OF_STATEMENTS = "statements"
 
-# function -> (id, what it is taken for, the wrong formula)
+# function -> (id, the wrong formula in words, the wrong formula)
 WRONG_FORMULAS: Mapping[str, tuple[tuple[str, str, Function], ...]] = {
     "Relu": (
         ("identity", "x", lambda _, x, __, ___: x),
@@ -93,7 +93,7 @@ WRONG_FORMULAS: Mapping[str, tuple[tuple[str, str, Function], ...]] = {
         ("of-minus", "log(1 + e^-x)", lambda math, x, _, __: math.softplus(-x)),
     ),
 }
-# (function, alpha or beta, the default that another library has)
+# (function, alpha or beta, another library's default)
 OTHER_DEFAULTS = (
     ("LeakyRelu", "alpha", 0.3),
     ("ThresholdedRelu", "alpha", 0.0),
@@ -101,7 +101,7 @@ OTHER_DEFAULTS = (
     ("HardSigmoid", "beta", 0.0),
     ("Elu", "alpha", 1.6732632),
 )
-# What is taken for a clip where none is given.
+# The clip assumed by a kernel if none is given.
 SOME_CLIP = 8.0
 
 
@@ -158,7 +158,7 @@ def _orders() -> Iterator[Mutant]:
 
 
 def _opened(gate: Callable[[Parameters], int]) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that makes one of the values of f in a step 1."""
+    """Return the change that replaces one of the values of f in a step by 1."""
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
         calls = count()
@@ -262,10 +262,10 @@ VIOLATIONS: Mapping[str, Mutant] = {each.id: each for each in family(OF_STATEMEN
 
 
 def violation_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it
-    """Return a violation of some statement: a mutant, or one of these.
+    """Return a violation of a statement by its id: a mutant or a row of this module.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: the id is unknown.
     """
     found = VIOLATIONS.get(id) or MUTANTS.get(id)
     if found is None:

@@ -22,10 +22,10 @@ NUMPY = backends(["numpy"], "native")
 FAILING = {
     "dies at birth": ("crashed", "died of SIGSEGV"),
     "refuses": ("refused", "ValueError: not this one"),
-    "leaves out": ("refused", "gives no Y_h"),
+    "leaves out": ("refused", "returns no Y_h"),
     "crashes": ("crashed", "died of SIGSEGV"),
     "crashes later": ("crashed", "died of SIGSEGV"),
-    "raises later": ("crashed", "fails when it is called again: tired"),
+    "raises later": ("crashed", "fails when called again: tired"),
     "cannot be timed": ("refused", "cannot be timed: it has no method prepare"),
     "is not there": ("unusable", "No module named 'no_such_package'"),
 }

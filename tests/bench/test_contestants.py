@@ -20,7 +20,7 @@ def test_the_usual_ones_are_left_out_where_they_are_not_installed(monkeypatch):
     found, missing = runtimes(None)
 
     assert (found, list(missing)) == ([], list(USUAL))
-    with pytest.raises(Unsupported, match="runtime 'torch' is not there: install it with"):
+    with pytest.raises(Unsupported, match="runtime 'torch' is not installed: install it with"):
         runtimes(["torch"])
     with pytest.raises(Unsupported, match=r"'rnncli\[runtimes\]'"):
         runtimes(["openvino"])

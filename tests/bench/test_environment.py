@@ -13,7 +13,7 @@ def test_what_makes_blas_slow_is_dropped(monkeypatch):
     assert not {*DROPPED} & {*environment(1)}
     assert os.environ["OPENBLAS_CORETYPE"] == "Haswell"
     assert surroundings()["OPENBLAS_CORETYPE"] == "Haswell"
-    assert "OPENBLAS_CORETYPE=Haswell is set: dropped for what is measured" in notes()
+    assert "OPENBLAS_CORETYPE=Haswell is set: dropped for the measured processes" in notes()
 
 
 def test_every_library_is_told_the_number_of_threads(monkeypatch):
@@ -37,4 +37,4 @@ def test_a_busy_machine_is_told(monkeypatch):
     assert not any("busy" in note for note in notes())
 
     monkeypatch.setattr(module, "load", lambda: 1.5 * module.cores())
-    assert any("others keep the machine busy" in note for note in notes())
+    assert any("other processes keep the machine busy" in note for note in notes())

@@ -73,9 +73,9 @@ def test_a_layer_computes_in_the_dtype_of_the_node(dtype, tolerance):
 @pytest.mark.parametrize(
     ("op", "more", "reason"),
     [
-        ("GRU", {}, "its layers have linear_before_reset 1 only, not 0"),
-        ("RNN", {"direction": "reverse"}, "has no direction reverse"),
-        ("RNN", {"attributes": ", clip: 0.5"}, "its layers have clip None only, not 0.5"),
+        ("GRU", {}, "its layers support only linear_before_reset 1, not 0"),
+        ("RNN", {"direction": "reverse"}, "its layers have no direction reverse"),
+        ("RNN", {"attributes": ", clip: 0.5"}, "its layers support only clip None, not 0.5"),
         ("RNN", {"attributes": ", activations: [Relu]"}, "its layers have activations"),
         ("RNN", {"inputs": ", sequence_lens: [1, 2, 3]"}, "its layers take no sequence_lens"),
         ("LSTM", {"inputs": ", P: uniform"}, "its layers take no P"),
