@@ -41,10 +41,13 @@ beyond its tolerances. A pack checks a statement if every violation of it is not
 statement's cases.
 
 ```sh
-rnncli trace vectors/core                       # the matrix
-rnncli trace vectors/core --missing             # only what is not checked, or not wholly
 rnncli trace vectors/core lstm.clip.bounds      # one statement, and every case that checks it
 rnncli trace core --op LSTM -k reverse --json
+```
+
+```sh title="not run: each traces all of core, which takes five seconds"
+rnncli trace vectors/core                       # the matrix
+rnncli trace vectors/core --missing             # only what is not checked, or not wholly
 rnncli trace vectors/core --complete            # exit code 1 where something is missing
 rnncli list vectors/core --json --statements    # what each case checks
 ```
