@@ -162,7 +162,7 @@ def test_listings_say_which_cannot_be_used():
     assert backends["raises"] == ""
     assert formats["txt"] == "text"
     assert formats["tsv"].startswith("unusable: format 'tsv' failed: AttributeError")
-    assert formats["csv"].startswith("unusable: format 'csv' failed: TypeError: a Format is due")
+    assert formats["csv"].startswith("unusable: format 'csv' failed: TypeError: expected a Format")
     assert "unusable" not in backends["numpy"] + formats["npz"]
 
 
@@ -170,8 +170,8 @@ def test_listings_say_which_cannot_be_used():
     ("name", "said"),
     [
         ("x", "RuntimeError: boom"),
-        ("list", "TypeError: read gave list, not a dict of arrays"),
-        ("number", "TypeError: read gave int named 'x', not an array"),
+        ("list", "TypeError: read returned list, not a dict of arrays"),
+        ("number", "TypeError: read returned int named 'x', not an array"),
     ],
 )
 def test_a_format_that_fails_is_named_with_the_file(tmp_path, name, said):

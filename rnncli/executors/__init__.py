@@ -1,1 +1,1 @@
-"""Doing many tasks at once: in this process, in several, or on a Dask cluster."""
+"""Executors: many tasks in this process, in several, or on a Dask cluster."""

@@ -1,4 +1,4 @@
-"""A Dask cluster: the one whose scheduler is named, or one of worker processes started here."""
+"""The Dask executor: an existing cluster, given its scheduler, or local worker processes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SECONDS_TO_CONNECT = 10
 def on_cluster(
     function: Callable[[Task], Outcome], tasks: Sequence[Task], *, jobs: int, scheduler: str
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield (index, outcome) of each task as it is done.
+    """Yield (index, outcome) of each task when it is done.
 
-    The function travels to each worker once, and with it what a `partial` holds for all tasks.
-    What a lost worker was doing is done again by others; a task that loses several is refused.
+    The function is sent to each worker once, with the arguments that a `partial` fixes. Tasks of a
+    lost worker are repeated by others; a task that loses several workers fails.
 
     Raises:
         InvalidRequest: no scheduler answers at the address, or a task keeps killing its workers.
     """
     with _client(jobs, scheduler) as client:
-        # Equal tasks of this run never coincide, pure or not: keys hold the position. Nor do those
-        # of two runs at the same time.
+        # Keys include the position and the run, so that equal tasks, also of concurrent runs, are
+        # distinct.
         run = f"rnncli-{uuid4().hex}"
         shared = client.submit(pickle.loads, pickle.dumps(function), key=run)
         futures = {
@@ -48,21 +48,21 @@ def on_cluster(
                 yield futures.pop(future), future.result()
         except KilledWorker as error:
             raise InvalidRequest(
-                f"a task lost worker after worker, perhaps for memory: {error}"
+                f"a task lost several workers, perhaps for lack of memory: {error}"
             ) from error
         finally:
             client.cancel(list(futures))
 
 
 def _work(run: str, function: Callable[[Task], Outcome], task: Task) -> Outcome:
-    """Do a task; a worker forgets the function when the client goes, whether closed or killed."""
+    """Run a task; a worker forgets the function when the client is closed or killed."""
     worker = get_worker()
     return tenancy.work(run, lambda: run in worker.data, function, task)
 
 
 @contextmanager
 def _client(jobs: int, scheduler: str) -> Iterator[Any]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its talk is not for our users
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its log is not for users
     if scheduler:
         with _connected(scheduler) as client:
             yield client

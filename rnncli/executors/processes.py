@@ -1,4 +1,4 @@
-"""Processes on this machine, or just this one."""
+"""The local executor: worker processes on this machine, or this process."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
     from rnncli.executors.table import Outcome, Task
 
-# What decides how many threads a BLAS starts; read when it is loaded.
+# Environment variables that limit the threads of a BLAS, read when it is loaded.
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 TERMINATED = 143
 SECONDS_TO_UNWIND = 1
 
-# Where that is safe, workers are forked from a server: one process that has imported what they need
-# and done nothing else, so that it has a single thread.
+# If that is safe, workers are forked from a server: a single-threaded process that has only
+# imported the modules they need.
 HAS_SERVER = sys.platform == "linux"
 
-# What a terminal sends to all that runs in it: Ctrl-C, and that it is closed. Parents alone act.
+# Signals that a terminal sends to all its processes (Ctrl-C, hang-up); only the parent reacts.
 TO_ALL = [getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)]
 HAS_MASKS = hasattr(signal, "pthread_sigmask")
 
 _FUNCTION: list[Callable[..., Any]] = []  # of this worker
-_AT_WORK: list[bool] = []  # something, while this worker is
+_AT_WORK: list[bool] = []  # not empty while this worker runs a task
 
 
 def prepare(*modules: str) -> None:
-    """Begin to import modules for workers to come, while this process does something else.
+    """Start to import modules for future workers in the background.
 
     Args:
-        modules: what they need; only the first call of a process is heard.
+        modules: the modules to import; only the first call in a process has an effect.
     """
     from multiprocessing import forkserver
 
@@ -57,12 +57,12 @@ def prepare(*modules: str) -> None:
 def in_processes(
     function: Callable[[Task], Outcome], tasks: Sequence[Task], *, jobs: int, scheduler: str = ""
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield (index, outcome) of each task; with one job or task, from this very process.
+    """Yield (index, outcome) of each task; a single job or task runs in this process.
 
-    The function travels to each worker once, and with it what a `partial` holds for all tasks.
+    The function is sent to each worker once, with the arguments that a `partial` fixes.
 
     Raises:
-        InvalidRequest: a worker was killed, or a scheduler is named that nobody would ask.
+        InvalidRequest: a worker was killed, or a scheduler is given, which this executor lacks.
     """
     if scheduler:
         raise InvalidRequest(f"--scheduler {scheduler} is for --executor dask")
@@ -94,11 +94,11 @@ def _in_pool(
             finished = True
         except BrokenProcessPool as error:
             raise InvalidRequest(
-                "a worker process was killed, perhaps for memory; try fewer with -j"
+                "a worker process was killed, perhaps for lack of memory; try fewer with -j"
             ) from error
         finally:
             pool.shutdown(wait=finished, cancel_futures=True)
-            if not finished:  # failed, interrupted, or nobody wants the rest
+            if not finished:  # failed, interrupted or abandoned
                 for worker in multiprocessing.active_children():
                     worker.terminate()
 
@@ -120,25 +120,25 @@ def _without_main(function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _begin(function: bytes, environment: dict[str, str]) -> None:
-    """Take up the function; leave Ctrl-C to the parent, unwind on SIGTERM: no temporary stays."""
+    """Load the function; leave Ctrl-C to the parent; unwind on SIGTERM to remove temporaries."""
     for number in TO_ALL:
         signal.signal(number, signal.SIG_IGN)
     if HAS_MASKS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_ALL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.clear()
-    os.environ.update(environment)  # the server's may be that of long ago
+    os.environ.update(environment)  # the server's may be outdated
     gc.disable()
-    _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- by our own parent
-    gc.freeze()  # it stays: no collection need walk through it
+    _FUNCTION[:] = [pickle.loads(function)]  # noqa: S301 -- written by our own parent
+    gc.freeze()  # permanent, so collections can skip it
     gc.enable()
-    signal.signal(signal.SIGTERM, _end)  # before, there was nothing to unwind
+    signal.signal(signal.SIGTERM, _end)  # nothing to unwind earlier
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Unwind a task, so that no temporary stays; between tasks end at once.
+    """Unwind a task, which removes its temporaries; between tasks, exit at once.
 
-    There the pool holds locks: one that unwinding leaves locked stops this worker and all others.
+    Between tasks the pool holds locks; unwinding could leave one locked and stop all workers.
     """
     if _AT_WORK and postponed(number, frame):
         return
@@ -148,14 +148,14 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent is gone, killed perhaps, and end: nobody else would tell us."""
+    """Wait until the parent has exited, even if killed, and exit."""
     from multiprocessing import parent_process
 
     if parent := parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(SECONDS_TO_UNWIND)
-        os._exit(TERMINATED)  # where the pool has caught what unwinds
+        os._exit(TERMINATED)  # the pool caught the exception
 
 
 def _work(task: Any) -> Any:
@@ -167,15 +167,15 @@ def _work(task: Any) -> Any:
         finally:
             _AT_WORK.clear()
     except SystemExit:
-        os._exit(TERMINATED)  # the pool would catch it and go on with the next task
+        os._exit(TERMINATED)  # the pool would catch the exception and start the next task
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Keep what a terminal sends to all from processes and threads that are started inside.
+    """Block the terminal's signals in processes and threads that are started inside.
 
-    They would be interrupted while they import, and say so at length. For this process a signal
-    waits until the end: it must know whom it has started.
+    Otherwise they would be interrupted during imports and print tracebacks. In this process a
+    signal is deferred until the end, when all children are known.
     """
     if not HAS_MASKS:
         yield
@@ -184,7 +184,7 @@ def uninterrupted() -> Iterator[None]:
 
     with _signals_deferred():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
-        resource_tracker.ensure_running()  # which lets Ctrl-C through again once it has started
+        resource_tracker.ensure_running()  # which unblocks Ctrl-C once it has started
         signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
         try:
             yield
@@ -194,7 +194,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Let this process's handlers wait: what this thread blocks, a thread of a library takes."""
+    """Defer this process's handlers: a library's thread may receive a signal blocked here."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -215,7 +215,7 @@ def _signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread_each() -> Iterator[None]:
-    """Let processes started inside use one BLAS thread each: N processes fill N cores."""
+    """Limit processes started inside to one BLAS thread each, since N processes fill N cores."""
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
     os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
     try:

@@ -1,4 +1,4 @@
-"""The executors, each a row: where it is, what it needs, what it does."""
+"""The table of executors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Executor(Protocol):
-    """Applies a function to tasks; function, tasks and outcomes travel between processes."""
+    """A function that applies a function to tasks; all arguments and outcomes must be picklable."""
 
     def __call__(
         self,
@@ -25,7 +25,7 @@ class Executor(Protocol):
         jobs: int,
         scheduler: str,
     ) -> Iterator[tuple[int, Outcome]]:
-        """Yield (index of the task, outcome) as each is done, in any order."""
+        """Yield (index of the task, outcome) in order of completion."""
 
 
 class ExecutorRow(NamedTuple):
@@ -34,8 +34,8 @@ class ExecutorRow(NamedTuple):
     Attributes:
         where: "module:attribute", imported on first use.
         summary: one line for help.
-        shares_files: whether what a task writes is surely seen by this process.
-        extra: which extra it needs, or "".
+        shares_files: whether this process surely sees the files that a task writes.
+        extra: the extra that it needs, or "".
     """
 
     where: str
@@ -63,7 +63,7 @@ def executor_named(name: str) -> Executor:
     """Import and return an executor.
 
     Raises:
-        Unsupported: its package does not import.
+        Unsupported: its package cannot be imported.
     """
     row = EXECUTORS[name]
     try:
@@ -75,7 +75,7 @@ def executor_named(name: str) -> Executor:
 
 
 def in_order(pairs: Iterator[tuple[int, Outcome]]) -> Iterator[Outcome]:
-    """Yield outcomes in the order of their tasks, each as soon as all before it are there."""
+    """Yield outcomes in the order of their tasks, each as early as possible."""
     waiting: dict[int, Outcome] = {}
     due = 0
     for index, outcome in pairs:

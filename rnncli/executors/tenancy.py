@@ -1,7 +1,7 @@
-"""What a run keeps open in a process that outlives it, such as a worker of somebody's cluster.
+"""Tenancies: resources that a run keeps open in a longer-lived process, such as a cluster's worker.
 
-A process serves one task at a time, because tasks share what their run has open; what one run
-has open is closed before a task of another begins, and as soon as the run is over.
+A process runs one task at a time, because tasks share the resources of their run. These are closed
+when the run is over, and before a task of another run starts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class RunOverError(Exception):
-    """Nobody waits for what this task computes."""
+    """The run of this task is over."""
 
 
 class Tenancy:
-    """A run's stay in this process."""
+    """The stay of a run in this process."""
 
     def __init__(self, run: str) -> None:
         self.run = run
@@ -32,37 +32,37 @@ class Tenancy:
         self._endings: list[Callable[[], None]] = []
 
     def at_end(self, close: Callable[[], None]) -> None:
-        """Call a function when the stay ends."""
+        """Register a function to call when the stay ends."""
         self._endings.append(close)
 
     def tidy(self) -> None:
-        """Close what is open; whatever still uses it fails."""
+        """Close all resources, even if they are in use."""
         endings, self._endings = self._endings, []
         for close in endings:
             close()
 
     def end(self) -> None:
-        """Let nothing more begin, and close what is open."""
+        """Prevent further tasks and close all resources."""
         self.is_over = True
         self.tidy()
 
 
 _TURN = threading.Lock()
-_DECIDING = threading.Lock()  # whether a run goes on; held for moments
-_STAYING = [Tenancy("")]  # the only one; before the first run nobody's
+_DECIDING = threading.Lock()  # whether a run continues; held briefly
+_STAYING = [Tenancy("")]  # always one; before the first run, without a name
 
 
 def at_end(close: Callable[[], None]) -> None:
-    """Call a function when the run that this process works for is over, or the process ends."""
-    Finalize(None, close, exitpriority=1)  # worker processes run no atexit
+    """Register a function to call when the current run is over or the process exits."""
+    Finalize(None, close, exitpriority=1)  # worker processes skip atexit
     _STAYING[0].at_end(close)
 
 
 def require_run() -> None:
-    """Make sure that somebody waits for what this process does.
+    """Check that the current run is not over.
 
     Raises:
-        RunOverError: nobody does any more.
+        RunOverError: it is over.
     """
     if _STAYING[0].is_over:
         raise RunOverError(_STAYING[0].run)
@@ -71,34 +71,34 @@ def require_run() -> None:
 def work(
     run: str, is_alive: Callable[[], bool], function: Callable[[Task], Outcome], task: Task
 ) -> Outcome:
-    """Do a task of a run when it is its turn.
+    """Run a task when it is its run's turn.
 
     Args:
-        run: its name, which no other run has.
-        is_alive: whether anybody waits for the run; asked often until it is not so.
-        function: applied to the task.
-        task: to be done.
+        run: the unique name of the run.
+        is_alive: whether the run continues; polled until it does not.
+        function: the function to apply.
+        task: its argument.
 
     Raises:
-        RunOverError: the run was over before.
+        RunOverError: the run is already over.
     """
     with _TURN:
         staying = _stay(run, is_alive)
         try:
             return function(task)
         finally:
-            if staying.is_over:  # and the task has opened something since
+            if staying.is_over:  # the task may have opened something since
                 staying.tidy()
 
 
 def _stay(run: str, is_alive: Callable[[], bool]) -> Tenancy:
-    """Return the stay of a run, begun if another one's is there, or none.
+    """Return the stay of a run, started if necessary.
 
-    A run whose stay has ended may stay again: a cluster moves what a worker holds of a run away
-    while the worker has nothing to do, and back.
+    A run may stay again after its stay has ended, because a cluster may move its data away from an
+    idle worker and back.
 
     Raises:
-        RunOverError: nobody waits for the run.
+        RunOverError: the run is over.
     """
     with _DECIDING:
         staying = _STAYING[0]
@@ -119,7 +119,7 @@ def _watch(tenancy: Tenancy, is_alive: Callable[[], bool]) -> None:
 
 
 def _is_over(tenancy: Tenancy, is_alive: Callable[[], bool]) -> bool:
-    """Look whether a run is over and end its stay; no task of it begins between the two."""
+    """Return whether a run is over, and if so end its stay atomically."""
     with _DECIDING:
         if not tenancy.is_over and not is_alive():
             tenancy.end()

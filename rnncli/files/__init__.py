@@ -1,1 +1,1 @@
-"""Files and the names of files, at the only place that opens, writes, renames or locks any."""
+"""Files: the only package that opens, writes, renames or locks files."""

@@ -1,8 +1,8 @@
-"""Writing files and folders whole or not at all.
+"""Atomic writes of files and folders.
 
-Everything is written beside its place and renamed into it once it is complete and on the disk.
-A failure or an interrupt before that leaves what was there, or nothing, and no temporary. What a
-killed process left, which nobody holds a lock of, is removed when the same name is written again.
+Content is written to a temporary beside its target and renamed once it is complete and on disk. A
+failure or an interrupt leaves the old content, or nothing, and no temporary. Unlocked temporaries
+of a killed process are removed when the same name is written again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
-_LONGEST_NAME = 50  # characters of its own that a temporary's name has
+_LONGEST_NAME = 50  # characters of the target's name in a temporary's
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file atomically.
 
     Raises:
         InvalidRequest: as for `atomic_file`.
@@ -36,7 +36,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8 whole or not at all, with line feeds as they are.
+    """Write text atomically in UTF-8, with line feeds unchanged.
 
     Raises:
         InvalidRequest: as for `atomic_file`.
@@ -45,16 +45,16 @@ def write_text(path: Path, text: str) -> None:
 
 
 def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
-    """Write one of many small files: whole at its name, or not there.
+    """Write one of many small files atomically.
 
-    Unlike `atomic_file` it follows no link, and leaves names of its own behind when it is killed,
-    see `remove_temporaries`.
+    Unlike `atomic_file` it does not follow links, and leaves temporaries if it is killed, see
+    `remove_temporaries`.
 
     Args:
-        path: of the file; a link there is replaced.
-        content: all of it.
-        sync: whether to wait for the disk. Without it a power failure, unlike a kill, can leave a
-            torn file, which a pack's checksums find.
+        path: the path of the file; a link is replaced.
+        content: its content.
+        sync: whether to wait for the disk. Without it, a power failure (but not a kill) can leave a
+            torn file, which a pack's checksums detect.
 
     Raises:
         OSError: the disk refuses.
@@ -71,12 +71,12 @@ def put_file(path: str, content: bytes, *, sync: bool = False) -> None:
 
 
 def put_folder(path: str, files: Mapping[str, bytes]) -> None:
-    """Write a new folder of small files: whole at its name, or not there.
+    """Write a new folder of small files atomically.
 
-    It costs one renaming where `put_file` costs one for each file; see there for the rest.
+    It takes one rename, where `put_file` takes one per file; otherwise see there.
 
     Args:
-        path: of the folder, which is not there.
+        path: the path of the folder, which must not exist.
         files: contents by path below it.
 
     Raises:
@@ -99,7 +99,7 @@ def put_folder(path: str, files: Mapping[str, bytes]) -> None:
 def _write_new(path: str, content: bytes, *, sync: bool = False) -> None:
     descriptor = os.open(path, _NEW | _FLAGS, 0o666)
     try:
-        while content:  # a second time where the system wrote a part of it
+        while content:  # again if the system wrote only a part
             content = content[os.write(descriptor, content) :]
         if sync:
             os.fsync(descriptor)
@@ -108,16 +108,16 @@ def _write_new(path: str, content: bytes, *, sync: bool = False) -> None:
 
 
 def new_file(path: Path) -> IO[bytes]:
-    """Open a file for writing that is not there yet, in a folder of our own.
+    """Open a new file for writing, in a private folder.
 
     Raises:
-        OSError: it is there, or the disk refuses.
+        OSError: the file exists, or the disk refuses.
     """
     return os.fdopen(os.open(path, _NEW | _FLAGS, 0o666), "wb")
 
 
 def append_bytes(path: Path, content: bytes) -> None:
-    """Add to the end of a file that is there and no link.
+    """Append to an existing file that is not a link.
 
     Raises:
         OSError: the disk refuses.
@@ -128,7 +128,7 @@ def append_bytes(path: Path, content: bytes) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what killed writers left anywhere below a folder of which we are the only writer."""
+    """Remove temporaries of killed writers below a folder of which we are the only writer."""
     for place, folders, names in os.walk(folder):
         for name in filter(TEMPORARY.fullmatch, names):
             Path(place, name).unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def remove_temporaries(folder: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a new, empty temporary file; the body writes it, then it replaces `path`.
+    """Yield a new temporary file, which replaces `path` after the body has written it.
 
     Raises:
         InvalidRequest: the disk is full or read-only, the folder is missing, or `path` is
@@ -155,7 +155,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
             with stream:
                 yield stream
                 stream.flush()
-                os.fsync(stream.fileno())  # a renamed file is never an empty one
+                os.fsync(stream.fileno())  # a renamed file is never empty
                 temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
@@ -164,14 +164,14 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
-    """Give a new, empty temporary folder; the body fills it, then it replaces `path`.
+    """Yield a new temporary folder, which replaces `path` after the body has filled it.
 
     Args:
-        path: a folder to make or to replace as a whole.
-        is_ours: whether an existing folder, not empty, may be replaced.
+        path: a folder to create or replace as a whole.
+        is_ours: whether an existing non-empty folder may be replaced.
 
     Raises:
-        InvalidRequest: as for `atomic_file`, or the folder that is there is not ours.
+        InvalidRequest: as for `atomic_file`, or the existing folder is not ours.
     """
     with _naming(path):
         target = _target(path)
@@ -191,7 +191,7 @@ def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]
 
 
 def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
-    """Find out beforehand whether `atomic_folder` may make or replace a folder.
+    """Check in advance that `atomic_folder` may create or replace a folder.
 
     Raises:
         InvalidRequest: it may not.
@@ -202,7 +202,7 @@ def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Turn what the operating system says into one sentence that names the path."""
+    """Convert errors of the operating system into one sentence that names the path."""
     try:
         yield
     except OSError as error:
@@ -214,16 +214,16 @@ def _sibling(path: Path, kind: str = "tmp") -> Path:
 
 
 def _name_beside(name: str, kind: str = "tmp") -> str:
-    """Return the name of a new temporary: what `TEMPORARY` matches."""
+    """Return the name of a new temporary, which `TEMPORARY` matches."""
     return f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.{kind}"
 
 
 def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
-    """Open a new temporary and hold its lock, so that nobody takes it for a dead writer's."""
+    """Open a new temporary and lock it, so that it is not taken for a dead writer's."""
     while True:
         temporary = _sibling(target)
         descriptor = os.open(temporary, _NEW | _FLAGS, 0o666)
-        with suppress(BlockingIOError, FileNotFoundError):  # somebody took it for one already
+        with suppress(BlockingIOError, FileNotFoundError):  # it was already taken for one
             try_lock(descriptor)
             if os.path.samestat(os.fstat(descriptor), os.lstat(temporary)):
                 return temporary, os.fdopen(descriptor, "w+b")
@@ -232,7 +232,7 @@ def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Hold the lock of a temporary folder, where the system can open one."""
+    """Lock a temporary folder, if the system can open folders."""
     descriptor = -1
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | _FLAGS)
@@ -245,9 +245,9 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove the temporaries of dead writers of the same name; what they moved aside goes back."""
+    """Remove the temporaries of dead writers of a target; restore content that they moved aside."""
     mine = target.name[:_LONGEST_NAME]
-    for name in os.listdir(target.parent):  # noqa: PTH208 -- names are all it takes
+    for name in os.listdir(target.parent):  # noqa: PTH208 -- only names are needed
         match = TEMPORARY.fullmatch(name)
         if not (match and match[1] == mine and _is_stale(path := target.with_name(name))):
             continue
@@ -260,7 +260,7 @@ def _remove_stale(target: Path) -> None:
 
 
 def _is_stale(temporary: Path) -> bool:
-    """Whether nobody holds its lock."""
+    """Return whether a temporary is not locked."""
     try:
         descriptor = os.open(temporary, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
         try:
@@ -273,7 +273,7 @@ def _is_stale(temporary: Path) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """Follow symbolic links: they stay, and what they lead to is replaced."""
+    """Resolve symbolic links, whose target is replaced."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise InvalidRequest(f"cannot write {path}: there is no folder {target.parent}")
@@ -292,7 +292,7 @@ def _check_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
 
 
 def _swap(temporary: Path, path: Path) -> None:
-    """Rename the temporary to `path`; what is there steps aside first and comes back on failure."""
+    """Rename the temporary to `path`; an existing folder is moved aside, and back on failure."""
     if not path.exists():
         temporary.rename(path)
         return
@@ -307,20 +307,20 @@ def _swap(temporary: Path, path: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    import shutil  # with every compression there is; a file is written without
+    import shutil  # imports every compression; not needed for files
 
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:
-    """Wait until the content is on the disk, so that a renamed file is never an empty one."""
+    """Wait until the content is on disk, so that a renamed file is never empty."""
     if path.is_file():
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
 
 
 def _sync_folder(path: Path) -> None:
-    """Wait until the names are, where the system can (Windows cannot open folders)."""
+    """Wait until the names are on disk, if the system can (Windows cannot open folders)."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)
         try:

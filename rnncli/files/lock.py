@@ -1,7 +1,7 @@
-"""One writer for each folder: a second is told who the first is.
+"""Locks: one writer per folder; a second one learns who the first is.
 
-The system gives a lock back when its holder dies, however it dies: what a killed process leaves is
-a file without a lock, which the next writer takes over.
+The system releases a lock when its holder dies: a killed process leaves an unlocked file, which the
+next writer takes over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # Windows: nothing is locked
+except ImportError:  # Windows: no locks
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".rnncli-lock"
@@ -31,10 +31,10 @@ _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_N
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Be the only writer of a folder, which is there, for as long as the body runs.
+    """Be the only writer of an existing folder while the body runs.
 
     Raises:
-        InvalidRequest: another process writes it, the lock is another file too, or the system
+        InvalidRequest: another process writes it, the lock has a second name, or the system
             refuses.
     """
     path = folder / LOCK
@@ -54,7 +54,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int:
-    """Return a descriptor that holds the lock of the file that has the name at that moment."""
+    """Return a descriptor that holds the lock of the file at a path."""
     while True:
         descriptor = os.open(path, _FLAGS, 0o666)
         try:
@@ -67,20 +67,20 @@ def _locked(path: Path) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its holder removed it as it was opened
+        os.close(descriptor)  # its holder removed the file meanwhile
 
 
 def _require_alone(status: os.stat_result, path: Path) -> None:
-    """Refuse a lock that is a device or has a second name: a note in it would stand elsewhere."""
+    """Raise if a lock is not a regular file with one name, since notes would go elsewhere."""
     if not is_alone(status):
-        raise InvalidRequest(f"{path}: is no regular file of one name; remove it")
+        raise InvalidRequest(f"{path}: is not a regular file with a single name; remove it")
 
 
 def try_lock(descriptor: int) -> None:
-    """Lock an open file or folder until it is closed; where the system has no locks, do nothing.
+    """Lock an open file or folder until it is closed; do nothing if the system has no locks.
 
     Raises:
-        BlockingIOError: another process holds it.
+        BlockingIOError: another process holds the lock.
     """
     if fcntl is None:
         return
@@ -93,7 +93,7 @@ def try_lock(descriptor: int) -> None:
 
 
 def _note(descriptor: int) -> None:
-    """Write who holds the lock, for the sentence that a second writer gets."""
+    """Write the holder into the lock file, for the message to a second writer."""
     since = time.strftime("%H:%M")
     with suppress(OSError):  # a full disk
         os.ftruncate(descriptor, 0)

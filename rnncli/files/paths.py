@@ -1,7 +1,7 @@
-"""Names that strangers give: a path made of one cannot leave the folder that the user named.
+"""Untrusted names of files: paths made of them cannot leave the folder that the user named.
 
-A manifest, a journal, an archive or a model names files, and can come from anybody. Their names
-become `RelativePath` or `Identifier` where they are read, and `below` is the only way to a file.
+Manifests, journals, archives and models name files and may be hostile. Their names become
+`RelativePath` or `Identifier` when they are read, and only `below` turns them into paths.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Self
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 
-LONGEST_PART = 255  # bytes: what common file systems take
+LONGEST_PART = 255  # bytes: the limit of common file systems
 LONGEST_PATH = 1024
 MOST_PARTS = 32
 
 
 class RelativePath(str):
-    """A path with forward slashes that names something below a folder, whichever it is.
+    """A path with forward slashes that stays below its folder.
 
     Raises:
         InvalidRequest: the text is empty, absolute, too long, has an empty part, `.` or `..`, a
@@ -30,7 +30,7 @@ class RelativePath(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
-        """Check the text; nothing else makes one."""
+        """Check the text and return the path."""
         if problem := _problem(text) or cls.also(text):
             shown = repr(text if len(text) <= LONGEST_PART else f"{text[:80]}...")
             raise InvalidRequest(f"{shown} is not a {cls.noun()}: it {problem}")
@@ -48,7 +48,7 @@ class RelativePath(str):
 
 
 class Identifier(RelativePath):
-    """A name that can be one part of a path: a case's id, another reading's answer.
+    """A name that is a single part of a path, such as a case's id.
 
     Raises:
         InvalidRequest: as `RelativePath`, or it has a slash.
@@ -68,9 +68,9 @@ class Identifier(RelativePath):
 
 
 def below(folder: Path, path: RelativePath) -> Path:
-    """Return where a path lies in a folder, having seen that no link leads there.
+    """Return a path in a folder after checking that no part is a link.
 
-    The folder itself may be a link: the user named it.
+    The folder itself may be a link, because the user named it.
 
     Raises:
         UnreadableFile: a part of the path is a symbolic link.
@@ -83,7 +83,7 @@ def below(folder: Path, path: RelativePath) -> Path:
 
 
 def found_in(folder: Path, name: str) -> Path:
-    """Return where a name that a listing of a folder gave lies, having seen that it is no link.
+    """Return the path of a name from a folder's listing after checking that it is not a link.
 
     Raises:
         UnreadableFile: it is a symbolic link.
@@ -96,14 +96,14 @@ def found_in(folder: Path, name: str) -> Path:
 def _refuse_link(place: str | Path, folder: Path) -> None:
     try:
         mode = os.lstat(place).st_mode
-    except OSError:  # whoever opens it says why
+    except OSError:  # opening it will report why
         return
     if stat.S_ISLNK(mode):
-        raise UnreadableFile(f"{place}: is a symbolic link, and none is followed in {folder}")
+        raise UnreadableFile(f"{place}: is a symbolic link; links in {folder} are not followed")
 
 
 def _problem(text: str) -> str:
-    """Return what is wrong with a text as a path, or ""."""
+    """Return why a text is not a valid path, or ""."""
     if not text.isprintable():
         return "has a character that cannot be printed"
     if len(text.encode()) > LONGEST_PATH:

@@ -1,7 +1,7 @@
-"""Opening files to read them: regular ones only, of bounded size, without ever waiting for one.
+"""Safe reading of files: regular ones only, of bounded size, without blocking.
 
-Every file of this package is opened here, those that the user names and those found in a folder.
-A pipe that the shell makes, `<(command)`, is read to its end first.
+All files are opened here, those named by the user and those found in folders. A pipe made by the
+shell, `<(command)`, is read to its end first.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST = 1 << 36
-"""Most bytes of any file: tensors that are stored plainly."""
+"""The most bytes of any file, such as plainly stored tensors."""
 LARGEST_TEXT = 1 << 26
-"""Most bytes of a file that is read as a whole and parsed: manifests, journals, lists."""
+"""The most bytes of a file that is read as a whole and parsed, such as a manifest."""
 
 LFS_POINTER = b"version https://git-lfs"
 _FLAGS = os.O_RDONLY | sum(
@@ -35,7 +35,7 @@ _KINDS = {
     stat.S_IFCHR: "a device, not a file",
     stat.S_IFBLK: "a device, not a file",
 }
-# A file of which so little is on the disk takes memory that its sender did not have to send.
+# A sparse file can take much more memory than its sender had to send.
 _CHUNK = 1 << 20
 _ALWAYS_ALLOWED, _LARGEST_RATIO, _BLOCK = 512 << 20, 32, 512
 
@@ -50,15 +50,15 @@ def open_regular(
     """Open a file to read its bytes.
 
     Args:
-        path: of the file. It is followed if it is a link: the user named it, or
-            `rnncli.files.paths.below` has seen that it is none.
-        limit: how many bytes it may have.
-        may_be_sparse: whether a large file may have next to nothing on the disk: one that is
-            mapped, or of which little is read.
+        path: the path of the file. Links are followed, because the user named it or
+            `rnncli.files.paths.below` has checked it.
+        limit: the most bytes that it may have.
+        may_be_sparse: whether a large file may be sparse, because it is mapped or little of it is
+            read.
 
     Raises:
-        UnreadableFile: it is no regular file, too large, or the system refuses; `MissingFile` when
-            it is not there.
+        UnreadableFile: it is not a regular file, is too large, or the system refuses; `MissingFile`
+            if it does not exist.
     """
     try:
         descriptor = os.open(path, _FLAGS)
@@ -99,12 +99,12 @@ def read_bytes(path: str | Path, limit: int = LARGEST_TEXT) -> bytes:
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the checksum of a file of any size as hexadecimal digits.
+    """Return the SHA-256 of a file of any size in hexadecimal.
 
     Raises:
         UnreadableFile: as `open_regular`.
     """
-    import hashlib  # loads OpenSSL, which most commands do not need
+    import hashlib  # loads OpenSSL, which few commands need
 
     with open_regular(path) as stream:
         try:
@@ -117,7 +117,7 @@ def sha256_of(path: str | Path) -> str:
 
 
 def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
-    """Return the text of a file in UTF-8, without the byte order mark it may begin with.
+    """Return the text of a UTF-8 file, without a byte order mark.
 
     Raises:
         UnreadableFile: as `open_regular`, or it is not UTF-8.
@@ -126,10 +126,10 @@ def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
 
 
 def text_of(content: bytes, name: str | Path) -> str:
-    """Return bytes as text in UTF-8, without the byte order mark they may begin with.
+    """Decode UTF-8 text, without a byte order mark.
 
     Raises:
-        UnreadableFile: they are not UTF-8; the sentence names the file and the line.
+        UnreadableFile: not UTF-8; the message names the file and the line.
     """
     try:
         return content.decode("utf-8-sig")
@@ -140,10 +140,10 @@ def text_of(content: bytes, name: str | Path) -> str:
 
 
 def read_standard_input(limit: int = LARGEST_TEXT) -> bytes:
-    """Return what is on standard input, to its end.
+    """Read standard input to its end.
 
     Raises:
-        UnreadableFile: it is too much.
+        UnreadableFile: too many bytes.
     """
     content = sys.stdin.buffer.read(limit + 1)
     if len(content) > limit:
@@ -152,7 +152,7 @@ def read_standard_input(limit: int = LARGEST_TEXT) -> bytes:
 
 
 def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:
-    """Open a file that must hold something: a model, tensors.
+    """Open a file that must not be empty: a model or tensors.
 
     Raises:
         UnreadableFile: as `open_regular`, or the file is empty, or a Git LFS pointer.
@@ -165,7 +165,7 @@ def open_data(path: str | Path, limit: int = LARGEST) -> BinaryIO:
 
 
 def holds(path: str, content: bytes) -> bool:
-    """Whether a file has exactly that content; a link has none, nor has a file of two names."""
+    """Return whether a file has exactly some content; false for links and files with two names."""
     try:
         descriptor = os.open(path, _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -176,19 +176,19 @@ def holds(path: str, content: bytes) -> bool:
 
 
 def is_alone(status: os.stat_result) -> bool:
-    """Whether something is a regular file of one name: to write to it changes no other file."""
+    """Return whether a file is regular and has one name, so that writing to it changes no other."""
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
 def size_of(stream: IO[bytes]) -> int:
-    """Return how many bytes a stream has, and go back to its start."""
+    """Return the size of a stream, rewound to its start."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     return size
 
 
 def _problem_of(stream: IO[bytes]) -> str:
-    """Return why a file holds nothing of what it should, or ""."""
+    """Return why a file has no content of its own, or ""."""
     try:
         begun = stream.read(len(LFS_POINTER))
         stream.seek(0)
@@ -223,11 +223,11 @@ def _refuse_sparse(status: os.stat_result, path: str | Path) -> None:
     size = status.st_size
     stored = _BLOCK * getattr(status, "st_blocks", size)
     if size > max(_ALWAYS_ALLOWED, _LARGEST_RATIO * stored):
-        raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on the disk")
+        raise UnreadableFile(f"{path}: has {size} bytes, of which only {stored} are on disk")
 
 
 def _too_large(path: str | Path, size: int, limit: int) -> UnreadableFile:
-    return UnreadableFile(f"{path}: has {size} bytes or more, and {limit} is most")
+    return UnreadableFile(f"{path}: has at least {size} bytes; the limit is {limit}")
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -1,4 +1,4 @@
-"""Many small files, quickly: written where they are not yet as they should be, and compared."""
+"""Fast writing and comparing of many small files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield (path, "missing" or "differs") of each file that is not on the disk as it should be."""
+    """Yield (path, "missing" or "differs") of each file that is not on disk with its content."""
     for path, content in files.items():
         try:
             found = read_bytes(below(root, RelativePath(path)), len(content))
@@ -30,12 +30,12 @@ def compare_files(root: Path, files: Mapping[str, bytes]) -> Iterator[tuple[str,
 
 
 def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = None) -> None:
-    """Write the files of one case, each whole; those that are there already are left alone.
+    """Write the files of one case, each atomically; up-to-date files are left alone.
 
     Args:
-        root: the folder below which they are written. A link in place of a file is replaced.
+        root: the folder to write to. A link in place of a file is replaced.
         files: contents by path.
-        finished: another folder; what it has already is not written.
+        finished: another folder; files that it already has are not written.
 
     Raises:
         UnreadableFile: a folder on the way is a link.
@@ -54,7 +54,7 @@ def write_files(root: Path, files: Mapping[str, bytes], finished: Path | None = 
 
 
 def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
-    """Move files to the same paths below another folder; those that are not there stay.
+    """Move files to the same paths below another folder; missing ones are skipped.
 
     Raises:
         UnreadableFile: a folder on the way is a link.
@@ -70,7 +70,7 @@ def move_files(paths: Iterable[str], source: Path, root: Path) -> None:
 
 
 def _by_top(files: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
-    """Return files by path below the first part of their path, by that part."""
+    """Group files by the first part of their path."""
     found: dict[str, dict[str, bytes]] = {}
     for path, content in files.items():
         top, _, rest = path.partition("/")
@@ -79,7 +79,7 @@ def _by_top(files: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
 
 
 def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
-    """Write a folder at once where none is there, else those of its files that are due."""
+    """Write a new folder at once, or the missing files of an existing one."""
     if not any(os.path.lexists(f"{root}/{top}") for root in roots):
         _make_folder(roots[0])
         put_folder(f"{roots[0]}/{top}", files)
@@ -92,7 +92,7 @@ def _put(top: str, files: Mapping[str, bytes], roots: Sequence[str]) -> None:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder; the one above it is there, as a rule."""
+    """Create a folder, whose parent usually exists."""
     try:
         os.mkdir(path)  # noqa: PTH102 -- Path costs as much again
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""JSON from strangers: no key twice, no NaN, no half characters, no nesting without end."""
+"""Strict parsing of untrusted JSON: unique keys, no NaN, valid text, bounded nesting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _real(digits: str) -> float:
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _decoder = json.JSONDecoder(
@@ -79,8 +79,8 @@ def _inside(value: Any) -> list[Any]:
 
 
 def _check_text(value: Any) -> None:
-    """Refuse text that UTF-8 does not hold: escapes of half a surrogate pair."""
+    """Raise for text that UTF-8 cannot encode: escapes of half a surrogate pair."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest("is not JSON: holds half a surrogate pair") from error
+        raise InvalidRequest("is not JSON: contains half a surrogate pair") from error

@@ -1,7 +1,7 @@
-"""Tensors on disk: formats found by a path's extension, read and written behind one protocol.
+"""Formats of tensors on disk, chosen by a path's extension.
 
-A format is one row here, or an entry point of the group ``rnncli.formats`` in another package,
-named by extension too. A file of tensors can hold whole data sets, see `flatten`.
+A format is a row here, or an entry point of the group ``rnncli.formats`` in another package, named
+by extension. A file can hold whole data sets, see `flatten`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMATS: Mapping[str, str] = {
 
 
 def known_formats() -> Mapping[str, str]:
-    """Return where each format is defined, by extension: ours, and those of other packages."""
+    """Return the definition of each format by extension, built-in or from another package."""
     return {**{name: each.where for name, each in plugins("format").items()}, **FORMATS}
 
 
@@ -43,8 +43,8 @@ def format_with(extension: str) -> Format:
     """Return the format of an extension without its dot; ``"/"`` is a folder.
 
     Raises:
-        InvalidRequest: there is none, or another package's fails.
-        Unsupported: another package's does not import.
+        InvalidRequest: unknown extension, or a plug-in fails.
+        Unsupported: a plug-in cannot be imported.
     """
     if extension in FORMATS:
         found: Format = pkgutil.resolve_name(FORMATS[extension])
@@ -155,7 +155,7 @@ def read_tensor(source: str | Path) -> Array:
 
 
 def read_data_sets(path: str | Path) -> tuple[DataSet, ...]:
-    """Read the data sets of a path; tensors without a role are the outputs of one data set.
+    """Return the data sets of a path; tensors without a role are the outputs of one data set.
 
     Raises:
         RnncliError: as `read_tensors`.
@@ -166,7 +166,7 @@ def read_data_sets(path: str | Path) -> tuple[DataSet, ...]:
 
 
 def read_inputs(path: str | Path) -> Tensors:
-    """Read what goes into a model: the inputs of the one data set, or all of a plain file.
+    """Return a model's inputs: those of the only data set, or all tensors of a plain file.
 
     Raises:
         InvalidRequest: there are several data sets; and as `read_tensors`.
@@ -181,7 +181,7 @@ def read_inputs(path: str | Path) -> Tensors:
 
 
 def read_outputs(path: str | Path) -> Tensors:
-    """Read what comes out of a model, to be compared; of several data sets, each one's outputs.
+    """Return a model's outputs for comparison; with several data sets, the outputs of each.
 
     Raises:
         RnncliError: as `read_tensors`.
@@ -193,7 +193,7 @@ def read_outputs(path: str | Path) -> Tensors:
 
 def _extension(path: str | Path) -> str:
     separators = tuple(filter(None, (os.sep, os.altsep)))
-    # Not Path.is_dir, which raises on paths that cannot be.
+    # Path.is_dir raises on impossible paths.
     if str(path).endswith(separators) or os.path.isdir(path):  # noqa: PTH112
         return FOLDER
     return Path(path).suffix[1:].lower()

@@ -1,4 +1,4 @@
-"""Which tensors go into a model and which come out, and how a plain file of tensors says so."""
+"""Data sets: inputs and outputs of a model, and their names in a plain file of tensors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ROLE = re.compile(r"test_data_set_(0|[1-9][0-9]{0,8})/(inputs|outputs)/(.*)", r
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Tensors that belong together.
+    """The inputs and outputs of one evaluation.
 
     Attributes:
-        inputs: what goes in, in the order of the model's inputs.
-        outputs: what comes out, in the order of the model's outputs.
+        inputs: inputs in the model's order.
+        outputs: outputs in the model's order.
     """
 
     inputs: Tensors = field(default_factory=dict)
@@ -29,7 +29,7 @@ class DataSet:
 
 
 def flatten(data_sets: Sequence[DataSet]) -> Tensors:
-    """Return all tensors of some data sets as one set of names; the opposite of `unflatten`.
+    """Return all tensors of some data sets by unique names; the inverse of `unflatten`.
 
     The outputs of one data set without inputs keep their names. Otherwise a name is
     ``test_data_set_N/inputs/NAME`` or ``test_data_set_N/outputs/NAME``.
@@ -40,7 +40,7 @@ def flatten(data_sets: Sequence[DataSet]) -> Tensors:
 
 
 def unflatten(tensors: Tensors) -> tuple[DataSet, ...]:
-    """Return the data sets in a plain file: where not all names tell a role, all are outputs."""
+    """Return the data sets in a plain file; if not all names have a role, all are outputs."""
     if not _all_roles(tensors):
         return (DataSet(outputs=tensors),)
     data_sets: dict[int, DataSet] = {}

@@ -1,4 +1,4 @@
-"""What a format of tensors on disk is."""
+"""The definition of a format of tensors on disk."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ Tensors: TypeAlias = "dict[str, Array]"
 
 LONGEST_NAME = 8192
 MOST_ENTRIES = 1 << 16
-"""Most tensors of a file, and most groups and datasets: each costs HDF5 a good part of 1 ms."""
+"""The most tensors, groups and datasets in a file: each takes HDF5 almost 1 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to keep tensors on disk.
+    """A format of tensors on disk.
 
     Attributes:
-        name: as messages and listings spell it.
-        extensions: of its paths, without the dot; ``"/"`` stands for a folder.
+        name: its name in messages and listings.
+        extensions: its extensions without the dot; ``"/"`` is a folder.
         summary: one line for listings.
-        read: returns every tensor of a path, in the order of the file. Raises `UnreadableFile`
-            when the path is missing, damaged or hostile, `Unsupported` when what it holds is
-            right but no tensor can hold it.
-        write: writes all the tensors, atomically and reproducibly. Raises `InvalidRequest` when
-            the format cannot hold them or the disk will not take them.
+        read: returns all tensors of a path, in file order. Raises `UnreadableFile` if the path is
+            missing, damaged or hostile, `Unsupported` if its content is valid but not tensors.
+        write: writes all tensors, atomically and reproducibly. Raises `InvalidRequest` if the
+            format cannot hold them or the disk refuses.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Format:
 
 
 def check_names(tensors: Tensors) -> None:
-    """Refuse names that not every format can hold, and more of them than one reads.
+    """Raise for names that some formats cannot hold, and for too many tensors.
 
     Raises:
         InvalidRequest: a name is not Unicode text, or longer than 8192 bytes, or there are more
@@ -64,17 +63,17 @@ def check_names(tensors: Tensors) -> None:
 
 
 def require_few(count: int) -> None:
-    """Refuse a file of more entries than are read in reasonable time.
+    """Raise for a file with too many entries to read in reasonable time.
 
     Raises:
         UnreadableFile: there are more than 65,536.
     """
     if count > MOST_ENTRIES:
-        raise UnreadableFile(f"has {count} entries or more, and {MOST_ENTRIES} is most")
+        raise UnreadableFile(f"has at least {count} entries; the limit is {MOST_ENTRIES}")
 
 
 def only_tensor(path: Path, tensors: Tensors) -> tuple[str, Array]:
-    """Return the one tensor that a format such as ``.npy`` can hold, with its name.
+    """Return the only tensor, with its name, for formats such as ``.npy``.
 
     Raises:
         InvalidRequest: there are none or several.

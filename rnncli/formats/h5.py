@@ -1,11 +1,10 @@
-"""HDF5: one dataset per tensor, nested in groups where its name has ``/``.
+"""HDF5: one dataset per tensor, in nested groups if its name contains ``/``.
 
-Each dataset has the attribute ``rnncli``: a JSON object with its ``position`` among the tensors
-and its note (see `rnncli.formats.stored`). Files of other programs, without it, are read in the
-order of their links.
+Each dataset has the attribute ``rnncli``, a JSON object with the tensor's ``position`` and note
+(see `rnncli.formats.stored`). Files without it, from other programs, are read in link order.
 
-Reading follows nothing out of the file or around in it (soft and external links, virtual and
-external datasets), and inflates nothing before its true size is known.
+Reading does not follow soft and external links or virtual and external datasets, and inflates
+nothing before its true size is known.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 ATTRIBUTE = "rnncli"
-# Bounds of the file format, so that no HDF5 library writes newer structures than HDF5 1.10 reads.
+# Version bounds, so that all HDF5 libraries write structures that HDF5 1.10 reads.
 LIBVER = ("earliest", "v110")
-# HDF5 keeps the attributes of such files in the header of their object, which is at most this.
+# The most bytes of an object header, where HDF5 stores the attributes of such files.
 LONGEST_NOTE = 1 << 16
 
 MOST_DIMENSIONS = 32
@@ -47,7 +46,7 @@ CHECKSUM_BYTES = 4
 
 
 class _Found(NamedTuple):
-    """A dataset by h5py's low-level names: the others cost half a millisecond each."""
+    """A dataset in h5py's low-level API; the other takes half a millisecond per dataset."""
 
     name: str
     dataset: h5py.h5d.DatasetID
@@ -56,7 +55,7 @@ class _Found(NamedTuple):
 
 
 def read(path: Path) -> Tensors:
-    """Return every dataset of the file, by its path in it."""
+    """Return every dataset of the file by its path."""
     tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
@@ -72,7 +71,7 @@ def read(path: Path) -> Tensors:
 
 
 def write(path: Path, tensors: Tensors) -> None:
-    """Write the tensors, atomically; see `Format.write`."""
+    """Write the tensors atomically; see `Format.write`."""
     check_names(tensors)
     groups = {name[:end] for name in tensors for end in _slashes(name)}
     with _in_memory(path.name) as file:
@@ -92,14 +91,14 @@ def write(path: Path, tensors: Tensors) -> None:
 
 
 def _in_memory(name: str) -> h5py.File:
-    """Open a new file in memory: HDF5 does not survive a disk that refuses."""
+    """Open a new file in memory, since HDF5 crashes if the disk refuses."""
     return h5py.File(name, "w", libver=LIBVER, driver="core", backing_store=False)
 
 
 def _checked(stream: IO[bytes], path: Path) -> Any:
-    """Return what h5py opens: the very file that was checked, where the system has a name for it.
+    """Return the path for h5py: that of the checked descriptor, if the system has one.
 
-    Through a stream of Python's it is ten times slower.
+    Python streams are ten times slower.
     """
     if isinstance(stream, io.BytesIO):
         return stream
@@ -112,13 +111,13 @@ def _slashes(name: str) -> list[int]:
 
 
 def _is_path(name: str) -> bool:
-    """Whether HDF5 keeps a name as it is: it drops empty segments and dots, and ends at a NUL."""
+    """Return whether HDF5 keeps a name, without empty segments, dots and NULs."""
     segments = name.split("/")
     return not ("" in segments or "." in segments or "\0" in name or is_reserved(name))
 
 
 def _fixed_width(stored: Array) -> Array:
-    """HDF5's text is bytes; everything else is stored as it is."""
+    """Convert text to bytes, as HDF5 requires; return other arrays unchanged."""
     if stored.dtype.kind != "U":
         return stored
     texts = [text_bytes(text) for text in stored.ravel().tolist()]
@@ -127,7 +126,7 @@ def _fixed_width(stored: Array) -> Array:
 
 
 def _datasets(file: h5py.h5f.FileID) -> Iterator[_Found]:
-    """Walk the groups, each once: hard links can make a circle or a bomb of them."""
+    """Yield the datasets of all groups, each visited once, because hard links can form cycles."""
     root = h5py.h5g.open(file, b"/")
     waiting: list[tuple[str, h5py.h5g.GroupID]] = [("", root)]
     seen = {h5py.h5o.get_info(root).addr}
@@ -153,7 +152,7 @@ def _items(
         link = group.links.get_info(link_name)
         if link.type != h5py.h5l.TYPE_HARD:
             raise UnreadableFile(f"{name!r} is a link, which is not followed")
-        if link.u in seen:  # the address of what it leads to
+        if link.u in seen:  # the address of its target
             raise UnreadableFile(f"holds {name!r} a second time, under another name")
         seen.add(link.u)
         item = h5py.h5o.open(group, link_name)
@@ -178,11 +177,11 @@ def _read_note(dataset: h5py.h5d.DatasetID) -> Note:
 
 
 def _check_storage(found: list[_Found], size: int) -> None:
-    """Refuse datasets whose values lie elsewhere, nowhere, or on top of each other."""
+    """Raise for datasets whose values are external, missing or overlapping."""
     held = 0
     for name, dataset, created, _ in found:
         if created.get_layout() == h5py.h5d.VIRTUAL or created.get_external_count():
-            raise UnreadableFile(f"{name!r} keeps its values in another file, which is not read")
+            raise UnreadableFile(f"{name!r} has its values in another file, which is not read")
         shape, stored = dataset.shape, dataset.get_storage_size()
         if shape is None:
             raise UnreadableFile(f"{name!r} has no values, not even a shape")
@@ -210,12 +209,12 @@ def _read_dataset(found: _Found, allowance: MemoryAllowance) -> Array:
 
 
 def _check_chunks(found: _Found, chunk: int, allowance: MemoryAllowance) -> None:
-    """Refuse what HDF5 would inflate without bound: its filters grow a chunk as far as it goes.
+    """Raise for chunks that HDF5's filters would inflate without bound.
 
     Args:
-        found: a dataset in chunks.
-        chunk: bytes of each of them.
-        allowance: what may be taken.
+        found: a chunked dataset.
+        chunk: bytes per chunk.
+        allowance: the memory allowance.
     """
     created = found.created
     filters = [created.get_filter(each)[0] for each in range(created.get_nfilters())]

@@ -1,4 +1,4 @@
-"""Tensors as ONNX's messages hold them, and back."""
+"""Conversion between arrays and ONNX's tensor messages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RAW = "raw_data"
 
 @cache
 def plain_row(dtype: np.dtype[Any]) -> DType | None:
-    """Return the row of a type whose values end a message as they lie in memory; None of others."""
+    """Return the row of a type whose values are stored in messages as in memory, or None."""
     row = dtype_of(dtype)
     packed = row.name in ("string", *NARROW) or sys.byteorder != "little"
     return None if packed or dtype != row.numpy else row
 
 
 def tensor_of(name: str, values: Array) -> TensorProto:
-    """Return the message that holds a tensor.
+    """Return a tensor's message.
 
     Raises:
         InvalidRequest: no tensor can hold the values.
@@ -46,14 +46,14 @@ def tensor_of(name: str, values: Array) -> TensorProto:
 
 
 def array_of(tensor: TensorProto) -> Array:
-    """Return the values in a message, read-only where they lie there as they do in memory.
+    """Return the values of a message, as a read-only view if possible.
 
     Args:
         tensor: of any type.
 
     Raises:
         InvalidRequest: the type is unknown.
-        Exception: of many kinds, those of numpy_helper: it is malformed.
+        Exception: any error of numpy_helper: the message is malformed.
     """
     elsewhere = tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("segment")
     if tensor.HasField(RAW) and tensor.data_type and not elsewhere:

@@ -1,4 +1,4 @@
-"""NumPy's ``.npy``: one array, read without trusting its header and never with pickle."""
+"""NumPy's ``.npy``: one array, read without trusting its header and without pickle."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-# Ten thousand characters are NumPy's own limit for a header that is parsed as Python literals.
+# Ten thousand characters are NumPy's own limit for headers, which are Python literals.
 PREFIX = 12 + 10_000
-# Bytes read at a time: they stay in cache, and the allocator does not keep more for later.
+# Bytes read at a time: few enough to stay in cache and to be returned by the allocator.
 CHUNK = 1 << 18
 
-# Version 3.0 differs by the names of structured elements, which no tensor has.
+# Version 3.0 differs only for structured elements, which tensors do not have.
 _HEADERS = {
     (1, 0): npy_format.read_array_header_1_0,
     (2, 0): npy_format.read_array_header_2_0,
@@ -36,14 +36,14 @@ _HEADERS = {
 
 
 def read(path: Path) -> Tensors:
-    """Return the array under the file's own name, without extension."""
+    """Return the array under the file's name without extension."""
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
         return {path.stem: decode(read_array(stream, size), {}, MemoryAllowance(size))}
 
 
 def write(path: Path, tensors: Tensors) -> None:
-    """Write one tensor; its name is not kept.
+    """Write one tensor without its name.
 
     Raises:
         InvalidRequest: not one tensor, of a dtype of NumPy's own, or the disk refuses.
@@ -61,7 +61,7 @@ def write(path: Path, tensors: Tensors) -> None:
 
 
 def write_array(stream: IO[bytes], stored: Array) -> None:
-    """Write header and values, in C order, as NumPy does; it would copy them first."""
+    """Write header and values, in C order, as NumPy does but without copying."""
     npy_format.write_array_header_1_0(stream, npy_format.header_data_from_array_1_0(stored))
     stream.write(stored.reshape(-1).view(np.uint8).data)
 
@@ -70,8 +70,8 @@ def read_array(stream: IO[bytes], size: int) -> Array:
     """Read one array from the start of a stream that holds `size` bytes.
 
     Raises:
-        UnreadableFile: the header declares other than what the stream holds.
-        ValueError: the header is damaged; NumPy's parser has other errors too, see `faults`.
+        UnreadableFile: the header does not match the stream.
+        ValueError: the header is damaged; NumPy's parser raises other errors too, see `faults`.
         InvalidRequest: no tensor can hold the elements.
     """
     head = io.BytesIO(stream.read(PREFIX))
@@ -90,7 +90,7 @@ def _read_header(head: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.ge
     version = npy_format.read_magic(head)
     if version not in _HEADERS:
         raise UnreadableFile(f"holds an array of .npy version {version}, which no tensor needs")
-    with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
+    with warnings.catch_warnings(action="ignore"):  # about headers written by Python 2
         shape, fortran, dtype = _HEADERS[version](head)
     if dtype.hasobject:
         raise UnreadableFile("holds pickled Python objects, which are never loaded")
@@ -101,7 +101,7 @@ def _read_header(head: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.ge
 
 
 def _fill(values: Array, begun: bytes, stream: IO[bytes]) -> None:
-    """Copy the stream into flat values, a piece at a time."""
+    """Copy the stream into flat values, in pieces."""
     target = values.view(np.uint8)
     start, piece = 0, begun
     while start < target.size:
@@ -110,9 +110,9 @@ def _fill(values: Array, begun: bytes, stream: IO[bytes]) -> None:
         target[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
         start += len(piece)
         piece = stream.read(min(CHUNK, target.size - start))
-    # Reading past the end makes an archive compare its checksum.
+    # Reading past the end makes an archive verify its checksum.
     if piece or stream.read(1):
-        raise UnreadableFile("goes on after its values")
+        raise UnreadableFile("has data after its values")
 
 
 NPY = Format("npy", ("npy",), "NumPy array: one tensor, without its name", read, write)

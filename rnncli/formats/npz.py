@@ -1,8 +1,8 @@
-"""NumPy's ``.npz``: a zip archive with one ``.npy`` per tensor, under the tensor's own name.
+"""NumPy's ``.npz``: a zip archive with one ``.npy`` per tensor, under the tensor's name.
 
-`numpy.load` reads the files as they are. Notes (see `rnncli.formats.stored`), where any tensor
-needs one, are the array ``__rnncli__``: one text, a JSON object from key to note. Members are
-stored uncompressed with a fixed date, so the same tensors are always the same bytes.
+`numpy.load` reads the files. Notes (see `rnncli.formats.stored`), if any tensor needs one, are the
+array ``__rnncli__``: one text, a JSON object from key to note. Members are uncompressed and have a
+fixed date, so the same tensors always give the same bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-# What NumPy writes. The ratio of other methods has no useful bound.
+# The methods that NumPy writes. The ratio of others has no useful bound.
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 ENCRYPTED = 0x1
 
 
 def read(path: Path) -> Tensors:
-    """Return every tensor of the archive, in its order; nothing is unpickled."""
+    """Return every tensor of the archive in its order, without unpickling."""
     tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
         allowance = MemoryAllowance(size_of(stream))
@@ -57,7 +57,7 @@ def read(path: Path) -> Tensors:
 
 
 def write(path: Path, tensors: Tensors) -> None:
-    """Write the tensors, atomically; see `Format.write`."""
+    """Write the tensors atomically; see `Format.write`."""
     check_names(tensors)
     notes: dict[str, Note] = {}
     with atomic_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
@@ -67,16 +67,16 @@ def write(path: Path, tensors: Tensors) -> None:
             notes |= {key: note} if note else {}
             _write_member(archive, key, stored)
         if notes:
-            import json  # for what few archives have
+            import json  # few archives have notes
 
             _write_member(archive, RESERVED, np.array(json.dumps(notes)))
 
 
 def _is_key(name: str) -> bool:
-    """Whether a name can be a member's and NumPy finds it under that name.
+    """Return whether a name is valid for a member and NumPy finds it unchanged.
 
-    Zip ends names at a NUL and, on some systems, turns the backslash; ``numpy.load(f)["a.npy"]``
-    is the tensor ``a`` where there is one.
+    Zip stops names at a NUL and, on some systems, converts backslashes; ``numpy.load(f)["a.npy"]``
+    is the tensor ``a`` if there is one.
     """
     return not (is_reserved(name) or name.endswith(".npy") or "\0" in name or "\\" in name)
 

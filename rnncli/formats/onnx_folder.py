@@ -25,13 +25,13 @@ _TENSOR = re.compile(r"(?:input|output)_[0-9]{1,9}\.pb")
 
 
 def read_data_sets(path: Path) -> tuple[DataSet, ...]:
-    """Read the data sets of a test case in numeric order, or the one that the folder itself is.
+    """Return the data sets of a test case in numeric order, or the folder itself as one.
 
-    Tensors have the names in their files. Where one of the inputs (or outputs) of a data set has
-    none, or two have the same, all of them are named by position: ``input_0``, ``input_1``.
+    Tensors have the names in their files. If an input (or output) of a data set has no name, or two
+    have the same, all are named by position: ``input_0``, ``input_1``.
 
     Raises:
-        UnreadableFile: the folder is no test case, or one of its files is damaged.
+        UnreadableFile: the folder is not a test case, or one of its files is damaged.
         Unsupported: a file holds a sequence or optional.
     """
     with reading(path):
@@ -42,7 +42,7 @@ def read_data_sets(path: Path) -> tuple[DataSet, ...]:
     with reading(path):
         if not any(_TENSOR.fullmatch(name) for name in entries):
             raise UnreadableFile(
-                "is no ONNX test case: no test_data_set_0/ and no input_0.pb in it"
+                "is not an ONNX test case: it has no test_data_set_0/ and no input_0.pb"
             )
     return (_read_data_set(path),)
 
@@ -50,13 +50,13 @@ def read_data_sets(path: Path) -> tuple[DataSet, ...]:
 def write_test_case(
     path: Path, data_sets: Sequence[DataSet], files: Mapping[str, bytes | Path]
 ) -> None:
-    """Write a test case, atomically: a folder that already holds one is replaced as a whole.
+    """Write a test case atomically: an existing one is replaced as a whole.
 
     Args:
         path: the folder.
-        data_sets: become ``test_data_set_0/`` and so on.
-        files: what else goes into the folder, by file name: ``model.onnx`` and its external data;
-            the bytes, or a file to copy.
+        data_sets: the content of ``test_data_set_0/`` and so on.
+        files: other files by name, such as ``model.onnx`` and its external data: bytes, or a file
+            to copy.
 
     Raises:
         InvalidRequest: the folder holds something else, a tensor is above 2 GiB, or the disk
@@ -74,17 +74,17 @@ def write_test_case(
 
 
 def read(path: Path) -> Tensors:
-    """Return the tensors of every data set; see `flatten` for their names."""
+    """Return the tensors of all data sets; see `flatten` for their names."""
     return flatten(read_data_sets(path))
 
 
 def write(path: Path, tensors: Tensors) -> None:
-    """Write a test case without a model; see `unflatten` for what is an input."""
+    """Write a test case without a model; see `unflatten` for the roles."""
     write_test_case(path, unflatten(tensors), {})
 
 
 def model_in(path: Path) -> dict[str, Path]:
-    """Return a test case's model by file name, to be written beside its data sets elsewhere."""
+    """Return the files of a test case's model by name, to copy with its data sets."""
     model = path / MODEL
     return {MODEL: below(path, RelativePath(MODEL))} if model.is_file() else {}
 
@@ -121,11 +121,11 @@ def _put_file(path: Path, content: bytes | Path) -> None:
 def _check_files(path: Path, files: Mapping[str, bytes | Path]) -> None:
     for name in files:
         if name in {"", ".", ".."} or Path(name).name != name or _SET.fullmatch(name):
-            raise InvalidRequest(f"{path}: {name!r} cannot be a file beside the data sets")
+            raise InvalidRequest(f"{path}: {name!r} is not a valid name beside the data sets")
 
 
 def _is_test_case(folder: Path, files: set[str]) -> bool:
-    """Whether nothing else is in the folder, so that replacing it loses nothing of the user's."""
+    """Return whether a folder contains nothing else, so that replacing it loses no other files."""
     return all(
         entry.name in files and entry.is_file()
         if not _SET.fullmatch(entry.name)

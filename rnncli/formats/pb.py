@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
 
-# Protobuf's own limit for a message, and what one message can carry beside its values.
+# Protobuf's limit for a message, and room for the fields other than values.
 LARGEST = 2**31 - 1
 ENVELOPE = 1 << 16
-# Bytes up to which the messages of tensors are worth remembering.
+# The largest tensors, in bytes, whose message headers are cached.
 SMALL = 1 << 16
 
 FIELDS = (
@@ -44,13 +44,13 @@ _ENTRIES_PER_ELEMENT = {"complex64": 2, "complex128": 2}
 
 
 def read(path: Path) -> Tensors:
-    """Return the tensor, under the file's name without extension if it has none of its own."""
+    """Return the tensor under its name, or the file's name without extension."""
     name, values = read_named(path)
     return {name or path.stem: values}
 
 
 def read_named(path: Path) -> tuple[str, Array]:
-    """Return the tensor's own name, which may be empty, and its values."""
+    """Return the tensor's name, which may be empty, and its values."""
     with reading(path), open_data(path, LARGEST) as stream:
         serialized = stream.read()
         tensor = _parse(serialized)
@@ -65,14 +65,14 @@ def write(path: Path, tensors: Tensors) -> None:
 
 
 def serialize(name: str, values: Array) -> bytes:
-    """Return the bytes of a tensor; the same tensor is always the same bytes.
+    """Return the serialised tensor; the same tensor always gives the same bytes.
 
     Raises:
         InvalidRequest: it is larger than protobuf allows (2 GiB), or no tensor can hold it.
     """
     if values.nbytes > LARGEST - ENVELOPE:
         raise InvalidRequest(
-            f"the tensor {name!r} has {values.nbytes} bytes, and protobuf ends at 2 GiB; "
+            f"the tensor {name!r} has {values.nbytes} bytes; protobuf's limit is 2 GiB; "
             "write .npz or .h5"
         )
     row = plain_row(values.dtype)
@@ -81,11 +81,11 @@ def serialize(name: str, values: Array) -> bytes:
     return _before_values(name, row, values.shape) + values.tobytes()
 
 
-@lru_cache(maxsize=4096)  # a pack has few names and shapes, and many tensors of each
+@lru_cache(maxsize=4096)  # a pack has many tensors of few names and shapes
 def _before_values(name: str, row: DType, shape: tuple[int, ...]) -> bytes:
-    """Return what stands before the values of all small tensors of a name, type and shape.
+    """Return the serialised fields before the values of small tensors of a name, type and shape.
 
-    The values are the last field of the message, and raw: their bytes end it as they are.
+    The values are the last field, as raw bytes.
     """
     blank = np.zeros(shape, row.numpy)
     whole = bytes(tensor_of(name, blank).SerializeToString(deterministic=True))
@@ -103,7 +103,7 @@ def _parse(serialized: bytes) -> TensorProto:
 
 
 def _not_a_tensor(serialized: bytes) -> RnncliError:
-    """Say what the bytes are instead; sequences and optionals share their first fields."""
+    """Return the error about other bytes; sequences and optionals share their first fields."""
     from onnx import SequenceProto
 
     try:
@@ -117,14 +117,14 @@ def _not_a_tensor(serialized: bytes) -> RnncliError:
 
 def _name(tensor: TensorProto) -> str:
     name: str | bytes = tensor.name
-    if isinstance(name, bytes):  # what protobuf gives when it is not UTF-8
+    if isinstance(name, bytes):  # protobuf returns bytes if not UTF-8
         raise UnreadableFile(f"names its tensor {name!r}, which is not Unicode text")
     return name
 
 
 def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
-        raise UnreadableFile("keeps its values in another file, which is not read")
+        raise UnreadableFile("has its values in another file, which is not read")
     row = dtype_numbered(tensor.data_type)
     if min(tensor.dims, default=0) < 0:
         raise UnreadableFile(f"declares the shape {list(tensor.dims)}")
@@ -136,7 +136,7 @@ def _values(tensor: TensorProto, allowance: MemoryAllowance) -> Array:
 
 
 def _check_count(tensor: TensorProto, row: DType) -> None:
-    """The values fill the declared shape exactly, and stand in one place only."""
+    """Check that the values fill the declared shape exactly and are in one field only."""
     held = {field: length for field in FIELDS if (length := len(getattr(tensor, field)))}
     field = RAW if tensor.HasField(RAW) else _typed_field(row)
     wanted = _length(row, math.prod(tensor.dims), raw=field == RAW)
@@ -156,7 +156,7 @@ def _typed_field(row: DType) -> str:
 
 
 def _length(row: DType, elements: int, *, raw: bool) -> int:
-    """Bytes of raw data, or entries of the typed field, for so many elements."""
+    """Return the bytes of raw data, or the entries of the typed field, of some elements."""
     packed = raw or NARROW.get(row.name, 8) < 6
     if packed and row.name in NARROW:
         return -(-elements * NARROW[row.name] // 8)

@@ -1,4 +1,4 @@
-"""A format of another package: its failures, and tensors that are none, name it."""
+"""Formats of other packages: failures and malformed results name the format."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @cache
 def plugged_format(plugin: Plugin) -> Format:
-    """Return a format whose code is another package's.
+    """Return a format implemented by another package.
 
     Raises:
-        Unsupported: the package lacks something that it needs.
-        PluginFailure: its code fails, now or when it reads or writes.
+        Unsupported: the package lacks a dependency.
+        PluginFailure: its code fails, now, in reading or in writing.
     """
     theirs = load(plugin)
     with calling(plugin):
         if not isinstance(theirs, Format):
-            raise TypeError(f"a Format is due, got {type(theirs).__name__}")
+            raise TypeError(f"expected a Format, got {type(theirs).__name__}")
 
     def read(path: Path) -> Tensors:
         with calling(plugin, str(path)):
@@ -43,14 +43,14 @@ def plugged_format(plugin: Plugin) -> Format:
 
 
 def _tensors(found: Any) -> Tensors:
-    """Return what was read.
+    """Return the tensors that a plug-in read.
 
     Raises:
-        TypeError: it is no dict of arrays by name.
+        TypeError: not a dict of arrays by name.
     """
     if not isinstance(found, dict):
-        raise TypeError(f"read gave {type(found).__name__}, not a dict of arrays")
+        raise TypeError(f"read returned {type(found).__name__}, not a dict of arrays")
     for name, values in found.items():
         if not isinstance(name, str) or not isinstance(values, np.ndarray):
-            raise TypeError(f"read gave {type(values).__name__} named {name!r}, not an array")
+            raise TypeError(f"read returned {type(values).__name__} named {name!r}, not an array")
     return found

@@ -1,4 +1,4 @@
-"""Reading files nobody vouches for: what every format checks before and while it reads."""
+"""Safe reading of untrusted files: errors and memory limits shared by all formats."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """Return what NumPy, h5py, zipfile, tarfile and protobuf raise on damaged files.
+    """Return the exceptions of NumPy, h5py, zipfile, tarfile and protobuf for damaged files.
 
-    Asked for when something has been raised: most files are sound, and few are archives.
+    It is called only after an exception, because importing all of them takes long.
     """
     import lzma
     import tarfile
@@ -44,11 +44,11 @@ def faults() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def reading(subject: object) -> Iterator[None]:
-    """Give every failure of the body one line that names the file, or the part of it.
+    """Convert failures of the body into one line that names the file or a part of it.
 
     Raises:
         UnreadableFile: a library or a check found it damaged.
-        RnncliError: the body raised it; same kind and sentence, with the subject in front.
+        RnncliError: raised by the body; same kind and message, prefixed by the subject.
     """
     try:
         yield
@@ -61,10 +61,10 @@ def reading(subject: object) -> Iterator[None]:
 
 @contextmanager
 def named(path: object) -> Iterator[None]:
-    """Put a path in front of every sentence of ours that does not have it.
+    """Prefix our own errors with a path, unless they have it.
 
     Raises:
-        RnncliError: the body raised it; the same kind.
+        RnncliError: raised by the body; the same kind.
     """
     try:
         yield
@@ -80,7 +80,7 @@ def _kind_of(error: RnncliError) -> type[RnncliError]:
 
 
 def _said(error: Exception) -> str:
-    """What a library says of a damaged file, which may be as little as the name of a key."""
+    """Return a library's message about a damaged file, which may be just the name of a key."""
     if isinstance(error, OSError) and error.strerror:
         return shortened(error.strerror)
     if isinstance(error, MemoryError):
@@ -89,25 +89,24 @@ def _said(error: Exception) -> str:
 
 
 class MemoryAllowance:
-    """How much memory the tensors of one file may take, spent as they are read.
+    """The memory that the tensors of one file may take, spent as they are read.
 
-    Values that are stored plainly never exceed the size of their file, however large, so the
-    bound meets compressed, unwritten and shared data only: everything up to 128 MiB passes, and
-    beyond that 32 bytes for each byte of the file. Weights and activations compress by less than
-    10; a bomb of zeros by 1000.
+    Plainly stored values never exceed the size of their file, so the limit affects only compressed,
+    unwritten and shared data: up to 128 MiB passes, and beyond that 32 bytes per byte of the file.
+    Weights and activations compress by less than 10; a bomb of zeros by 1000.
     """
 
-    FREE = 128 << 20  # of which callers make up to four copies
+    FREE = 128 << 20  # callers make up to four copies
     RATIO = 32
 
     def __init__(self, file_size: int) -> None:
         self._total = self._left = max(self.FREE, self.RATIO * file_size)
 
     def take(self, size: int) -> None:
-        """Spend that many bytes.
+        """Spend some bytes.
 
         Raises:
-            UnreadableFile: more than is left.
+            UnreadableFile: more than are left.
         """
         if size > self._left:
             raise UnreadableFile(

@@ -1,12 +1,12 @@
-"""How tensors of every dtype lie in files that know only NumPy's own types.
+"""Storage of tensors of every dtype in files that support only NumPy's own types.
 
-bfloat16, the eight-bit floats and everything else of ml_dtypes is stored as its bits, in unsigned
-integers of the same width, with the note ``{"dtype": "bfloat16"}``. Text is stored as NumPy's
-fixed-width text where that is exact, and else as the UTF-8 bytes of a JSON list, with the note
-``{"dtype": "string", "shape": [2, 3]}``. Everything else is stored as it is, without a note.
+bfloat16, the eight-bit floats and the other types of ml_dtypes are stored as their bits, in
+unsigned integers of the same width, with the note ``{"dtype": "bfloat16"}``. Text is stored as
+NumPy's fixed-width text if that is exact, else as the UTF-8 bytes of a JSON list, with the note
+``{"dtype": "string", "shape": [2, 3]}``. Everything else is stored unchanged, without a note.
 
-A tensor whose name the file cannot hold as a key lies under ``__rnncli__/POSITION`` with the note
-``{"name": ...}``. Each format says where its notes are.
+A tensor whose name is not a valid key is stored under ``__rnncli__/POSITION`` with the note
+``{"name": ...}``. Each format defines the location of its notes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ Note: TypeAlias = "dict[str, Any]"
 
 RESERVED = "__rnncli__"
 
-# Bytes of memory that one Python string takes beside its characters, and that one byte of JSON
-# can take at most once parsed.
+# Memory overhead of a Python string, and the most memory per byte of parsed JSON, in bytes.
 TEXT_OVERHEAD = 64
 JSON_OVERHEAD = 32
 
-# Elements narrower than the byte that holds them: the bits above carry nothing and are kept zero,
-# so that equal tensors are equal files.
+# Elements narrower than a byte: the unused bits are kept zero, so that equal tensors give equal
+# files.
 NARROW = {
     "uint4": 4,
     "int4": 4,
@@ -49,29 +48,29 @@ NARROW = {
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name would be taken for a note or a renamed tensor."""
+    """Return whether a name would be taken for a note or a renamed tensor."""
     return name == RESERVED or name.startswith(f"{RESERVED}/")
 
 
 def key_of(name: str, note: Note, position: int, *, fits: bool) -> tuple[str, Note]:
-    """Return the key to store a tensor under, and its note with the name if the key is another."""
+    """Return the key of a tensor, and its note, with the name if the key differs."""
     return (name, note) if fits else (f"{RESERVED}/{position}", {**note, "name": name})
 
 
 def put(tensors: Tensors, key: str, note: Note, values: Array) -> None:
-    """Add a tensor that was read, under the name its note gives or else its key.
+    """Add a tensor that was read, under the name in its note or its key.
 
     Raises:
-        UnreadableFile: that name is there already, or no name.
+        UnreadableFile: the name is not text, or occurs twice.
     """
     name = note.get("name", key)
     if not isinstance(name, str) or name in tensors:
-        raise UnreadableFile(f"names a tensor {name!r}, which is no text or a name given twice")
+        raise UnreadableFile(f"names a tensor {name!r}, which is not text or occurs twice")
     tensors[name] = values
 
 
 def encode(values: Array) -> tuple[Array, Note]:
-    """Return what to store, little-endian and in C order, and its note.
+    """Return the array to store, little-endian and in C order, and its note.
 
     Raises:
         InvalidRequest: no tensor can hold the elements.
@@ -99,7 +98,7 @@ def decode(stored: Array, note: Note, allowance: MemoryAllowance) -> Array:
 
 
 def normalised(values: Array) -> Array:
-    """Clear what the elements do not use of their bytes, as a foreign program may have left it."""
+    """Clear the unused bits of elements, which other programs may have set."""
     row = dtype_of(values)
     if row.name == "bool":
         return np.asarray(values.view(np.uint8) != 0)
@@ -110,13 +109,13 @@ def texts_of(values: Array) -> list[str]:
     """Return the elements of a text tensor; bytes that are not UTF-8 are escaped, not lost.
 
     Raises:
-        InvalidRequest: an element is no text.
+        InvalidRequest: an element is not text.
     """
     return [_text(element) for element in values.astype(object).ravel().tolist()]
 
 
 def text_tensor(texts: Sequence[str], shape: Sequence[int]) -> Array:
-    """Return an object array of `str`; the opposite of `texts_of`."""
+    """Return an object array of `str`; the inverse of `texts_of`."""
     tensor = np.empty(len(texts), object)
     tensor[:] = texts
     return tensor.reshape(tuple(shape))
@@ -126,7 +125,7 @@ def text_bytes(text: str) -> bytes:
     """Return the UTF-8 bytes of an element.
 
     Raises:
-        InvalidRequest: it is not Unicode text, so that other bytes would be read back.
+        InvalidRequest: it is not Unicode text and would be read back differently.
     """
     if not _is_unicode(text):
         raise InvalidRequest(f"the text {text!r} is not Unicode")
@@ -144,7 +143,7 @@ def _text(element: object) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 holds the text exactly (escaped bytes count, lone surrogates do not)."""
+    """Return whether UTF-8 encodes the text exactly (escaped bytes do, lone surrogates do not)."""
     try:
         stored = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -157,14 +156,14 @@ def _encode_text(values: Array) -> tuple[Array, Note]:
     if _fits_fixed_width(texts):
         width = max(map(len, texts), default=0) or 1
         return np.array(texts, f"<U{width}").reshape(values.shape), {}
-    import json  # for the few texts that no plain array holds
+    import json  # few texts need it
 
     written = json.dumps(texts, separators=(",", ":")).encode()
     return np.frombuffer(written, np.uint8), {"dtype": "string", "shape": list(values.shape)}
 
 
 def _fits_fixed_width(texts: list[str]) -> bool:
-    """Whether fixed-width text is exact (trailing NULs are dropped) and not wasteful."""
+    """Return whether fixed-width text is exact (trailing NULs are dropped) and not wasteful."""
     lengths = [len(text) for text in texts]
     wasted = len(texts) * max(lengths, default=0) - sum(lengths)
     return wasted <= 1024 + 16 * sum(lengths) and all(

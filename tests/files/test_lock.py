@@ -76,7 +76,7 @@ def test_a_lock_of_two_names_is_refused(tmp_path):
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / LOCK).hardlink_to(other)
 
-    with pytest.raises(InvalidRequest, match="is no regular file of one name"):
+    with pytest.raises(InvalidRequest, match="is not a regular file with a single name"):
         writing(tmp_path / "pack").__enter__()
 
     assert other.read_text() == "a user's"

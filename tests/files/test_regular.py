@@ -45,7 +45,7 @@ SPECIAL = {
     "is a named pipe, not a file": os.mkfifo,
     "is a socket, not a file|No such device": a_socket,
     "is a device, not a file": a_device,
-    "has 34359738368 bytes, of which only 0 are on the disk": a_sparse_file,
+    "has 34359738368 bytes, of which only 0 are on disk": a_sparse_file,
 }
 
 
@@ -64,7 +64,7 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "x").write_bytes(bytes(11))
 
     assert bytes(11) == read_bytes(tmp_path / "x", 11)
-    with pytest.raises(UnreadableFile, match="x: has 11 bytes or more, and 10 is most"):
+    with pytest.raises(UnreadableFile, match="x: has at least 11 bytes; the limit is 10"):
         read_bytes(tmp_path / "x", 10)
 
 

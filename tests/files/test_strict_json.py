@@ -16,8 +16,8 @@ def test_json_is_read(text):
     ("text", "sentence"),
     [
         ('{"a": 1, "a": 2}', "the key 'a' stands in an object twice"),
-        ("[NaN]", "NaN is no number"),
-        ("[-Infinity]", "-Infinity is no number"),
+        ("[NaN]", "NaN is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
         ("[1e999]", "1e999 is not finite"),
         ("[" + "1" * 41 + "]", "a number has 41 digits"),
         ('["\\ud800"]', "half a surrogate pair"),

@@ -621,7 +621,7 @@ def test_a_file_of_more_tensors_than_are_read_is_refused_at_once(name, tmp_path,
     write_tensors(path, tensors)
     monkeypatch.setattr("rnncli.formats.format.MOST_ENTRIES", 2)
 
-    with pytest.raises(UnreadableFile, match=r"many\.\w+: has 3 entries or more, and 2 is most"):
+    with pytest.raises(UnreadableFile, match=r"many\.\w+: has at least 3 entries; the limit is 2"):
         read_tensors(path)
     with pytest.raises(InvalidRequest, match="more than 2 tensors"):
         write_tensors(path, tensors)

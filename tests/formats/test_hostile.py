@@ -187,7 +187,7 @@ PB = {
             data_location=TensorProto.EXTERNAL,
             external_data=[onnx.StringStringEntryProto(key="location", value="/etc/passwd")],
         ),
-        "keeps its values in another file",
+        "has its values in another file",
     ),
     "unknown type": (tensor(data_type=99, dims=[1], raw_data=b"1"), "unknown tensor element type"),
     "no type": (tensor(dims=[1], raw_data=b"1"), "no element type"),

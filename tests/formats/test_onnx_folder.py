@@ -91,7 +91,7 @@ def test_a_gap_is_named(tmp_path):
 def test_a_folder_of_other_things_is_no_case(tmp_path):
     """The sentence says what a test case would have."""
     (tmp_path / "readme.txt").write_text("hello")
-    with pytest.raises(UnreadableFile, match=f"^{tmp_path}: is no ONNX test case"):
+    with pytest.raises(UnreadableFile, match=f"^{tmp_path}: is not an ONNX test case"):
         read_data_sets(tmp_path)
 
 
@@ -158,7 +158,7 @@ def test_files_are_copied_even_from_the_folder_itself(tmp_path):
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", "test_data_set_0"])
 def test_files_stay_in_the_folder(name, tmp_path):
     """What goes beside the data sets is named, not placed."""
-    with pytest.raises(InvalidRequest, match="cannot be a file beside"):
+    with pytest.raises(InvalidRequest, match="is not a valid name beside"):
         write_test_case(tmp_path / "case", [RESULTS], {name: b""})
 
 

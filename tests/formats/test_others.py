@@ -154,7 +154,7 @@ def test_several_tensors_do_not_fit_a_file_of_one(tmp_path):
 def test_protobuf_ends_at_2_gib(tmp_path):
     """A tensor that protobuf cannot hold is refused before it is copied."""
     giant = np.broadcast_to(np.float64(1), (1 << 28, 2))
-    with pytest.raises(InvalidRequest, match="protobuf ends at 2 GiB; write"):
+    with pytest.raises(InvalidRequest, match="protobuf's limit is 2 GiB; write"):
         write_tensors(tmp_path / "x.pb", {"Y": giant})
 
 
