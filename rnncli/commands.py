@@ -1,8 +1,8 @@
 """`generate`, `verify`, `score` and `diagnose` as functions; the commands of these names call them.
 
-Options of a command are keyword arguments of its function: `--min-cases 20` is `min_cases=20`. What
-only prints or writes a report is the command's alone. Nothing heavy is imported until one is
-called, so that workers import beside this process.
+A command's options are keyword arguments of its function: `--min-cases 20` is `min_cases=20`.
+Options that only print or write a report belong to the command alone. Heavy imports wait until a
+function is called, so that workers import at the same time as this process.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from rnncli.verifying.verification import VerificationPlan
 
     Function: TypeAlias = Callable[[Vector], Any]
-    # Called with how many cases are done, how many there are, and what is found so far in words.
+    # Called with the number of finished cases, the number of all cases, and the results so far in
+    # words.
     Progress: TypeAlias = Callable[[int, int, str], None]
 
 # Held by the run of this process that judges: what it has open is the process's.
 _TURN = threading.RLock()
-# What a number must be at least.
+# The least values of numeric options.
 LEAST = {"jobs": 1, "threads": 1, "min_cases": 1, "seed": 0}
 
 
@@ -55,27 +56,26 @@ def generate(
 
     Args:
         suite: a YAML file, or the name of a suite that ships with rnncli.
-        output: the folder of the pack: new, empty, or a pack of the same suite, which is brought up
-            to date; `vectors/NAME` unless given.
+        output: the pack's folder: new, empty, or a pack of the same suite, which is brought up to
+            date; by default `vectors/NAME`.
         format: "onnx", a folder for each case; "npz" or "h5", one file.
-        check: write nothing; find what is missing, stale, altered or extra.
-        select: only cases that this expression selects, as `rnncli generate -k` has it.
-        seed: instead of the suite's.
-        jobs: how many processes work at the same time.
+        check: write nothing; find missing, stale, altered and extra files.
+        select: an expression that selects cases, as in `rnncli generate -k`.
+        seed: replaces the suite's seed.
+        jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
-        progress: called as cases are done, with how many are, how many there are, and "".
+        progress: called with the number of finished cases, the number of all cases, and "".
 
     Returns:
-        The report. It has not `passed` where cases could not be made, or a check found anything;
-        only then the pack is not what the suite gives.
+        The report. `passed` is False exactly if cases could not be generated or a check found
+        differences.
 
     Raises:
-        rnncli.errors.InvalidRequest: a wrong suite or option, or a folder that holds something
-            else.
+        rnncli.errors.InvalidRequest: a wrong suite or option, or a folder with other content.
         rnncli.errors.NothingSelected: no case is selected.
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
-        KeyboardInterrupt: it was interrupted; the message says what is kept.
+        KeyboardInterrupt: the run was interrupted; the message says what is kept.
     """
     modules = ("rnncli.packs.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
     _begin(modules, jobs=jobs, executor=executor, seed=seed)
@@ -136,53 +136,54 @@ def verify(
 ) -> VerificationReport:
     """Judge an implementation against a pack of conformance vectors.
 
-    Exactly one of `function`, `runtime`, `backend`, `results` and `command` says which. All but
-    functions and results run in a process of their own.
+    Exactly one of `function`, `runtime`, `backend`, `results` and `command` names it. All but
+    functions and results run in their own process.
 
     Args:
         pack: a folder that `generate` wrote.
-        function: takes a vector, and returns its outputs by name or in their order. It refuses a
-            case by NotImplementedError, ValueError or an error of rnncli; any other exception is a
+        function: takes a vector and returns its outputs, by name or in order. It refuses a case by
+            raising NotImplementedError, ValueError or an rnncli error; any other exception is a
             crash of that case. It runs in this process, without `timeout` and `max_memory`.
         runtime: the name of a runtime; `rnncli runtimes` lists them.
         backend: the name of a backend of rnncli.
-        results: outputs that were made elsewhere: a folder laid out like the pack, an .npz or .h5.
-        command: a program and its arguments, as of `rnncli verify --command`.
-        runtime_option: settings of the runtime, as it spells them.
-        compute: of a backend: "float64" or "native".
-        threads: how many a runtime or backend may use.
-        timeout: seconds for one case; then it is killed.
-        max_memory: bytes for one case; then it is killed. None for any number.
-        profile: judge by the tolerances of that profile instead of the pack's.
-        atol: judge by an absolute tolerance instead; a number for all outputs, or by output.
-        rtol: the same, relative to the value that is wanted.
+        results: outputs computed elsewhere: a folder laid out like the pack, an .npz or .h5 file.
+        command: a program and its arguments, as in `rnncli verify --command`.
+        runtime_option: the runtime's settings, in its own spelling.
+        compute: a backend's arithmetic: "float64" or "native".
+        threads: the number of threads a runtime or backend may use.
+        timeout: seconds per case, after which the implementation is killed.
+        max_memory: limit on memory, bytes, beyond which it is killed; None for no limit.
+        profile: a profile whose tolerances replace the pack's.
+        atol: an absolute tolerance that replaces the pack's; a number for all outputs, or by
+            output.
+        rtol: the same, relative to the expected value.
         max_ulp: the same, in units in the last place.
-        select: only cases that this expression selects, as `rnncli verify -k` has it.
-        require: what the implementation can do, such as "opset<=14,dtype=float32"; other cases are
-            skipped. Of several, all hold.
-        trust: whether the pack's checksums are left unchecked.
-        jobs: how many processes work at the same time.
+        select: an expression that selects cases, as in `rnncli verify -k` has it.
+        require: the implementation's capabilities, such as "opset<=14,dtype=float32"; cases that
+            need more are skipped. Several must all hold.
+        trust: whether the pack's checksums are not verified.
+        jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
-        xfails: a file of known failures, as of `rnncli verify --xfails`.
-        allow_refused: whether refusing a valid case is no failure.
-        allow_missing: whether a case of which there are no results is no failure.
-        exitfirst: whether the run ends with the first failure.
-        min_cases: how many cases must be answered for the run to pass.
-        pack_digest: what the pack's digest must begin with, 12 digits or more.
-        shard: "i/n": every n-th case, from the i-th.
-        shuffle: the seed of the order in which cases are asked; None for the pack's.
-        diagnose: whether `report.diagnosis` names the bugs behind what differs.
-        progress: called as cases are judged, with how many are, how many there are, and how many
-            have each verdict in words.
+        xfails: a file of known failures, as in `rnncli verify --xfails`.
+        allow_refused: whether refusing a valid case is not a failure.
+        allow_missing: whether a case without results is not a failure.
+        exitfirst: whether the run ends at the first failure.
+        min_cases: the number of cases that must be answered for the run to pass.
+        pack_digest: the required beginning of the pack's digest, 12 digits or more.
+        shard: "i/n": every n-th case, starting with the i-th.
+        shuffle: the seed for the order of the cases; None for the pack's order.
+        diagnose: whether `report.diagnosis` names the bugs behind wrong outputs.
+        progress: called with the number of judged cases, the number of all cases, and the number
+            with each verdict in words.
 
     Returns:
         The report: `report.passed`, `report.exit_code` and, in the pack's order, `report.cases`. A
-        run in which nothing that was computed could be judged has not passed.
+        run in which no computed output could be judged has not passed.
 
     Raises:
         rnncli.errors.InvalidRequest: a wrong pack or option.
-        rnncli.errors.NothingSelected: no case, or fewer than `min_cases`, are left to judge.
+        rnncli.errors.NothingSelected: no cases are left to judge, or fewer than `min_cases`.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
     options = {name: value for name, value in locals().items() if name != "progress"}
@@ -218,31 +219,31 @@ def diagnose(
 
     Args:
         pack: a folder that `generate` wrote.
-        function: as of `verify`, like everything else here.
+        function: as in `verify`, like all other arguments.
         runtime: the name of a runtime.
         backend: the name of a backend of rnncli.
-        results: outputs that were made elsewhere.
+        results: outputs computed elsewhere.
         command: a program and its arguments.
-        runtime_option: settings of the runtime.
-        compute: of a backend: "float64" or "native".
-        threads: how many a runtime or backend may use.
-        timeout: seconds for one case.
-        max_memory: bytes for one case; None for any number.
-        profile: judge by the tolerances of that profile instead of the pack's.
-        atol: judge by an absolute tolerance instead.
-        rtol: judge by a relative tolerance instead.
-        max_ulp: judge by one in units in the last place instead.
-        select: only cases that this expression selects.
-        require: what the implementation can do; other cases are skipped.
-        trust: whether the pack's checksums are left unchecked.
-        jobs: how many processes work at the same time.
+        runtime_option: the runtime's settings.
+        compute: a backend's arithmetic: "float64" or "native".
+        threads: the number of threads a runtime or backend may use.
+        timeout: seconds per case.
+        max_memory: limit on memory, bytes; None for no limit.
+        profile: a profile whose tolerances replace the pack's.
+        atol: an absolute tolerance that replaces the pack's.
+        rtol: a relative tolerance that replaces the pack's.
+        max_ulp: a tolerance in units in the last place that replaces the pack's.
+        select: an expression that selects cases.
+        require: the implementation's capabilities; cases that need more are skipped.
+        trust: whether the pack's checksums are not verified.
+        jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
-        progress: as of `verify`.
+        progress: as in `verify`.
 
     Returns:
-        The report: its `diagnosis` has causes, and what no known bug explains. It has `passed` if
-        nothing is wrong and a case was answered.
+        The report: its `diagnosis` has the causes and the failures that no known bug explains. It
+        has `passed` if no output is wrong and at least one case was answered.
 
     Raises:
         rnncli.errors.InvalidRequest: a wrong pack or option.
@@ -274,19 +275,19 @@ def score(
 
     Args:
         suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
-        select: only cases that this expression selects, as `rnncli score -k` has it.
-        atol: judge mutants by an absolute tolerance; a number for all outputs, or by output.
-        rtol: the same, relative to the value that is wanted.
+        select: an expression that selects cases, as in `rnncli score -k` has it.
+        atol: an absolute tolerance for mutants; a number for all outputs, or by output.
+        rtol: the same, relative to the expected value.
         onnx: judge by ONNX's own tolerances, rtol 1e-3 and atol 1e-7.
-        min_score: the score has not passed where fewer of a hundred semantic mutants are killed.
-        min_structural: the same of structural mutants.
-        jobs: how many processes work at the same time.
+        min_score: the percentage of semantic mutants that must be killed for the score to pass.
+        min_structural: the same for structural mutants.
+        jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
-        progress: called as cases are scored, with how many are, how many there are, and "".
+        progress: called with the number of scored cases, the number of all cases, and "".
 
     Returns:
-        The report: `report.matrix` has the fate of every mutant in every vector.
+        The report: `report.matrix` says for every vector which mutants it kills.
 
     Raises:
         rnncli.errors.InvalidRequest: a wrong suite, pack or option.
@@ -332,9 +333,9 @@ def _verification_plan(
     diagnose: bool,
     **options: Any,
 ) -> VerificationPlan:
-    """Return what is judged, and how: the one place where options of `verify` become a plan.
+    """Return the plan for options of `verify`: the only place where options become a plan.
 
-    The name is that of the command, for the command line that repeats the run.
+    The command's name goes into the command line that repeats the run.
     """
     workers = {each: options.pop(each) for each in ("jobs", "executor", "scheduler")}
     least = {each: options[each] for each in ("threads", "min_cases") if each in options}
@@ -416,11 +417,11 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
 
 
 class _CaseCount:
-    """How many cases are done.
+    """A counter of finished cases.
 
     Args:
-        total: how many there are.
-        progress: told so at once, and whenever there are more.
+        total: the number of cases.
+        progress: called at once, and whenever more cases finish.
     """
 
     def __init__(self, total: int, progress: Progress | None) -> None:
@@ -429,23 +430,23 @@ class _CaseCount:
         self.add(0)
 
     def add(self, more: int, note: str = "") -> None:
-        """Count more."""
+        """Count more cases."""
         self.count += more
         if self._progress:
             self._progress(self.count, self.total, note)
 
 
 def _begin(modules: Sequence[str], *, jobs: int, executor: str, **numbers: int | None) -> None:
-    """Check numbers and names, and let workers begin to import what they need.
+    """Check numbers and names, and let workers start to import modules.
 
     Args:
-        modules: of workers.
-        jobs: how many workers.
-        executor: who works.
-        numbers: other options; None where one is not given.
+        modules: the modules that workers need.
+        jobs: the number of workers.
+        executor: the kind of workers.
+        numbers: other options; None if not given.
 
     Raises:
-        InvalidRequest: a number is too small, or there is no such executor.
+        InvalidRequest: a number is too small, or the executor is unknown.
     """
     from rnncli.executors.table import EXECUTORS
 

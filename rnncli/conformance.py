@@ -1,4 +1,4 @@
-"""`rnncli.judge`: what `rnncli verify` says of a case, of outputs that are at hand."""
+"""`rnncli.judge`: the verdict of `rnncli verify` on outputs at hand."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Judgement:
-    """What is said of one vector's outputs.
+    """The verdict on one vector's outputs.
 
     Attributes:
-        id: of the case.
+        id: the case's id.
         verdict: pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them.
         margin: the largest error / tolerance of any element; above 1 something differs.
-        sentences: what is wrong, where, by how much, and which known bug gives just that; empty
-            where the case simply passes.
-        details: all of it as records: of each output its errors, its worst element, and more.
+        sentences: the error, its place and size, and the known bugs that produce exactly these
+            outputs; empty if the case simply passes.
+        details: the same as records: the errors of each output, its worst element, and more.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Judgement:
 
     @property
     def passed(self) -> bool:
-        """Whether it passes, or is acceptable as another reading of the specification has it."""
+        """Whether it passes, or is acceptable under another reading of the specification."""
         return self.verdict not in FAILURES and self.verdict is not Verdict.SKIPPED
 
     def _repr_html_(self) -> str:
@@ -72,23 +72,24 @@ def judge(
     rtol: Limit | None = None,
     max_ulp: Limit | None = None,
 ) -> Judgement:
-    """Judge what an implementation made of a vector, as `rnncli verify` does.
+    """Judge an implementation's outputs for a vector, as `rnncli verify` does.
 
     Args:
-        vector: of a pack; one of its `calls` where it has several data sets.
-        outputs: arrays by name, or in the order of `vector.record["outputs"]`, a single one for a
+        vector: a pack's vector, or one of its `calls` if it has several data sets.
+        outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
             single output; or the exception by which the implementation refused the case.
-        profile: judge by the tolerances of that profile instead of the pack's.
-        atol: judge by an absolute tolerance instead; a number for all outputs, or by output.
-        rtol: the same, relative to the value that is wanted.
+        profile: a profile whose tolerances replace the pack's.
+        atol: an absolute tolerance that replaces the pack's; a number for all outputs, or by
+            output.
+        rtol: the same, relative to the expected value.
         max_ulp: the same, in units in the last place.
 
     Returns:
         Verdict, margin and sentences.
 
     Raises:
-        rnncli.errors.InvalidRequest: no such profile, a profile and numbers at once, or outputs
-            that are neither arrays nor as many as are asked for.
+        rnncli.errors.InvalidRequest: the profile is unknown or given together with numbers, or the
+            outputs are not arrays or of the wrong number.
     """
     rule = Rule(profile, Tolerance.given(atol, rtol, max_ulp))
     rule.check([vector.record])
@@ -96,11 +97,11 @@ def judge(
 
 
 def judgement(record: Mapping[str, Any], verdict: CaseVerdict) -> Judgement:
-    """Say in words what is said of a case.
+    """Return the verdict on a case in words.
 
     Args:
-        record: what the manifest says of the case.
-        verdict: of it.
+        record: the case's record in the manifest.
+        verdict: its verdict.
     """
     lines = (*reasons(JudgedCase(record, verdict)), *fitting(verdict))
     return Judgement(

@@ -6,9 +6,9 @@
 
     pytest --rnncli vectors/core --rnncli-subject my_package.kernels:lstm
 
-The function gets a vector and returns outputs, which are judged as `rnncli verify` judges them. It
-refuses a case by NotImplementedError, ValueError or an error of rnncli; anything else that it
-raises is an error of the test.
+The function takes a vector and returns outputs, which are judged as in `rnncli verify`. It refuses
+a case by raising NotImplementedError, ValueError or an rnncli error; any other exception is an
+error of the test.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ if TYPE_CHECKING:
     from rnncli.packs.pack import Pack
     from rnncli.packs.vector import Vector
 
-# The properties of a test's report that say how its case was judged.
+# The properties of a test's report that hold the verdict.
 VERDICT, IS_ANSWERED = "rnncli_verdict", "rnncli_answered"
-# What ends a run in which no case was answered, as `rnncli verify` does.
+# The exit status of a run in which no case was answered, as for `rnncli verify`.
 NOTHING_ANSWERED = 5
 
 
 class CaseSelection(NamedTuple):
-    """Which cases of a pack are asked, and how they are judged.
+    """The selection of a pack's cases and the rules for judging them.
 
     Attributes:
         pack: a folder that `rnncli generate` wrote.
-        require: what the function can do, as `rnncli verify --require` has it; others are skipped.
-        select: an expression as of `rnncli verify -k`; "" for all cases.
-        xfails: a file of known failures, as of `rnncli verify --xfails`; "" for none.
-        profile: whose tolerances judge instead of the pack's; "" for the pack's.
-        allow_refused: whether refusing a valid case is no failure.
-        trust: whether checksums are left unchecked.
+        require: the function's capabilities, as in `rnncli verify --require`; cases that need more
+            are skipped.
+        select: an expression as in `rnncli verify -k`; "" selects all cases.
+        xfails: a file of known failures, as in `rnncli verify --xfails`; "" for none.
+        profile: a profile whose tolerances replace the pack's; "" for the pack's own.
+        allow_refused: whether refusing a valid case is not a failure.
+        trust: whether checksums are not verified.
     """
 
     pack: str | Path
@@ -59,40 +60,40 @@ class CaseSelection(NamedTuple):
     allow_refused: bool = False
     trust: bool = False
 
-    def cases(self, beside: Path) -> Iterator[AskedCase]:
+    def cases(self, beside: Path) -> Iterator[SelectedCase]:
         """Yield the selected cases.
 
         Args:
-            beside: a folder that paths may be relative to, where they are not to this process's.
+            beside: a folder that paths may also be relative to, besides the working folder.
 
         Raises:
-            rnncli.errors.RnncliError: no pack, one that is not whole, or an option that is wrong.
+            rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
         """
         from rnncli.judging.comparing.requirements import Requirements
         from rnncli.judging.comparing.rule import Rule
         from rnncli.judging.comparing.xfails import Xfails, read_xfails
         from rnncli.verifying.verification import whole_pack
 
-        pack = whole_pack(_found(self.pack, beside), trust=self.trust)
+        pack = whole_pack(_resolved(self.pack, beside), trust=self.trust)
         requirements = Requirements.parse([self.require] if self.require else [])
-        xfails = read_xfails(_found(self.xfails, beside)) if self.xfails else Xfails()
+        xfails = read_xfails(_resolved(self.xfails, beside)) if self.xfails else Xfails()
         rule = Rule(self.profile)
         for record in pack.select(self.select):
-            yield AskedCase(
+            yield SelectedCase(
                 pack, record, requirements.reason(record), xfails, rule, self.allow_refused
             )
 
 
-class AskedCase(NamedTuple):
-    """One case to ask.
+class SelectedCase(NamedTuple):
+    """A case to run, with the rules for judging it.
 
     Attributes:
-        pack: that holds it.
-        record: what the manifest says of it.
-        skipped: why it is not asked, or "".
-        xfails: what is known to fail.
-        rule: by which tolerances.
-        allow_refused: whether refusing it is no failure.
+        pack: its pack.
+        record: its record in the manifest.
+        skipped: the reason that it is not run, or "".
+        xfails: the known failures.
+        rule: the tolerances.
+        allow_refused: whether refusing it is not a failure.
     """
 
     pack: Pack
@@ -103,10 +104,10 @@ class AskedCase(NamedTuple):
     allow_refused: bool
 
     def judged(self, function: Callable[[Vector], Any]) -> JudgedCase:
-        """Ask a function, each data set in turn, and judge what it returns.
+        """Run a function on each data set in turn, and judge its outputs.
 
-        Of a case that must be refused a valid one of its kind is asked, too: where that fails, a
-        refusal shows nothing, and the case counts as skipped.
+        For a case that must be refused, a valid case of the same kind runs as well: if that fails,
+        a refusal shows nothing, and the case counts as skipped.
         """
         from rnncli.judging.report import JudgedCase
         from rnncli.judging.session_calls import judge_session
@@ -123,11 +124,11 @@ class AskedCase(NamedTuple):
         return found
 
     def conclude(self, found: CaseVerdict) -> None:
-        """End the test of a case as its verdict wants it; one that is right goes on.
+        """End the test of a case according to its verdict; return if the case is right.
 
         Raises:
-            pytest.fail.Exception: it fails; the text is that of `rnncli verify`.
-            pytest.xfail.Exception: it fails as expected, or is refused, which is allowed.
+            pytest.fail.Exception: the case fails; the text is that of `rnncli verify`.
+            pytest.xfail.Exception: it fails as expected, or its refusal is allowed.
             pytest.skip.Exception: it cannot be judged.
         """
         from rnncli.conformance import judgement
@@ -146,8 +147,8 @@ class AskedCase(NamedTuple):
             pytest.skip(found.message)
 
 
-def _found(path: str | Path, beside: Path) -> Path:
-    """Return a path as it is from here, or else from another folder."""
+def _resolved(path: str | Path, beside: Path) -> Path:
+    """Return a path relative to the working folder, or else to another folder."""
     return Path(path) if Path(path).exists() else beside / path
 
 
@@ -161,24 +162,25 @@ def vectors(
     allow_refused: bool = False,
     trust: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a test of each case of a pack: the decorated function's outputs are judged.
+    """Decorate a function to make a test of each case of a pack and judge its outputs.
 
     Args:
         pack: a folder that `rnncli generate` wrote; relative to the working folder, or else to the
             test's file.
-        require: what the function can do, such as `opset<=14,dtype=float32`; others are skipped.
-        select: an expression as of `rnncli verify -k`; "" for all cases.
-        xfails: a file of known failures, as of `rnncli verify --xfails`.
-        profile: whose tolerances judge instead of the pack's.
-        allow_refused: whether refusing a valid case is no failure.
-        trust: whether checksums are left unchecked.
+        require: the function's capabilities, such as `opset<=14,dtype=float32`; cases that need
+            more are skipped.
+        select: an expression as in `rnncli verify -k`; "" selects all cases.
+        xfails: a file of known failures, as in `rnncli verify --xfails`.
+        profile: a profile whose tolerances replace the pack's.
+        allow_refused: whether refusing a valid case is not a failure.
+        trust: whether checksums are not verified.
 
     Returns:
         A decorator. The function takes `vector` and may take fixtures; it returns arrays by name,
         or a list of them in the order of `vector.record["outputs"]`.
 
     Raises:
-        rnncli.errors.RnncliError: no pack, one that is not whole, or an option that is wrong.
+        rnncli.errors.RnncliError: not a pack, an incomplete pack, or a wrong option.
     """
     asked = CaseSelection(pack, require, select, xfails, profile, allow_refused, trust)
 
@@ -191,7 +193,7 @@ def vectors(
             given.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY))
 
         @functools.wraps(function)
-        def judged(*args: Any, vector: AskedCase, request: Any, **fixtures: Any) -> None:
+        def judged(*args: Any, vector: SelectedCase, request: Any, **fixtures: Any) -> None:
             if "request" in signature.parameters:
                 fixtures["request"] = request
             call = functools.partial(function, *args, **fixtures)
@@ -205,13 +207,13 @@ def vectors(
     return decorate
 
 
-def _parameter(case: AskedCase) -> Any:
+def _parameter(case: SelectedCase) -> Any:
     marks = [pytest.mark.skip(reason=case.skipped)] if case.skipped else []
     return pytest.param(case, id=case.record["id"], marks=marks)
 
 
-def _judged(item: pytest.Item, case: AskedCase, function: Callable[[Vector], Any]) -> None:
-    """Judge a case, and let the report of its test know the verdict."""
+def _judged(item: pytest.Item, case: SelectedCase, function: Callable[[Vector], Any]) -> None:
+    """Judge a case and record the verdict in its test's report."""
     found = case.judged(function)
     item.user_properties += [
         (VERDICT, f"{found.verdict.verdict}"),
@@ -220,33 +222,43 @@ def _judged(item: pytest.Item, case: AskedCase, function: Callable[[Vector], Any
     case.conclude(found.verdict)
 
 
-# The plug-in: options, the items of packs, and what is said at the end.
+# The plug-in: options, items of packs, and the summary at the end.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --rnncli and its options."""
     group = parser.getgroup("rnncli", "conformance vectors of recurrent operators")
     group.addoption(
-        "--rnncli", action="append", default=[], metavar="PACK", help="Judge by a pack of vectors."
+        "--rnncli",
+        action="append",
+        default=[],
+        metavar="PACK",
+        help="Judge a function by a pack of vectors.",
     )
     options = {
-        "subject": ("MODULE:FUNCTION", "What is judged: takes a vector, returns outputs by name."),
-        "require": ("EXPR", "What it can do, as of `rnncli verify --require`; others are skipped."),
-        "select": ("EXPR", "Only cases that EXPR selects, as of `rnncli verify -k`."),
-        "xfails": ("FILE", "Known failures, as of `rnncli verify --xfails`."),
+        "subject": (
+            "MODULE:FUNCTION",
+            "The function to judge: takes a vector, returns outputs by name.",
+        ),
+        "require": (
+            "EXPR",
+            "Its capabilities, as in `rnncli verify --require`; other cases are skipped.",
+        ),
+        "select": ("EXPR", "Run only the cases that EXPR selects, as in `rnncli verify -k`."),
+        "xfails": ("FILE", "File of known failures, as in `rnncli verify --xfails`."),
         "profile": ("NAME", "Judge by the tolerances of another profile than the pack's."),
     }
     for name, (metavar, text) in options.items():
         group.addoption(f"--rnncli-{name}", default="", metavar=metavar, help=text)
     for name, text in {
-        "allow-refused": "Let it refuse valid cases.",
+        "allow-refused": "Do not fail if it refuses valid cases.",
         "trust": "Do not check the pack's checksums first.",
     }.items():
         group.addoption(f"--rnncli-{name}", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the packs beside what is named on the command line, or else nothing but them."""
+    """Collect the packs, in addition to the paths on the command line if there are any."""
     config.pluginmanager.register(AnswerCount(), "rnncli answers")
     packs = [str(Path(pack).absolute()) for pack in config.getoption("--rnncli")]
     if not packs:
@@ -256,18 +268,18 @@ def pytest_configure(config: pytest.Config) -> None:
     from rnncli.packs.pack import is_pack
 
     for pack in packs:
-        if not is_pack(pack):  # pytest would look for tests in it, and find none
+        if not is_pack(pack):  # pytest would look for tests in it and find none
             raise pytest.UsageError(f"--rnncli {pack}: not a pack of vectors: no manifest.json")
     is_named = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args = [*(config.args if is_named else ()), *packs]
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Take a pack that was named for a collection of cases."""
+    """Collect the cases of a pack named by an option."""
     named = (Path(pack).absolute() for pack in parent.config.getoption("--rnncli"))
     if path not in named:
         return None
-    # A folder beside or above pytest's root has no name of its own there.
+    # A folder beside or above pytest's root has no name relative to it.
     name = Path(os.path.relpath(path, parent.config.rootpath)).as_posix()
     return PackCollector.from_parent(parent, path=path, nodeid=name)
 
@@ -299,9 +311,11 @@ class PackCollector(pytest.Directory):
 
 
 class CaseItem(pytest.Item):
-    """One case, put to the function of --rnncli-subject."""
+    """A case to run with the function of --rnncli-subject."""
 
-    def __init__(self, *, case: AskedCase, function: Callable[[Vector], Any], **rest: Any) -> None:
+    def __init__(
+        self, *, case: SelectedCase, function: Callable[[Vector], Any], **rest: Any
+    ) -> None:
         super().__init__(**rest)
         self.case, self.function = case, function
         self.extra_keyword_matches.update(case.record["flags"])
@@ -309,23 +323,23 @@ class CaseItem(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=case.skipped))
 
     def runtest(self) -> None:
-        """Ask the function and judge what it returns."""
+        """Run the function and judge its outputs."""
         _judged(self, self.case, self.function)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case is, and how reports call it."""
+        """Return the case's path and its name in reports."""
         return self.path, 0, f"{self.path.name}: {self.name}"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the test of a case, so that its report tells even if it is skipped."""
+    """Mark a case's test so that its report is recognised even if it is skipped."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    if isinstance(item, CaseItem) or isinstance(parameters.get("vector"), AskedCase):
+    if isinstance(item, CaseItem) or isinstance(parameters.get("vector"), SelectedCase):
         item.user_properties.append((IS_ANSWERED, False))
 
 
 class AnswerCount:
-    """How many cases of a run were answered, and how many were not."""
+    """Counts of answered and unanswered cases of a run."""
 
     def __init__(self) -> None:
         self._asked: Counter[bool] = Counter()
@@ -335,7 +349,7 @@ class AnswerCount:
         return bool(self._asked[False]) and not self._asked[True]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a case when its test is over; in the process that reports."""
+        """Count a case when its test has finished, in the process that reports."""
         is_last = report.when == "call" or (report.when == "setup" and not report.passed)
         answers = [bool(value) for name, value in report.user_properties if name == IS_ANSWERED]
         if is_last and answers:
@@ -343,12 +357,12 @@ class AnswerCount:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Let a run of which no case was answered not end well: it would show nothing."""
+        """Fail a run in which no case was answered, since it would show nothing."""
         if not exitstatus and self._is_void:
             session.exitstatus = NOTHING_ANSWERED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say why such a run fails."""
+        """Print the reason that such a run fails."""
         if self._is_void:
             count = self._asked[False]
             terminalreporter.write_line(f"rnncli: none of {count} cases was answered", red=True)

@@ -33,7 +33,7 @@ def main() -> NoReturn:
 
         code = group.run()
     except KeyboardInterrupt as error:
-        code = interrupts.told(error)
+        code = interrupts.report_interrupt(error)
     finally:
         interrupts.end()
     sys.exit(code)

@@ -20,7 +20,7 @@ COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))
 
 
 class BenchCommand(click.Command):
-    """The command, some of whose first arguments are commands of their own."""
+    """The command `bench`, with subcommands beside its workloads."""
 
     def make_context(
         self,
@@ -29,7 +29,7 @@ class BenchCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Hand the arguments after such a one to that command."""
+        """Pass the arguments after a subcommand's name to the subcommand."""
         command = COMMANDS.get(args[0]) if args else None
         if command is None:
             return super().make_context(info_name, args, parent, **extra)
@@ -46,19 +46,19 @@ class BenchCommand(click.Command):
 def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
     """Measure speed, as ratios within one run.
 
-    WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; all of them
-    unless named. Their GRU has linear_before_reset 1, the only form that PyTorch knows. TARGET is a
-    config, suite or model that `rnncli run` takes; a model runs on its first test data set or on
-    generated inputs. Two more have options of their own: `rnncli bench generation` measures how
-    many vectors a second are made, and `rnncli bench startup` whole processes.
+    WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; the default
+    is all of them. Their GRU has linear_before_reset 1, the only form that PyTorch supports. TARGET
+    is a config, suite or model, as for `rnncli run`; a model runs on its first test data set or on
+    generated inputs. Two subcommands have options of their own: `rnncli bench generation` measures
+    the vectors generated per second, and `rnncli bench startup` the duration of whole processes.
 
-    Our backends and the runtimes run in processes of their own, in turns, so that what else the
-    machine does hits all alike. Loading, compiling and warming up come before; call overhead
-    counts. Speed is the time of the first that runs, divided. GFLOP/s and GB/s are held against
-    what NumPy's BLAS and plain copying reach in a process beside them; bytes are those of inputs
-    and outputs, and of the recurrent weights again in every step. The error is the largest absolute
-    difference to float64; a built-in workload with few outputs is computed of up to 32 data for it.
-    Memory is what a process grew by while it loaded and ran.
+    Backends and runtimes run in their own processes and take turns, so other load on the machine
+    affects all alike. Loading, compiling and warming up are not counted; call overhead is. Speed is
+    the time of the first that runs divided by the time of the other. GFLOP/s and GB/s are compared
+    with NumPy's BLAS and plain copying in a process beside them; bytes are those of inputs and
+    outputs, and of the recurrent weights again in every step. The error is the largest absolute
+    difference from float64; for it, a built-in workload with few outputs runs on up to 32 sets of
+    data. Memory is the growth of a process while it loaded and ran.
 
     \b
     rnncli bench medium large --op LSTM
@@ -81,11 +81,11 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     check_reports({"output": output})
     plan = _plan(targets, options)
     stored = read_stored(against, plan.header()) if against else None
-    noted = [*plan.notes, *notes()]  # before the load is ours
+    noted = [*plan.notes, *notes()]  # before our own load
     with ContestPrinter(plan.turns, plan.header(), facts(), as_json=as_json) as printer:
         for contest in contests(plan, printer.progress.advance):
             printer.show(contest)
-            if output:  # each time, so that an interrupt costs no more than one
+            if output:  # each time, so that an interrupt loses at most one
                 printer.store(Path(output))
     printer.close(noted)
     slower = show_changes(stored, printer.records, most, as_json=as_json) if stored else False
@@ -93,7 +93,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
 
 
 def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
-    """Decide what is measured, of what, and how."""
+    """Return the benchmark that the arguments describe."""
     from rnncli.bench.contest import ContestPlan, ContestTerms
     from rnncli.bench.contestants import backends, runtimes
     from rnncli.bench.workloads import OPERATORS, WORKLOADS, planned

@@ -13,20 +13,25 @@ from rnncli.cli.options import json_option
 @click.option("--cases", type=click.IntRange(30), default=6000, show_default=True, help="How many.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often.")
 @click.option(
-    "-j", "--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes at most."
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Number of processes.",
 )
 @click.option(
     "--scratch",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Where files are written and removed; the system's temporary folder unless given.",
+    help="Folder for temporary files.  [default: the system's]",
 )
 @json_option
 def generation(*, cases: int, rounds: int, jobs: int, scratch: Path | None, as_json: bool) -> None:
-    """Measure how many small vectors a second `rnncli generate` makes.
+    """Measure how many small vectors per second `rnncli generate` writes.
 
-    As ONNX folders: with goldens in float64, in several processes, and certified. Rounds are
-    interleaved; what is shown are medians. The time of the files alone, which depends on the disk,
-    is measured beside it.
+    The vectors are ONNX folders: with goldens in float64, the same in several processes, and
+    certified. Rounds are interleaved, and medians are shown. The time of the files alone, which
+    depends on the disk, is measured as well.
     """
     from rnncli.bench.generation import WAYS, file_cost, measure_generation
     from rnncli.bench.machine import surroundings

@@ -1,4 +1,4 @@
-"""Options of `rnncli bench`, and the types of their values."""
+"""Options of `rnncli bench` and the types of their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rnncli.cli.options import PathOrName, Written, backend_names, dim_option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# Measured in ways of their own, each by a command with options of its own.
+# Benchmarks that are subcommands with their own options.
 OTHERS = ("generation", "startup")
 
 
@@ -46,20 +46,20 @@ class Names(click.ParamType[tuple[str, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Split at commas; nothing is no name."""
+        """Split at commas; "" gives no names."""
         if isinstance(value, tuple):
             return value
         names = tuple(dict.fromkeys(name for each in value.split(",") if (name := each.strip())))
         known = list(self.known()) if self.strict else names
         for name in names:
             if name not in known:
-                self.fail(f"'{name}' is none of {', '.join(known)}", param, ctx)
+                self.fail(f"'{name}' is not one of {', '.join(known)}", param, ctx)
         return names
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the known names after those that are written already."""
+        """Offer the known names after those already typed."""
         del ctx, param
         before, comma, last = incomplete.rpartition(",")
         used = before.split(",")
@@ -126,7 +126,7 @@ OPTIONS = (
         type=click.FloatRange(0, min_open=True),
         default=0.02,
         show_default=True,
-        help="Length of a turn in seconds; a call that takes longer is a turn of its own.",
+        help="Length of a turn in seconds; a longer call is a turn by itself.",
     ),
     click.option(
         "--by",
@@ -134,7 +134,7 @@ OPTIONS = (
         type=click.Choice(["median", "fastest"]),
         default="median",
         show_default=True,
-        help="Compare medians of all rounds, or the fastest rounds if others use the machine, too.",
+        help="Compare medians of all rounds, or the fastest rounds if the machine is busy.",
     ),
     click.option(
         "--bound",
@@ -145,8 +145,8 @@ OPTIONS = (
     click.option(
         "--session",
         is_flag=True,
-        help="Call what `rnncli.prepare` makes of the operator with its weights, and of the"
-        " one-node model that runtimes get; each is measured.",
+        help="Time sessions from `rnncli.prepare`: of the operator with its weights, and of the"
+        " one-node model that runtimes get.",
     ),
     click.option(
         "--nodes",
@@ -158,7 +158,7 @@ OPTIONS = (
         type=click.FloatRange(0, min_open=True),
         default=120.0,
         show_default=True,
-        help="Seconds that loading and warming up, or a turn, may take before it is killed.",
+        help="Seconds after which loading with warm-up, or a turn, is killed.",
     ),
     click.option(
         "-o",
@@ -177,14 +177,14 @@ OPTIONS = (
         "--max-slowdown",
         type=click.FloatRange(0),
         metavar="PERCENT",
-        help="With --against: exit 1 when a backend of ours takes longer by more, as a ratio to"
-        " the first runtime.",
+        help="With --against: exit with 1 if a backend of rnncli slowed down by more than this"
+        " percentage, relative to the first runtime.",
     ),
 )
 
 
 def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what is compared, on what, and how."""
+    """Add the options for implementations, workloads and conditions."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function

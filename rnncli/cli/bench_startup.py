@@ -13,16 +13,16 @@ from rnncli.cli.options import json_option
 def startup(*, rounds: int, as_json: bool) -> None:
     """Measure whole processes, from start to end.
 
-    `rnncli --help` is compared with a program of click that has no command, and `rnncli run` of a
-    model of one tiny node with a program that loads and runs it with ONNX Runtime, where that is
-    installed. Rounds are interleaved; what is shown are medians.
+    `rnncli --help` is compared with a click program without commands, and `rnncli run` on a model
+    with one tiny node with a program that runs the same model with ONNX Runtime, if installed.
+    Rounds are interleaved, and medians are shown.
     """
     from rnncli.bench.machine import NO_PYC, notes
     from rnncli.bench.startup import PROCESSES, measure_startup
     from rnncli.reports.contests import show_startup
     from rnncli.reports.progress import progress_bar
 
-    noted = notes([NO_PYC])  # before the load is ours
+    noted = notes([NO_PYC])  # before our own load
     with progress_bar(rounds * len(PROCESSES), "processes", still=True) as progress:
         measured = measure_startup(rounds, progress.advance)
     show_startup(measured, noted, as_json=as_json)

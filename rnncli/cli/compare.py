@@ -21,10 +21,9 @@ from rnncli.reports.tables import print_json_line
 def compare(ctx: click.Context, /, a: str, b: str, as_json: bool, **tolerances: Any) -> None:
     """Compare two files or folders of tensors; exit 1 when they differ, 5 without any element.
 
-    B is what is wanted. Without a tolerance elements must be equal; -0.0 equals 0.0, and NaN equals
-    NaN unless --no-equal-nan is given. With tolerances an element agrees when
-    |a - b| <= atol + rtol * |b|, or when at most --max-ulp floating-point numbers lie between the
-    two.
+    B holds the expected values. Without a tolerance, elements must be equal; -0.0 equals 0.0, and
+    NaN equals NaN unless --no-equal-nan is given. With tolerances, an element agrees if |a - b| <=
+    atol + rtol * |b|, or if the two are at most --max-ulp units in the last place apart.
 
     \b
     rnncli compare got.npz wanted.h5 --rtol 1e-5 --atol Y:1e-6

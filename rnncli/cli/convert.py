@@ -20,13 +20,13 @@ from rnncli.cli.options import Written, within_memory
 def convert(source: str, destination: str, layout: str | None) -> None:
     """Convert tensors, or a pack, from one file format to another.
 
-    Formats are told by extension, a folder is an ONNX test case (`rnncli formats` lists them).
-    Every tensor keeps its name, dtype, shape and bits. Inputs and outputs of a test case become
-    test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME in a file, and back; its model goes
-    from folder to folder only.
+    The extension selects the format (`rnncli formats` lists them); a folder is an ONNX test case.
+    Every tensor keeps its name, dtype, shape and bits. In a file, inputs and outputs of a test case
+    are test_data_set_0/inputs/NAME and test_data_set_0/outputs/NAME. The model of a test case is
+    copied only from folder to folder.
 
-    A pack of conformance vectors is a folder with a manifest; B is a folder then, too, and --format
-    says what is in it.
+    A pack of conformance vectors is a folder with a manifest. B is then also a folder, and --format
+    selects its layout.
 
     \b
     rnncli convert out.npz out.h5
@@ -42,9 +42,11 @@ def convert(source: str, destination: str, layout: str | None) -> None:
 
     if is_pack(source):
         if layout is None:
-            raise InvalidRequest(f"{source}: is a pack; say --format onnx, npz or h5")
+            raise InvalidRequest(f"{source}: is a pack; add --format onnx, npz or h5")
         convert_pack(open_pack(source), Path(destination), layout)
         return
     if layout is not None:
-        raise InvalidRequest(f"{source}: is no pack; the extension of {destination} is its format")
+        raise InvalidRequest(
+            f"{source}: not a pack; the extension of {destination} selects the format"
+        )
     formats.convert(source, as_path(destination))

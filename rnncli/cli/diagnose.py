@@ -19,15 +19,15 @@ from rnncli.cli.options import json_option
 def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -> None:
     """Name the bug that explains an implementation's wrong outputs.
 
-    Every case that differs is held against other readings of the specification and against every
-    mutant (`rnncli mutants` lists them), then against two of those at once; all cases tell which of
-    them it cannot be. The fewest that explain the failures of a cell by value are causes. Of the
-    rest it says that no known bug explains them, what they have in common (a pattern, no proof),
-    and what fits some of them although other cases speak against it. Of what is wrong at a later
-    call of a session only, it says what of the call before was kept, if that gives what came out.
-    The exit code is 1 when anything differs, crashes, hangs, or is invalid and accepted, and 5 when
-    nothing differs but no case was answered.
-    `rnncli verify --diagnose` says the same of causes beside its verdicts.
+    Every case that differs is compared with other readings of the specification, with every mutant
+    (`rnncli mutants` lists them) and with pairs of those; passing cases rule hypotheses out. The
+    smallest set that explains the failures of a cell by value is the set of causes. For the
+    remaining failures, the report says that no known bug explains them, what they have in common (a
+    pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
+    cases. If only a later call of a session is wrong, it names the state kept from the call before,
+    if that explains the outputs. The exit code is 1 if a case differs, crashes, hangs, or is
+    invalid but accepted, and 5 if nothing differs but no case was answered. `rnncli verify
+    --diagnose` adds the same causes to its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rnncli.packs.generating.captures import Captures
     from rnncli.packs.generating.extraction import Extraction, ExtractionPlan
 
-# A protobuf of a tensor or a model holds no more.
+# The size limit of a protobuf message.
 LARGEST = 2_000_000_000
 
 
@@ -69,7 +69,7 @@ def _profiles() -> Iterable[str]:
     default="256M",
     show_default=True,
     metavar="SIZE",
-    help="Largest size of a case: inputs, weights and outputs together; larger ones are left out.",
+    help="Largest size of a case: inputs, weights and outputs together; larger cases are omitted.",
 )
 @click.option(
     "--golden",
@@ -92,12 +92,12 @@ def _profiles() -> Iterable[str]:
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
-    MODEL is a model file, or a folder or archive of one. It runs once, on the inputs given, those
-    of its test data sets, or generated ones; each execution of a recurrent node, also in If, Loop,
-    Scan and functions, becomes a case with the node's own weights and activations, expected outputs
-    and the tolerance of each element. Weights that the model holds are held by the case's model.
-
-    Expected outputs follow from what reached a node here; they say nothing of the nodes before it.
+    MODEL is a model file, or a folder or archive with one. It runs once, on the given inputs, those
+    of its test data sets, or generated ones. Each execution of a recurrent node, including those in
+    If, Loop, Scan and functions, becomes a case with the node's weights and activations, expected
+    outputs and the tolerance of each element. Weights stored in the model are stored in the case's
+    model. Expected outputs follow from the values that reached the node here; they do not test the
+    nodes before it.
 
     \b
     rnncli extract model.onnx -o pack
@@ -122,7 +122,7 @@ def extract(model: str, **options: Any) -> None:
 
 
 def _capture(target: str, options: dict[str, Any]) -> Captures:
-    """Run the model and look on."""
+    """Run the model and record its recurrent nodes."""
     from rnncli.cases.case import Case
     from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
@@ -142,7 +142,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     request = Request(tolerance=EXACT, **options)
     with watched(request.timeout, target):
         for _ in run_model(loaded, request, captures.add):
-            pass  # what the model itself gives is not asked for
+            pass  # the model's own outputs are not needed
     return captures
 
 

@@ -32,7 +32,7 @@ from rnncli.cli.options import (
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; list what is missing, stale, altered or extra, and exit 1 if anything is.",
+    help="Write nothing; list missing, stale, altered and extra files; exit with 1 if any.",
 )
 @selection_option
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, instead of the suite's.")
@@ -44,11 +44,11 @@ def generate(ctx: click.Context, /, suite: str, **options: Any) -> None:
     """Write the conformance vectors of a suite as a pack.
 
     SUITE is a YAML file, or the name of a suite that ships with rnncli (`rnncli list` names them).
-    A pack is a folder: for each case test_ID/ with model.onnx, inputs, expected outputs and the
-    tolerance of each element; manifest.json says what each case is for; SHA256SUMS checks it all.
-    The same suite gives the same bytes on every machine, whatever -j and --executor say.
+    A pack is a folder: test_ID/ for each case, with model.onnx, inputs, expected outputs and the
+    tolerance of each element; manifest.json, which describes each case; and SHA256SUMS. The same
+    suite gives the same bytes on every machine, with any -j and --executor.
 
-    An interrupted run leaves what it has done; the same command goes on from there.
+    An interrupted run keeps its finished cases; the same command continues from there.
 
     \b
     rnncli generate core

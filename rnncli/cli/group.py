@@ -1,4 +1,4 @@
-"""The group of all commands, and how any failure becomes one line and an exit code."""
+"""The group of all commands, which turns any failure into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
 
-# name -> (module:attribute, the first line of its help); modules are imported when they are called.
+# name -> (module:attribute, the first line of its help); modules are imported on use.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": (
         "rnncli.cli.run:run",
@@ -78,12 +78,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-# A hyphen that lines do not break at; it is written as a plain one.
+# A non-breaking hyphen, which is printed as a plain one.
 UNBROKEN = "\u2011"
 
 
 class WholeWordsFormatter(click.HelpFormatter):
-    """A formatter of help that breaks no name and no option at a hyphen."""
+    """A help formatter that breaks no name and no option at a hyphen."""
 
     def write_text(self, text: str) -> None:
         """Write a paragraph."""
@@ -97,12 +97,12 @@ class WholeWordsFormatter(click.HelpFormatter):
         super().write_dl(unbroken, col_max, col_spacing)
 
     def getvalue(self) -> str:
-        """Return what was written."""
+        """Return the text."""
         return super().getvalue().replace(UNBROKEN, "-")
 
 
 class HelpContext(click.Context):
-    """A context whose help has whole words."""
+    """A context whose help keeps words whole."""
 
     formatter_class = WholeWordsFormatter
 
@@ -118,7 +118,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command and give it the options every command has."""
+        """Import a command and add the options that all commands have."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -132,7 +132,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for a misspelt one."""
+        """Suggest the nearest command for an unknown one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"no such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -164,13 +164,13 @@ def cli() -> None:
     """Evaluate recurrent neural operators exactly as their specifications say.
 
     RNN, GRU and LSTM of every ONNX opset, and OpenVINO's RNNSequence, from a YAML config or inside
-    any .onnx model. Tables go to standard output, as tab-separated lines in a pipe; talk goes to
-    standard error. Every option is also read from RNNCLI_<COMMAND>_<OPTION>.
+    any .onnx model. Tables go to standard output, as tab-separated lines in a pipe; messages go to
+    standard error. Every option can also be set by the variable RNNCLI_<COMMAND>_<OPTION>.
     """
 
 
 def run() -> int:
-    """Run the command line and return the exit code; shows no traceback unless asked to.
+    """Run the command line and return the exit code; show a traceback only on request.
 
     Raises:
         KeyboardInterrupt: a signal came.
@@ -189,7 +189,7 @@ def _complete(_: dict[str, Any]) -> int:
 
 
 def _invoke(meta: dict[str, Any]) -> int:
-    """Invoke the group; nothing is taken out of what it says: the streams make it visible."""
+    """Invoke the group; the streams make its text printable, so nothing is removed."""
     try:
         with cli.make_context(
             "rnncli", sys.argv[1:], auto_envvar_prefix="RNNCLI", color=True
@@ -204,13 +204,13 @@ def _invoke(meta: dict[str, Any]) -> int:
 
 
 def _flush(_: dict[str, Any]) -> int:
-    """Write out the last of the data: that it is lost must not come after the exit code."""
+    """Flush the remaining output before the exit code is decided, since that may fail."""
     sys.stdout.flush()
     return 0
 
 
 def _settled(function: Callable[[dict[str, Any]], int]) -> int:
-    """Call a function and turn whatever happens into an exit code."""
+    """Call a function and turn any exception into an exit code."""
     meta: dict[str, Any] = {}
     try:
         return function(meta)
@@ -224,12 +224,12 @@ def _settled(function: Callable[[dict[str, Any]], int]) -> int:
             import traceback
 
             traceback.print_exc()
-        return _told(error)
+        return _report_error(error)
 
 
-def _told(error: Exception) -> int:
-    """Say why it failed, unless that is plain, and return the exit code."""
-    if interrupts.FIRST.number is not None:  # and what was interrupted made something else of it
+def _report_error(error: Exception) -> int:
+    """Print the reason of a failure, unless it is obvious, and return the exit code."""
+    if interrupts.FIRST.number is not None:  # an interrupted library raised something else
         raise KeyboardInterrupt from error
     if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
         return PIPE_CLOSED
@@ -246,7 +246,7 @@ def _show_warning(  # noqa: PLR0917 -- the signature of warnings.showwarning
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print our own warnings as one line; those of libraries concern developers, not users."""
+    """Print our own warnings on one line; warnings of libraries concern developers only."""
     del filename, lineno, file, line
     if issubclass(category, RnncliWarning):
         say(f"warning: {message}")

@@ -18,12 +18,12 @@ def inspect(target: str, as_json: bool) -> None:
     """Show a config with every default filled in, a case of a suite, a model or a pack.
 
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
-    flags and what each finds. Of a model: its inputs and outputs, then each recurrent node with its
-    place, attributes (defaults included) and the shapes of its inputs; `not_evaluated` lists the
-    nodes of operators that rnncli does not have, such as com.microsoft::DynamicQuantizeLSTM.
-    Of a pack of conformance vectors: what it is for, what its cases need, and every file that is
-    not what its checksum says, for which the exit code is 1; its digest stands for all of it. Of a
-    case of a pack, PACK::ID: all that the manifest says, and the statements that it checks.
+    flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
+    with its place, attributes (including defaults) and input shapes. `not_evaluated` lists the
+    nodes whose operators rnncli lacks, such as com.microsoft::DynamicQuantizeLSTM. A pack of
+    conformance vectors is printed with its purpose, the needs of its cases, its digest, which
+    covers every file, and every file that does not match its checksum (exit code 1). A case of a
+    pack, PACK::ID, is printed with its record in the manifest and the statements it checks.
     """
     from rnncli.reports.inspection import as_text
 

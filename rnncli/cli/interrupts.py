@@ -14,20 +14,20 @@ from rnncli.terminal import say
 if TYPE_CHECKING:
     from types import FrameType
 
-# Those of a terminal that is closed, of Ctrl-C, and of `kill`.
+# The signals of a closed terminal, of Ctrl-C and of `kill`.
 NAMES = ("SIGHUP", "SIGINT", "SIGTERM")
 SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-# `timeout` sends its signal twice, to its child and to the child's group: that is one.
+# `timeout` signals both its child and the child's group; the two count as one.
 SECONDS_OF_ONE = 0.3
-# What a shell adds to the number of the signal that ended a program.
+# Added by a shell to the number of the signal that ended a program.
 SHELL_SIGNAL = 128
 
-# The signal that came first, and when; None before.
+# The first signal and its time; None before.
 FIRST = SimpleNamespace(number=None, at=0.0)
 
 
 def begin() -> None:
-    """Let signals interrupt; those that whoever started us has us ignore, as `nohup` does, stay."""
+    """Let signals interrupt, except those our parent made us ignore, as `nohup` does."""
     FIRST.number = None
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -37,18 +37,18 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Let signals end the process: there is nothing left to tidy up."""
+    """Let signals end the process, since nothing is left to tidy up."""
     sys.unraisablehook = sys.__unraisablehook__
     for number in SIGNALS:
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, signal.SIG_DFL)
 
 
-def told(error: BaseException) -> int:
-    """Say that the command was interrupted, and what that left.
+def report_interrupt(error: BaseException) -> int:
+    """Report that the command was interrupted and what is kept.
 
     Returns:
-        What a shell makes of a program that the first signal ends: 130 of Ctrl-C.
+        The exit code a shell gives for the first signal: 130 for Ctrl-C.
     """
     left = f": {error}" if isinstance(error, KeyboardInterrupt) and str(error) else ""
     say(f"interrupted{left}")
@@ -56,7 +56,7 @@ def told(error: BaseException) -> int:
 
 
 def _unheard(lost: sys.UnraisableHookArgs) -> None:
-    """Interrupt once more where nothing can be raised, as while an object is thrown away."""
+    """Interrupt once more where nothing can be raised, as in the deletion of an object."""
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return

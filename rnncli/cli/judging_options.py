@@ -1,4 +1,4 @@
-"""Options that say what is judged and by which tolerances."""
+"""Options for the implementation to judge and the tolerances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-# Option -> the tolerance that replaces the pack's.
+# Option -> the tolerance it replaces.
 INSTEAD = {
     "--atol": "Absolute tolerance",
     "--rtol": "Tolerance relative to the expected value",
@@ -30,7 +30,7 @@ INSTEAD = {
 
 
 def _bound(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, float] | None:
-    """Read `1e-5` and `Y:1e-5` as the functions of these commands take them."""
+    """Read `1e-5` and `Y:1e-5` as arguments of the commands' functions."""
     if not texts:
         return None
     from rnncli.judging.tolerances.tolerance import Bound
@@ -52,7 +52,7 @@ def _profiles() -> Iterable[str]:
 
 
 def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what names the implementation, and the limits it runs under."""
+    """Add the options for the implementation and its limits."""
     options = (
         click.option(
             "--runtime",
@@ -68,7 +68,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--results",
             metavar="PATH",
-            help="Judge outputs that were made elsewhere: a folder laid out like the pack, or one"
+            help="Judge outputs computed elsewhere: a folder laid out like the pack, or one"
             " .npz or .h5 with ID/outputs/NAME, and ID/calls/1/outputs/NAME for a second call. A"
             " case that the device refused has a file refused.txt (or a tensor ID/refused); a case"
             " without either is missing.",
@@ -105,21 +105,21 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.FloatRange(0, min_open=True),
             default=60.0,
             show_default=True,
-            help="Seconds that one case may take before it is killed.",
+            help="Seconds after which the subject is killed on one case.",
         ),
         click.option(
             "--max-memory",
             type=ByteSize(),
             metavar="SIZE",
-            help="Memory that the subject may take before it is killed, as in 512M or 2G.",
+            help="Memory beyond which the subject is killed, such as 512M or 2G.",
         ),
     )
     return with_options(options, function)
 
 
 def instead_option(name: str) -> Callable[..., Any]:
-    """Return the option of a tolerance that replaces the pack's."""
-    tolerance = f"{INSTEAD[name]}, instead of the pack's, of all outputs or of output NAME."
+    """Return the option for a tolerance that replaces the pack's."""
+    tolerance = f"{INSTEAD[name]}, instead of the pack's, for all outputs or for output NAME."
     return click.option(
         name, multiple=True, metavar="[NAME:]NUMBER", callback=_bound, help=tolerance
     )
@@ -140,7 +140,7 @@ def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what is judged, by which tolerances, on which cases of the pack, by how many workers."""
+    """Add the options for implementation, tolerances, cases and workers."""
     options = (
         subject_options,
         rule_options,
@@ -152,9 +152,7 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Skip the cases that need more than the subject can do. A comma is an `and`, a"
             " bar an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.",
         ),
-        click.option(
-            "--trust", is_flag=True, help="Judge without checking the pack's checksums first."
-        ),
+        click.option("--trust", is_flag=True, help="Do not verify the pack's checksums first."),
         worker_options,
     )
     return with_options(options, function)

@@ -16,9 +16,9 @@ from rnncli.terminal import one_line
 def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     """Check YAML files; list every finding with its place.
 
-    FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input. Of
-    a suite every case is read, and those that must be rejected have to be. Findings are printed as
-    FILE:LINE:COLUMN: SENTENCE; the exit code is 1 when there are any.
+    FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input.
+    Every case of a suite is read, and cases that must be rejected are checked to be invalid.
+    Findings are printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 if there are any.
     """
     from rnncli.running.yaml_target import findings_of
 

@@ -16,16 +16,16 @@ from rnncli.reports.tables import print_json_line
 @click.option(
     "--statements",
     is_flag=True,
-    help="With --json: the statements of the specifications that each case checks, too.",
+    help="With --json: add the statements of the specifications that each case checks.",
 )
 @json_option
 def list_cases(suite: str, select: str, *, statements: bool, as_json: bool) -> None:
     """List the cases of a suite or pack.
 
     SUITE is a YAML file, the name of a suite that ships with rnncli, or the folder of a pack. Ids
-    are printed one a line: operator, version, name of the case, labels of its axes. With --json
-    also dtype, flags, labels, where the weights stand, and what breaks a case that must be
-    rejected; of a pack, all that its manifest says.
+    are printed one per line: operator, version, name of the case, labels of its axes. --json adds
+    dtype, flags, labels, the place of the weights, and the error in a case that must be rejected;
+    for a pack, the whole record in the manifest.
 
     \b
     rnncli list core
@@ -56,7 +56,7 @@ def _records(suite: str, selection: str) -> list[dict[str, Any]]:
 
 
 def _statements(suite: str, selection: str) -> dict[str, list[str]]:
-    """Return the ids of the statements that each case checks, by its id."""
+    """Return the ids of the statements that each case checks, by case id."""
     from rnncli.scoring.scoring import ScoringPlan, select
     from rnncli.tracing.tracing import trace_all
 

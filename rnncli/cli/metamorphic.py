@@ -1,4 +1,4 @@
-"""`rnncli verify --metamorphic`: its options, and what they ask for."""
+"""The options of `rnncli verify --metamorphic`, and the run they describe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.run import RelationPlan
     from rnncli.metamorphic.verdict import RelationVerdict
 
-# Options of `verify` that ask about expected outputs, of which there are none.
+# Options of `verify` about expected outputs, which metamorphic runs do not have.
 OF_GOLDENS = (
     *("atol", "rtol", "max_ulp"),
     *("results", "xfails", "allow_missing", "diagnose", "plot"),
@@ -45,13 +45,13 @@ def _sizes(_: click.Context, param: click.Parameter, values: Sequence[str]) -> A
 
 
 def relation_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --metamorphic and what belongs to it."""
+    """Add --metamorphic and the options that need it."""
     options = (
         click.option(
             "--metamorphic",
             is_flag=True,
-            help="Judge without expected outputs: ask each case and transformed ones, whose"
-            " outputs must be related. A suite or config will do, too, by path or name.",
+            help="Judge without expected outputs: run each case and transformed cases, whose"
+            " outputs must be related. PACK may then also be a suite or config, by path or name.",
         ),
         click.option(
             "--relation",
@@ -75,10 +75,10 @@ def relation_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_relation_options(options: dict[str, Any]) -> None:
-    """Take the options of relations away where nobody asked for relations.
+    """Remove the options of relations in a run without --metamorphic.
 
     Raises:
-        click.UsageError: one of them is given.
+        click.UsageError: one of them was given.
     """
     _refuse([name for name in OF_RELATIONS if options.pop(name)], "needs --metamorphic")
 
@@ -89,7 +89,7 @@ def _refuse(names: Sequence[str], why: str) -> None:
 
 
 def verify_relations(pack: Path, options: dict[str, Any]) -> int:
-    """Judge an implementation by relations, and return the exit code."""
+    """Judge an implementation by relations and return the exit code."""
     from rnncli.metamorphic.run import judge_relations, selected
     from rnncli.reports.progress import progress_bar
     from rnncli.reports.relations import WRITERS, show_relations
@@ -108,7 +108,7 @@ def verify_relations(pack: Path, options: dict[str, Any]) -> int:
         def done(verdict: RelationVerdict) -> None:
             nonlocal broken
             broken += verdict.fails
-            # The verdict on a data set that gives nothing stands for all that are left.
+            # A verdict on a data set without outputs stands for all the remaining ones.
             call = (verdict.case, verdict.data_set)
             count = 1 if verdict.relation else each - told[call]
             told[call] += count
@@ -121,11 +121,11 @@ def verify_relations(pack: Path, options: dict[str, Any]) -> int:
 
 
 def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
-    """Return what is judged, and how.
+    """Return the plan for the options.
 
     Args:
         target: a pack, suite or config.
-        options: those of `verify`.
+        options: the options of `verify`.
 
     Raises:
         click.UsageError: one of them is about expected outputs.
@@ -169,9 +169,9 @@ def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
 
 
 def unknown_relation(name: str) -> str:
-    """Return what is wrong with a name, and what it may have meant."""
+    """Return the message for an unknown name, with a suggestion."""
     from rnncli.errors import did_you_mean
     from rnncli.metamorphic.relations import RELATIONS
 
-    hint = did_you_mean(name, RELATIONS) or f"; there are {', '.join(RELATIONS)}"
+    hint = did_you_mean(name, RELATIONS) or f"; known: {', '.join(RELATIONS)}"
     return f"unknown relation '{name}'{hint}"

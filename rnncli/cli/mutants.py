@@ -29,7 +29,7 @@ def _cells() -> Iterable[str]:
 
 
 def _known_cell(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Return a cell's name as we spell it."""
+    """Return a cell's name in our spelling."""
     if value is None:
         return None
     for name in _cells():
@@ -51,12 +51,11 @@ def _known_cell(context: click.Context, option: click.Parameter, value: str | No
 def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A002 -- the argument
     """List the mutants, plausible kernel bugs, or explain one.
 
-    Semantic mutants are wrong in the equations, in whatever sizes; `rnncli verify` and `rnncli
-    diagnose` name what is wrong by their ids. Structural ones are wrong in the data movement of a
-    blocked kernel: size-free, sized where only some sizes show them, or seen in a second call of a
-    session. `rnncli score` scores suites by both, each for itself, but by no finer variant of
-    another. Each is a backend as well: --backend mutant:ID runs
-    it wherever a backend runs.
+    Semantic mutants are wrong in the equations, at any size; `rnncli verify` and `rnncli diagnose`
+    name bugs by their ids. Structural mutants are wrong in the data movement of a blocked kernel:
+    size-free, sized if only some sizes show them, or visible only in a second call of a session.
+    `rnncli score` scores suites by both kinds, separately, but not by finer variants of other
+    mutants. Every mutant is also a backend, --backend mutant:ID.
     """
     from rnncli.mutants.table import EVERY, mutant_named
 
@@ -73,7 +72,7 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
         print_table(columns, map(_line, rows))
 
 
-FINER = "\n  a finer variant of others: no suite is scored by it"
+FINER = "\n  a finer variant of others: suites are not scored by it"
 
 
 def _kind(row: Mutant | StructuralMutant) -> str:
@@ -85,7 +84,7 @@ def _kind(row: Mutant | StructuralMutant) -> str:
 
 
 def _sizes(row: Mutant | StructuralMutant) -> str:
-    """Return the sizes that show it, "any" where small ones do."""
+    """Return the sizes that show it, "any" if small ones do."""
     size = getattr(row, "size", None)
     return size.words if size else "any"
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, one decorator each, and the types of their values."""
+"""Options shared by several commands, one decorator each, and the types of their values."""
 
 from __future__ import annotations
 

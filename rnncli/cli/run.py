@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
-@click.option("--from", "from_file", type=Listed(), help="Read more targets, one a line.")
+@click.option("--from", "from_file", type=Listed(), help="Read more targets, one per line.")
 @click.option(
     "-o",
     "--output",
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Processes that work at the same time, with one BLAS thread each.",
+    help="Number of parallel processes, with one BLAS thread each.",
 )
 @backend_option
 @compute_option
@@ -77,12 +77,11 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     is valid), suite.yaml::ID, a folder or archive with a model and test_data_set_N/, the name of a
     config or suite that ships with rnncli, or - for a config on standard input.
 
-    Inputs are those given; else those of the test data sets, whose outputs are then compared; else
-    generated from the declared shapes. Without a tolerance given, outputs are compared by the
-    tolerance_K.pb beside them, as packs have it, or else with --atol 1e-5 --rtol 1e-3 --max-ulp 1.
-
-    A generated dimension that has a size neither there nor by --dim or --shape is 1, or the
-    smallest size found at which the nodes run that do not run on 1; a warning tells which.
+    Inputs are the given ones, otherwise those of the test data sets, whose outputs are then
+    compared, or otherwise generated from the declared shapes. Unless tolerances are given, outputs
+    are compared by the tolerance_K.pb beside them, as in packs, or with --atol 1e-5 --rtol 1e-3
+    --max-ulp 1. A generated dimension without a size in the model, --dim or --shape is 1, or the
+    smallest size found at which all nodes run; a warning names it.
 
     \b
     rnncli run model.onnx -o out.npz
@@ -107,7 +106,7 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
 
 
 def _request(options: dict[str, Any]) -> Request:
-    """Bundle what is asked of every target."""
+    """Bundle the options that apply to every target."""
     from rnncli.judging.tolerances.tolerance import DATA_SET, Tolerance
     from rnncli.running.request import Request
 

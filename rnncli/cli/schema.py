@@ -6,7 +6,7 @@ import click
 
 from rnncli.cli.options import Written
 
-# What has a schema, and what makes it; each is imported on use.
+# Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
     "config": "rnncli.cases.config.schema:config_schema",
     "suite": "rnncli.cases.suite.schema:suite_schema",
@@ -29,11 +29,11 @@ SCHEMAS = {
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
-    Of configs, suites, manifests, or the lines of `rnncli verify --json`, without and with
-    --metamorphic.
+    It describes configs, suites, manifests, or the lines of `rnncli verify --json`, without and
+    with --metamorphic.
 
-    Editors use the first two to complete and check YAML, readers of packs and of verifications the
-    others: they ship as specs/schema.json and
+    Editors use the first two to complete and check YAML; programs that read packs and verifications
+    use the others. They ship as specs/schema.json and
     specs/{suite,manifest,verification,relations}.schema.json.
     """
     import pkgutil

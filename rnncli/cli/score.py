@@ -60,20 +60,19 @@ def score(
 ) -> None:
     """Score vectors by the bugs they catch.
 
-    Every mutant of a cell, which is a plausible bug of a kernel (`rnncli mutants` lists them), is
-    put to every vector. One that a vector's tolerances tell from the reference is killed; one that
-    no vector does, survives, with the reason; one that answers as another reading of the
-    specification has it is acceptable, and no bug. Every data set of a vector counts; what each
-    catches alone is listed. (`kills` in manifests is of the first.) Vectors that must be refused
-    are not scored. A suite, a YAML file or the name of one that ships with rnncli, is made in
-    memory.
+    Every mutant of a cell, a plausible kernel bug (`rnncli mutants` lists them), runs on every
+    vector. A mutant whose outputs exceed a vector's tolerances is killed. A mutant that no vector
+    kills survives, with the reason. A mutant that implements another reading of the specification
+    is acceptable, not a bug. Every data set of a vector counts, and the mutants killed by a single
+    vector are listed. (`kills` in manifests covers the first data set.) Vectors that must be
+    refused are not scored. The vectors of a suite, given as a YAML file or the name of a shipped
+    one, are generated in memory.
 
-    Semantic mutants, wrong in the equations, are the score. Structural mutants, wrong in the data
-    movement of a blocked kernel, are counted apart: those that small sizes show, those that only
-    sizes beyond an edge show, and those that take a second call. What the vectors cover besides
-    is listed with what they do not: sizes, second calls, threads, dtypes, operators. A score over
-    these mutants measures whoever wrote them as well as the vectors: it tells what is missing, and
-    proves nothing of bugs that nobody thought of.
+    The score counts semantic mutants, which are wrong in the equations. Structural mutants, wrong
+    in the data movement of a blocked kernel, are counted separately: those that small sizes show,
+    those that only sizes beyond an edge show, and those that take a second call. The report also
+    lists which sizes, second calls, threads, dtypes and operators the vectors cover and which they
+    do not. A score shows what is missing; it proves nothing about bugs that have no mutant.
 
     \b
     rnncli score core -j 2

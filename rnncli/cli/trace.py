@@ -27,7 +27,7 @@ def _operators() -> Iterable[str]:
 
 
 def _known_operator(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Return an operator's type as we spell it."""
+    """Return an operator's type in our spelling."""
     known = {name.casefold(): name for name in _operators()} | {"": ""}
     if value.casefold() not in known:
         wanted = ", ".join(_operators())
@@ -48,12 +48,12 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
     help="Only statements of one operator, such as LSTM.",
 )
 @click.option(
-    "--missing", is_flag=True, help="Print only statements that are not checked, or only in part."
+    "--missing", is_flag=True, help="Print only statements that are unchecked or partly checked."
 )
 @click.option("--complete", is_flag=True, help="Exit with 1 if a statement is not checked.")
 @click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
 @worker_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object a statement.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per statement.")
 @click.pass_context
 def trace(
     ctx: click.Context,
@@ -70,10 +70,10 @@ def trace(
 ) -> None:
     """Show which statements of the specifications a pack checks, and which it does not.
 
-    Statements are what the pages of the operators say, in our words; docs/traceability.md has them
-    all. A case checks one if it exercises it and would notice a violation of it, which is computed
-    from the case: a clip that nothing reaches checks nothing. With STATEMENT, all of its cases.
-    Statements of operators that the pack has no case of are left out.
+    Statements are the sentences of the operators' pages, in our words; docs/traceability.md lists
+    them all. A case checks a statement if it exercises it and would notice a violation, which is
+    computed from the case: a clip that no value reaches checks nothing. STATEMENT prints all cases
+    of one statement. Statements about operators without a case in the pack are omitted.
 
     \b
     rnncli trace vectors/core --missing

@@ -49,7 +49,7 @@ from rnncli.cli.options import Written, json_option
     "--shuffle",
     type=int,
     metavar="SEED",
-    help="Run the cases in a random order, to find buffers that are kept from case to case. Reports"
+    help="Run the cases in a random order, to find state that is kept from case to case. Reports"
     " keep the order of the pack.",
 )
 @click.option(
@@ -81,13 +81,13 @@ from rnncli.cli.options import Written, json_option
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     """Judge an implementation against a pack of conformance vectors.
 
-    One of --runtime, --backend, --results and --command says which. A suite or a config will do
-    with --metamorphic only, which needs no expected outputs. All but results run in a
-    process of their own: a crash, a hang or garbage is a verdict about that case, and the run goes
-    on. The exit code is 1 when any case is silently wrong, refused, crashed, timed out or missing
-    and is neither a known failure nor allowed; it is 5 when none fails, but fewer than --min-cases
-    were answered. Where a pack asks for invalid cases to be refused, valid ones of the same
-    operators are tried, too: where those fail, a refusal shows nothing, and the exit code is 5.
+    One of --runtime, --backend, --results and --command names it. PACK may be a suite or a config
+    only with --metamorphic, which needs no expected outputs. All but results run in their own
+    process: a crash, a hang or garbage is a verdict on that case, and the run continues. The exit
+    code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is neither a
+    known failure nor allowed; it is 5 if no case fails but fewer than --min-cases were answered. If
+    a pack has invalid cases that must be refused, valid cases of the same operators run as well: if
+    those fail, a refusal shows nothing, and the exit code is 5.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'

@@ -1,1 +1,1 @@
-"""What people and scripts see: tables, JSON lines, sentences for failures."""
+"""Reports: tables, JSON lines, sentences for failures, pages and plots."""

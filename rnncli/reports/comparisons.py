@@ -1,4 +1,4 @@
-"""What a comparison of tensors looks like."""
+"""Tables and sentences for comparisons of tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = (
     *("max abs", "max rel", "max ulp", "mean abs", "worst at", "got", "wanted"),
 )
 TERMINAL_COLUMNS = 8
-# Beyond this, units in the last place tell nothing: 1 and -1 are 2 billion apart in float32.
+# The largest meaningful distance in ulp: 1 and -1 are 2 billion ulp apart in float32.
 MOST_ULP = 1e6
 
 
@@ -71,7 +71,7 @@ def difference(output: OutputComparison) -> str:
 
 
 def up_to(max_ulp: float | None) -> str:
-    """Say how many units in the last place elements are off, or "" where that tells nothing."""
+    """Return the largest error in units in the last place in words, or "" if meaningless."""
     return "" if max_ulp is None or max_ulp > MOST_ULP else f" (up to {shown(max_ulp)} ulp)"
 
 
@@ -81,7 +81,7 @@ def ulp_text(max_ulp: float) -> str:
 
 
 def value_text(dtype: str, value: object) -> str:
-    """Write a number with enough digits to tell it from its neighbours in its dtype."""
+    """Return a number with enough digits to distinguish it from its neighbours in its dtype."""
     precision = dtype_named(dtype).precision
     if not precision or not isinstance(value, float):
         return str(value)
@@ -89,5 +89,5 @@ def value_text(dtype: str, value: object) -> str:
 
 
 def index_text(index: tuple[int, ...]) -> str:
-    """Write where an element is."""
+    """Return an element's index as text."""
     return f"[{','.join(map(str, index))}]"

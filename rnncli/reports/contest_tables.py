@@ -1,4 +1,4 @@
-"""The tables of `rnncli bench` as a terminal shows them."""
+"""The tables of `rnncli bench` on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = (
     *(NAME, "time", "quartiles", "speed", BAR, "GFLOP/s", "of peak", "GB/s", "of copying"),
     *("error", "MiB"),
 )
-# Left out where the terminal is narrow, the first first.
+# Columns omitted on narrow terminals, in this order.
 SPARE = ("of copying", "GB/s", "quartiles", "of peak", "GFLOP/s", BAR)
 PADDING = 3
 
@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 
 def draw_contest(title: str, records: Sequence[Mapping[str, Any]]) -> None:
-    """Draw what was measured of one workload, a line for each implementation."""
+    """Draw the measurements of one workload, a line for each implementation."""
     fastest = max((record["ratio"] or 0 for record in records), default=0)
     rows = [dict(zip(COLUMNS, _cells(record, fastest), strict=True)) for record in records]
     names = _fitting(rows)
@@ -55,7 +55,7 @@ def _cells(record: Mapping[str, Any], fastest: float) -> tuple[str, ...]:
 
 
 def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the columns that fit side by side; what goes to no screen is as wide as it likes."""
+    """Return the columns that fit the terminal; all of them if the output is not a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     names = list(COLUMNS)
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) + PADDING for name in names}
@@ -65,19 +65,19 @@ def _fitting(rows: Sequence[Mapping[str, str]]) -> list[str]:
     return names
 
 
-def draw_nodes(told: dict[str, Mapping[str, float]]) -> None:
-    """Draw what the operators of a model take in each implementation that tells.
+def draw_nodes(times: dict[str, Mapping[str, float]]) -> None:
+    """Draw the times of a model's operators for each implementation that measures them.
 
     Args:
-        told: implementation -> operator -> seconds; the first is what others are compared with.
+        times: implementation -> operator -> seconds; the first is the reference.
     """
-    first, *others = told
-    names = dict.fromkeys(name for who in reversed(told) for name in told[who])
+    first, *others = times
+    names = dict.fromkeys(name for who in reversed(times) for name in times[who])
     heads = [NAME, first, "share", *(cell for who in others for cell in (who, "share", "times"))]
-    rows = [[name, *_time_and_share(told[first], name)] for name in names]
+    rows = [[name, *_time_and_share(times[first], name)] for name in names]
     for row in rows:
         for who in others:
-            row += [*_time_and_share(told[who], row[0]), _times(told[who], told[first], row[0])]
+            row += [*_time_and_share(times[who], row[0]), _times(times[who], times[first], row[0])]
     _draw([heads, *rows])
 
 
@@ -88,7 +88,7 @@ def _time_and_share(nodes: Mapping[str, float], name: str) -> tuple[str, str]:
 
 
 def _times(nodes: Mapping[str, float], reference: Mapping[str, float], name: str) -> str:
-    """Return how often the time of the reference an operator takes."""
+    """Return an operator's time as a multiple of the reference's."""
     known = name in nodes and reference.get(name)
     return f"{nodes[name] / reference[name]:.1f}" if known else ""
 
@@ -115,7 +115,7 @@ def draw_means(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 class _Means(NamedTuple):
-    """Of one implementation."""
+    """The geometric means of one implementation."""
 
     workloads: int
     speed: float
@@ -138,7 +138,7 @@ def _workload(record: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _draw(table: Sequence[Sequence[str]], title: str = "") -> None:
-    """Draw rows below their heading; numbers are aligned to the right."""
+    """Draw rows below their heading, with numbers aligned to the right."""
     aligned = list(zip(*map(_aligned, zip(*table, strict=True)), strict=True))
     draw_table(aligned[0], aligned[1:], title)
 
@@ -153,18 +153,18 @@ def _written(value: float | None, form: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time with three digits and a unit."""
+    """Return a time with three digits and a unit."""
     size, unit = next(((s, u) for s, u in UNITS if seconds >= s), UNITS[-1])
     return f"{seconds / size:.3g} {unit}"
 
 
 def _range(low: float, high: float) -> str:
-    """Write two times, the unit once where it is the same."""
+    """Return two times, with one unit if they share it."""
     (a, unit), (b, other) = duration(low).split(), duration(high).split()
     return f"{a} - {b} {other}" if unit == other else f"{a} {unit} - {b} {other}"
 
 
 def bar(share: float) -> str:
-    """Draw a share of the longest bar, in eighths of a character."""
+    """Draw a fraction of the longest bar, in eighths of a character."""
     whole, rest = divmod(round(8 * LENGTH * share), 8)
     return "█" * whole + EIGHTHS[rest].strip()

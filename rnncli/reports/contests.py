@@ -1,4 +1,4 @@
-"""What `rnncli bench` shows: implementations side by side, start-up, generation."""
+"""The output of `rnncli bench`: implementations side by side, start-up and generation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rnncli.bench.startup import StartupTimes
 
 
-# Columns in a pipe are entries of the record; what is long is in the JSON only.
+# The columns in a pipe; long entries of the record are in the JSON only.
 COLUMNS = (
     *("workload", "operator", "implementation", "status", "seconds"),
     *("lower_quartile", "upper_quartile", "ratio", "gflops", "of_peak", "gbytes", "of_bandwidth"),
@@ -46,12 +46,12 @@ CHANGES = (
 
 
 class ContestPrinter:
-    """Prints contests as they end, and how far the turns have got.
+    """Prints contests as they finish, and the progress of their turns.
 
     Args:
-        turns: of all contests together.
-        terms: under which is measured, for JSON and files.
-        facts: of the machine, likewise.
+        turns: the number of turns of all contests.
+        terms: the conditions of the measurement, for JSON and files.
+        facts: facts about the machine, for JSON and files.
         as_json: whether to print JSON lines.
     """
 
@@ -72,7 +72,7 @@ class ContestPrinter:
         self.progress.__exit__(None, None, None)
 
     def show(self, contest: WorkloadMeasurements) -> None:
-        """Print one contest: data to standard output, why something failed to standard error."""
+        """Print one contest: data to standard output, failures to standard error."""
         records = contest.records()
         self.records += records
         with self.progress.paused():
@@ -94,7 +94,7 @@ class ContestPrinter:
             draw_nodes(told)
 
     def close(self, notes: Sequence[str]) -> None:
-        """Show what all contests have in common, and what they depend on besides the code."""
+        """Show what all contests have in common, and the conditions they depend on."""
         contests = {(record["workload"], record["operator"]) for record in self.records}
         if is_drawn() and not self.as_json and len(contests) > 1:
             draw_means(self.records)
@@ -109,7 +109,7 @@ class ContestPrinter:
             say(f"note: {note}")
 
     def store(self, path: Path) -> None:
-        """Write everything to a file.
+        """Write all measurements to a file.
 
         Raises:
             InvalidRequest: the disk refuses.
@@ -134,7 +134,7 @@ def _say_failures(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _print_nodes(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print what nodes take as a second table, below an empty line."""
+    """Print the times of nodes as a second table, after an empty line."""
     rows = [
         (record["workload"], name, operator, seconds)
         for record in records
@@ -156,16 +156,16 @@ def show_changes(
     """Print how ratios to the first runtime changed since a stored run.
 
     Args:
-        stored: from `read_stored`.
-        records: of this run.
-        most: percent that a backend of ours may take longer; None for any.
+        stored: the result of `read_stored`.
+        records: the measurements of this run.
+        most: the allowed slowdown of our backends in percent; None for no limit.
         as_json: whether to print JSON lines.
 
     Returns:
-        Whether one takes longer by more.
+        Whether a backend slowed down by more than that.
 
     Raises:
-        NothingSelected: nothing was measured both times.
+        NothingSelected: no measurement is in both runs.
     """
     found = changes(stored, records)
     if not found:
@@ -176,11 +176,7 @@ def show_changes(
     slower = [each for each in found if most is not None and each.is_own and each.exceeds(most)]
     for each in slower:
         what = f"{each.workload} {each.operator} {each.implementation}"
-        how = (
-            "does not run any more"
-            if each.slowdown is None
-            else f"takes {each.slowdown:.1f} % longer"
-        )
+        how = "no longer runs" if each.slowdown is None else f"takes {each.slowdown:.1f} % longer"
         say(f"FAIL {what} {how}")
     return bool(slower)
 
@@ -203,7 +199,7 @@ def show_generation(
     *,
     as_json: bool,
 ) -> None:
-    """Print a row for each way, then what they depend on besides our code."""
+    """Print a row for each method, then the conditions outside our code."""
     records = [each.record(measured[0]) for each in measured]
     if as_json:
         for record in records:
@@ -216,7 +212,7 @@ def show_generation(
 
 
 def show_startup(measured: Sequence[StartupTimes], notes: Sequence[str], *, as_json: bool) -> None:
-    """Print a row for each kind of process, then what it depends on besides our code."""
+    """Print a row for each kind of process, then the conditions outside our code."""
     found = records(measured)
     print_records(tuple(found[0]), found, as_json=as_json)
     for note in notes:

@@ -1,4 +1,4 @@
-"""What `rnncli diagnose` shows: a line for each cause, then what no known bug explains."""
+"""The output of `rnncli diagnose`: a line for each cause, then the unexplained failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_diagnosis(diagnosis: Diagnosis, *, as_json: bool) -> None:
 
 
 def show_diagnosis_report(report: DiagnosisReport, *, as_json: bool) -> None:
-    """Print the causes, what was not answered, and what is wrong by what came before."""
+    """Print the causes, the unanswered cases, and failures caused by earlier calls."""
     show_diagnosis(report.diagnosis, as_json=as_json)
     total = report.verification.total
     if total.answered < total.cases:
@@ -59,7 +59,7 @@ def show_diagnosis_report(report: DiagnosisReport, *, as_json: bool) -> None:
 
 
 def later_sentences(failures: LaterFailures) -> Iterator[str]:
-    """Yield which cases are wrong by what came before, what of that fits, and patterns."""
+    """Yield the cases that fail because of earlier calls, fitting explanations, and patterns."""
     names = ", ".join(verdict.id for verdict in failures.verdicts)
     yield f"{failures.title}: {names}"
     kept = Counter(name for verdict in failures.verdicts for name in verdict.fits)
@@ -70,7 +70,7 @@ def later_sentences(failures: LaterFailures) -> Iterator[str]:
 
 
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
-    """Yield a line of JSON for each cause, doubt and pattern, then one of what nothing explains."""
+    """Yield JSON lines for each cause, doubt and pattern, then one for the unexplained."""
     for cause in diagnosis.causes:
         yield {"kind": "cause", **cause.record(), "means": sentence_of(cause.hypothesis)}
     for doubt in diagnosis.doubts:
@@ -81,14 +81,14 @@ def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
 
 
 def diagnosis_sentences(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what is behind the failures, a line each, and what nothing explains."""
+    """Yield a line for each cause, then the failures that no known bug explains."""
     for cause in diagnosis.causes:
         yield f"{cause.sentence}. {sentence_of(cause.hypothesis)}"
     yield from closing(diagnosis)
 
 
 def closing(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what no known bug explains, with its patterns, or that there is nothing to explain."""
+    """Yield the failures that no known bug explains, with patterns; or a line if there are none."""
     if diagnosis.unexplained:
         yield f"no known bug explains {', '.join(diagnosis.unexplained)}"
         yield from (f"a pattern, no proof: {each.sentence}" for each in diagnosis.patterns)

@@ -1,4 +1,4 @@
-"""What went wrong with a case, in sentences: for terminals, JUnit files and pages."""
+"""Sentences about failing cases, for terminals, JUnit files and pages."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
     from rnncli.judging.report import JudgedCase, VerificationReport
 
-# Failures that tell no more than why nothing was computed.
+# Failures whose only content is the reason that nothing was computed.
 UNTRIED = frozenset({Verdict.REFUSED, Verdict.MISSING})
-# So many that are alike are said one by one.
+# The number of similar failures up to which each is reported singly.
 MOST_ALIKE = 2
-# Reasons are alike whose first so many words are.
+# Reasons are similar if this many first words agree.
 WORDS_ALIKE = 16
-# Of cases that are said together so many ids are given.
+# The number of ids listed for cases that are reported together.
 MOST_NAMED = 4
-# What differs between reasons that are alike: operators, versions, places in a source.
+# The parts in which similar reasons may differ: operators, versions, places in a source.
 _VARYING = re.compile(r"\[with [^]]*\]|\S*(?:/|::)\S*|\b(?:RNN|GRU|LSTM)\b|[0-9]+")
-# An implementation may print megabytes before it dies; the first of it tells why.
+# An implementation may print megabytes before it dies; the beginning says why.
 LONGEST_MESSAGE = 2000
 MOST_LINES = 20
-# Of what else there is no result that a flag could say anything of, or it is right alone.
+# Verdicts for which flags are informative: other cases have no outputs, or are right alone.
 NOTED = FAILURES - {Verdict.REFUSED, Verdict.MISSING, Verdict.STALE}
 
 
 def sentences(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what there is to say of a case: what is wrong, where, by how much, how to repeat it."""
+    """Yield the sentences about a case: the error, its place and size, and how to repeat it."""
     lines = (*reasons(case), *diagnosed(report, case), *notes(report, case))
     yield from map(visible, (*lines, f"repeat: {report.repeat(case.verdict)}"))
 
 
 class FailureGroup(NamedTuple):
-    """Failing cases that are said together: one, or many that gave nothing, for a like reason.
+    """Failing cases reported together: a single one, or many without outputs for one reason.
 
     Attributes:
-        cases: in the pack's order.
+        cases: the cases, in the pack's order.
     """
 
     cases: Sequence[JudgedCase]
 
     @property
     def title(self) -> str:
-        """Which cases these are: an id, or how many there are and the first ids."""
+        """The name of the group: an id, or the number of cases and the first ids."""
         ids = [case.verdict.id for case in self.cases]
         named = ", ".join(ids[:MOST_NAMED])
         more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
         return named if len(ids) == 1 else f"{len(ids)} cases: {named}{more}"
 
     def sentences(self, report: VerificationReport) -> Iterator[str]:
-        """Yield what there is to say of them; of many, of the first that has each reason."""
+        """Yield the sentences about the group; of many cases, one for each reason."""
         first = self.cases[0]
         if len(self.cases) == 1:
             yield from sentences(report, first)
@@ -74,7 +74,7 @@ class FailureGroup(NamedTuple):
 
 
 def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
-    """Yield the failing cases; many that were refused or missing for a like reason, as one."""
+    """Yield the failing cases, grouped if many were refused or missing for a similar reason."""
     groups: dict[Any, list[JudgedCase]] = {}
     for case in report.cases:
         if case.verdict.fails:
@@ -85,7 +85,7 @@ def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
 
 
 def _likeness(case: JudgedCase) -> object:
-    """Return what cases that are said together have in common."""
+    """Return the key that cases of one group share."""
     verdict = case.verdict
     if verdict.verdict not in UNTRIED or verdict.data_set:
         return verdict.id
@@ -93,7 +93,7 @@ def _likeness(case: JudgedCase) -> object:
 
 
 def untried(report: VerificationReport) -> str:
-    """Return which requirements would skip the cases that were refused, or ""."""
+    """Return the requirements that would skip the refused cases, or ""."""
     refused = [
         case.record
         for case in report.cases
@@ -110,7 +110,7 @@ def untried(report: VerificationReport) -> str:
 
 
 def reasons(case: JudgedCase) -> Iterator[str]:
-    """Yield what is wrong with a case, or why it is not simply right, and of which later call."""
+    """Yield what is wrong with a case or why it is not simply right, and for which later call."""
     place = f"test_data_set_{case.verdict.data_set}: " if case.verdict.data_set else ""
     return (f"{place}{line}" for line in _reasons(case))
 
@@ -142,7 +142,7 @@ def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
 
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what is behind a case that differs: what the whole run says, or what fits this case."""
+    """Yield the cause of a differing case: from the diagnosis of the run, or fitting this case."""
     if case.verdict.verdict is Verdict.STALE and case.verdict.fits:
         yield naming(case.verdict.fits)
     if case.verdict.verdict is not Verdict.DIFFERS:
@@ -157,20 +157,20 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 def fitting(verdict: CaseVerdict) -> Iterator[str]:
-    """Yield which known bugs give the outputs of a case that differs."""
+    """Yield the known bugs that produce the outputs of a differing case."""
     if verdict.fits:
         yield naming(verdict.fits)
 
 
 def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
-    """Whether a diagnosis names what is behind a case, or the few known bugs that fit are named."""
+    """Whether a diagnosis names the cause of a case, or only a few known bugs fit it."""
     if report.diagnosis and report.diagnosis.cause_of(case.verdict.id):
         return True
     return 0 < len(case.verdict.fits) <= MOST_FITS_NAMED
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
-    """Yield what each flag of a failed case tests for, unless more is known, or nothing ran."""
+    """Yield what each flag of a failed case tests for, unless more is known or nothing ran."""
     if case.verdict.verdict in NOTED and not is_explained(report, case):
         for flag in case.record["flags"]:
             finds = report.pack.notes.get(flag, "not explained by the pack")
@@ -178,7 +178,7 @@ def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 
 
 def output_sentence(output: OutputVerdict, dtype: str) -> str:
-    """Return what is said of an output that differs."""
+    """Return the sentence about an output that differs."""
     if output.problem or output.worst is None:
         return f"{output.name}: {excerpt(output.problem) or output.verdict}"
     worst = output.worst
@@ -193,7 +193,7 @@ def output_sentence(output: OutputVerdict, dtype: str) -> str:
 
 
 def times(margin: float | None) -> str:
-    """Write a margin as a factor: 0.3x, 719x, over 1000x; a dash where nothing was compared."""
+    """Return a margin as a factor: 0.3x, 719x, over 1000x; a dash if nothing was compared."""
     if margin is None:
         return "-"
     if not margin <= MOST_TIMES:
@@ -202,7 +202,7 @@ def times(margin: float | None) -> str:
 
 
 def excerpt(message: str) -> str:
-    """Return the first of what an implementation said."""
+    """Return the beginning of an implementation's message."""
     whole = message.strip()
     kept = "\n".join(whole[:LONGEST_MESSAGE].splitlines()[:MOST_LINES])
     more = len(whole) - len(kept)

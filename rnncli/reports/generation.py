@@ -1,4 +1,4 @@
-"""What `rnncli generate` shows: the pack, what is wrong with it, and the cases that failed."""
+"""The output of `rnncli generate`: the pack, the findings of a check and the failed cases."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def show_pack(
     folder: Path, manifest: Manifest, *, as_json: bool, reused: int | None = None
 ) -> None:
-    """Print what was written: one line, or one object.
+    """Print the written pack: one line, or one object.
 
     Args:
-        folder: of the pack.
-        manifest: of the pack.
-        as_json: an object.
-        reused: how many cases an earlier run had left; None where none can be.
+        folder: the pack's folder.
+        manifest: the pack's manifest.
+        as_json: whether to print an object.
+        reused: the number of cases left by an earlier run; None if the format cannot reuse any.
     """
     record: dict[str, Any] = {
         "pack": str(folder),
@@ -48,7 +48,7 @@ def show_pack(
 def show_generation(
     report: GenerationReport, *, is_check: bool, as_json: bool, traceback: bool
 ) -> None:
-    """Print what was written, or what a check found; and the cases that failed."""
+    """Print the written pack or the findings of a check, and the failed cases."""
     for message in report.warnings:
         say(f"warning: {message}")
     if report.manifest:
@@ -61,7 +61,7 @@ def show_generation(
 def _show_findings(
     folder: Path, findings: Sequence[tuple[str, str]], cases: int, *, as_json: bool
 ) -> None:
-    """Print what is wrong, a line each."""
+    """Print the findings, one per line."""
     if as_json:
         for path, word in findings:
             print_json_line({"path": path, "finding": word})
@@ -73,7 +73,7 @@ def _show_findings(
 
 
 def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
-    """Print why cases could not be made."""
+    """Print the reasons that cases could not be generated."""
     for made in failed:
         click.echo(made.error, err=True)
         if traceback and made.traceback:

@@ -1,4 +1,4 @@
-"""A verification as one self-contained page, with the histogram of its margins."""
+"""A verification as a self-contained page, with the histogram of its margins."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def page(report: VerificationReport) -> str:
     )
 
 
-# Where the bins stand that have no place on a logarithmic axis, or no end: exact elements, the
-# smallest margins, the largest.
+# The positions of bins without a place or an end on a logarithmic axis: exact elements, the
+# smallest and the largest margins.
 EXACT, SMALLEST, LARGEST = (2e-4, 7e-4), 1e-3, 1e4
 TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1000: "1000"}
 STYLE: dict[Any, Any] = {
@@ -63,7 +63,7 @@ STYLE: dict[Any, Any] = {
 
 
 def margin_counts(report: VerificationReport) -> list[int]:
-    """Return how many elements of all outputs have a margin in each bin of `MARGIN_EDGES`."""
+    """Return the number of elements of all outputs in each bin of `MARGIN_EDGES`."""
     counts = [0] * (len(MARGIN_EDGES) + 1)
     for case in report.cases:
         for output in case.verdict.outputs:

@@ -1,4 +1,4 @@
-"""What `rnncli inspect` shows, as YAML or JSON."""
+"""The output of `rnncli inspect`, as YAML or JSON."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists and short mappings on one line, no aliases."""
+    """A dumper with lists and short mappings on one line and without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeat what is equal: a reader should not have to look elsewhere."""
+        """Write equal values again, so that readers need not look elsewhere."""
         del data
         return True
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """Write a record as YAML, in its own order."""
+    """Return a record as YAML, in its own order."""
     return yaml.dump(
         dict(record),
         Dumper=_Dumper,
@@ -42,7 +42,7 @@ def as_text(record: Mapping[str, Any]) -> str:
 
 
 def model_record(model: Model) -> dict[str, Any]:
-    """Return what a model takes and gives, and its recurrent nodes, those too that cannot run."""
+    """Return a model's inputs, outputs and recurrent nodes, including unsupported ones."""
     graph = model.proto.graph
     return {
         "model": model.name,
@@ -71,7 +71,7 @@ def _node_record(node: RecurrentNode) -> dict[str, Any]:
 
 
 def pack_record(pack: Pack) -> dict[str, Any]:
-    """Return what a pack is for, what its cases need, and what is wrong with its files."""
+    """Return a pack's purpose, the needs of its cases and the errors in its files."""
     manifest = pack.manifest
     cases = manifest.cases
     needs = [case["requirements"] for case in cases]
@@ -101,12 +101,12 @@ def pack_record(pack: Pack) -> dict[str, Any]:
 
 
 def _horizons(cases: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return for how many steps an input is visible, of each case that claims a horizon."""
+    """Return the visible horizon in steps of each case that claims one."""
     return {case["id"]: case["horizon"]["measured"] for case in cases if "horizon" in case}
 
 
 def _score(manifest: Manifest) -> dict[str, Any]:
-    """Return, of a scored pack, how many mutants of each cell its cases catch, and which none."""
+    """Return the number of mutants of each cell killed by a scored pack, and the surviving ones."""
     tried = manifest.header.get("mutants", {})
     found = {
         cell: {

@@ -1,4 +1,4 @@
-"""A verification as JUnit XML, which every CI server reads."""
+"""A verification as JUnit XML, which every CI server can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import JudgedCase, JudgedSubject, VerificationReport
 
-# The implementation did not get as far as being wrong.
+# Verdicts on cases without outputs to judge.
 ERRORS = frozenset({Verdict.CRASHED, Verdict.TIMEOUT, Verdict.MISSING})
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
@@ -26,8 +26,8 @@ COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 def write_junit(path: Path, report: VerificationReport) -> None:
     """Write a test suite for each operator, a test case for each case.
 
-    A case that fails as it was expected to counts as skipped, as test runners have it; one that
-    passes although it was expected to fail is a failure. Too few answered cases are one more.
+    An expected failure counts as skipped, as in test runners; one that passes is a failure. Too few
+    answered cases are another failure.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -57,8 +57,8 @@ def shortfall_suite(name: str, shortfall: str) -> ET.Element:
     """Return a test suite that fails because too few cases were answered.
 
     Args:
-        name: of what was judged.
-        shortfall: what is lacking.
+        name: the name of the run.
+        shortfall: the reason that the run proves nothing.
     """
     suite = ET.Element("testsuite", name="answers")
     named = visible(f"{name}.answers")
@@ -69,7 +69,7 @@ def shortfall_suite(name: str, shortfall: str) -> ET.Element:
 
 
 def add_properties(suite: ET.Element, subject: JudgedSubject, judged_by: Mapping[str, str]) -> None:
-    """Write what was judged, and by what, into a test suite."""
+    """Write the implementation and the tolerances into a test suite."""
     about = {f"subject.{name}": value for name, value in subject.about.items()}
     properties = ET.SubElement(suite, "properties")
     for name, value in {"subject": subject.name, **about, **judged_by}.items():
@@ -96,14 +96,14 @@ def _case(report: VerificationReport, case: JudgedCase) -> ET.Element:
 
 
 def _outcome(verdict: CaseVerdict) -> str:
-    """Return the element that says how a test case ended; "" if well."""
+    """Return the element for a test case's outcome; "" for success."""
     if verdict.fails:
         return "error" if verdict.verdict in ERRORS else "failure"
     return "skipped" if verdict.verdict in {*FAILURES, Verdict.SKIPPED} else ""
 
 
 def count_outcomes(element: ET.Element, cases: Iterable[ET.Element], seconds: float) -> None:
-    """Write how many test cases there are, and how many ended in which way."""
+    """Write the number of test cases and of each outcome."""
     cases = list(cases)
     found = Counter(outcome.tag for case in cases for outcome in case)
     counts = {"tests": len(cases), **{COUNTED[name]: found[name] for name in COUNTED}}

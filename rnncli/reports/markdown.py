@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import Tally, VerificationReport
 
-# GitHub drops a step summary of more than 1 MiB: so many characters are spent on failures.
+# Characters for failures, since GitHub drops a step summary of more than 1 MiB.
 LIMIT = 400_000
 
 
 def write_markdown(path: Path, report: VerificationReport) -> None:
-    """Write the summary, the grids of operators and features by verdict, and what failed.
+    """Write the summary, the tables of operators and features by verdict, and the failures.
 
-    Failures beyond the first 400,000 characters are counted only.
+    Failures beyond the first 400,000 characters are only counted.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -62,7 +62,7 @@ def _about(report: VerificationReport) -> Iterator[str]:
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
-    """Yield a table of counts, without the verdicts that nobody has."""
+    """Yield a table of counts, without verdicts that do not occur."""
     verdicts = [name for name in MEANINGS if any(tally.counts[name] for tally in tallies)]
     yield table_row([heading, "cases", *verdicts, "worst margin"])
     yield table_row(["---", *["---:"] * (len(verdicts) + 2)])
@@ -76,12 +76,12 @@ def _cells(tally: Tally, verdicts: Iterable[Verdict]) -> list[Any]:
 
 
 def table_row(cells: Iterable[Any]) -> str:
-    """Write a row of a table."""
+    """Return a row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def _diagnosis(report: VerificationReport) -> Iterator[str]:
-    """Yield a list of what is behind the failures, where that was asked."""
+    """Yield a list of the causes of failures, if a diagnosis was requested."""
     if report.diagnosis is not None:
         yield "\n### Diagnosis\n"
         for sentence in diagnosis_sentences(report.diagnosis):
@@ -96,10 +96,10 @@ def _failures(report: VerificationReport) -> Iterator[str]:
 
 
 def folded(failures: Iterable[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
-    """Yield a block that opens for each failure, as long as there is room, then how many are left.
+    """Yield a collapsible block for each failure while space remains, then the number left.
 
     Args:
-        failures: of each what it is of, its verdict, and what there is to say.
+        failures: name, verdict and sentences of each failure.
     """
     room, left = LIMIT, 0
     for name, verdict, lines in failures:
@@ -115,12 +115,12 @@ def folded(failures: Iterable[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
 
 
 def inline(text: str) -> str:
-    """Write text so that it is text: no markup, no link, no new line, no new cell."""
+    """Escape text so that it has no markup, links, new lines or new cells."""
     flat = " ".join(visible(text).split())
     marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
-    return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # which is a link by itself
+    return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # autolinked by GitHub
 
 
 def _escaped(text: str) -> str:
-    """Write text within HTML: an empty line in it would end that, and what follows be Markdown."""
+    """Escape text inside HTML, where an empty line would end the block."""
     return re.sub(r"(?m)^[ \t]*$", "&#32;", escape(visible(text), quote=False))

@@ -1,4 +1,4 @@
-"""Reports as HTML in a notebook: compact, without style sheet or script, legible in any theme."""
+"""Reports as compact HTML for notebooks, without style sheets or scripts, for any theme."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
 
-# A notebook keeps what it shows: rows of a table, and characters of a cell or line.
+# Limits on the rows of a table and the characters of a cell or line, since notebooks store output.
 MOST_ROWS, MOST_CHARACTERS = 50, 300
-# What a mark looks like; colours that are legible on white and on black.
+# Marks, in colours that are legible on white and on black.
 MARKS = {True: ("&#10003;", "#2a9d4a"), False: ("&#10007;", "#e0483e")}
 
 LEFT = 'style="text-align:left;vertical-align:top"'
 
 
 def verification(report: VerificationReport) -> str:
-    """Return counts by operator, what fails, and what is behind it."""
+    """Return the counts by operator, the failures and their causes."""
     *skipped, last = closing(report)
     tallies = [*report.by_operator, report.total]
     verdicts = [name for name in MEANINGS if report.total.counts[name]]
@@ -94,12 +94,12 @@ def comparison(outputs: Comparison) -> str:
 
 
 def diagnosis(found: Diagnosis) -> str:
-    """Return a row for each cause, and what no known bug explains."""
+    """Return a row for each cause, then the failures that no known bug explains."""
     return _block(_lines(diagnosis_sentences(found)))
 
 
 def diagnosis_report(report: DiagnosisReport) -> str:
-    """Return the causes, and what is wrong by what came before."""
+    """Return the causes, and the failures caused by earlier calls."""
     later = (line for failures in report.later for line in later_sentences(failures))
     return _block(
         _title(report.passed, answered(report)),
@@ -108,7 +108,7 @@ def diagnosis_report(report: DiagnosisReport) -> str:
 
 
 def generation(report: GenerationReport) -> str:
-    """Return the pack that was written, or what a check found."""
+    """Return the written pack, or the findings of a check."""
     return _block(
         _title(report.passed, pack(report)),
         _lines(report.warnings),
@@ -118,12 +118,12 @@ def generation(report: GenerationReport) -> str:
 
 
 def score(report: ScoreReport) -> str:
-    """Return the score, with a mark of whether as many mutants are killed as are to be."""
+    """Return the score, with a mark for whether enough mutants are killed."""
     return _block(_title(report.passed, score_closing(report.matrix)), _scores(report.matrix))
 
 
 def kill_matrix(matrix: KillMatrix) -> str:
-    """Return the score of a suite, and what survives."""
+    """Return the score of a suite and the surviving mutants."""
     return _block(_lines([score_closing(matrix)]), _scores(matrix))
 
 
@@ -146,7 +146,7 @@ def _scores(matrix: KillMatrix) -> str:
 
 
 def relations(report: RelationReport) -> str:
-    """Return a row for each relation, and what fails."""
+    """Return a row for each relation, and the failures."""
     rows = (relation_row(each) for each in [*report.by_relation, report.total])
     return _block(
         _title(report.passed, " ".join(relation_closing(report))),
@@ -170,14 +170,14 @@ def _title(passed: bool, text: str) -> str:
 
 
 def _lines(texts: Iterable[str]) -> str:
-    """Return lines, as many as there is room for."""
+    """Return as many lines as there is space for."""
     shown, left = _first(texts)
     items = "".join(f"<li>{_cell(text)}</li>" for text in shown)
     return f'<ul style="margin:0 0 .5em">{items}{left and f"<li>{left}</li>"}</ul>' if shown else ""
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table, "" if it has no rows; as many rows as there is room for."""
+    """Return a table with as many rows as there is space for; "" without rows."""
     shown, left = _first(rows)
     if not shown:
         return ""
@@ -193,14 +193,14 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _first(things: Iterable[Any]) -> tuple[list[Any], str]:
-    """Return as many as are shown, and how many are left in words."""
+    """Return the items to show, and the number of the others in words."""
     every = list(things)
     left = len(every) - MOST_ROWS
     return every[:MOST_ROWS], f"... and {left} more" if left > 0 else ""
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text that is nothing but text, and not endless."""
+    """Return a value as escaped text of limited length."""
     text = "" if value is None else visible(str(value)).strip()
     kept = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
     return escape(kept).replace("\n", "<br>")

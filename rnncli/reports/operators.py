@@ -1,4 +1,4 @@
-"""An operator's row, for people and for scripts."""
+"""An operator's row, as a page and as a record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LETTERS = {name: letter for letter, name in SYMBOLS.items()}
 
 
 def summary(operator: Operator) -> tuple[str, str, str, str, str]:
-    """Return its line in `rnncli ops`: name, dialect, dtypes, inputs and attributes."""
+    """Return the operator's line in `rnncli ops`: name, dialect, dtypes, inputs and attributes."""
     return (
         operator.name,
         operator.dialect,
@@ -55,7 +55,7 @@ def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _spelled(dims: tuple[Dim, ...]) -> str:
-    """Write a shape with one letter a size."""
+    """Return a shape with one letter per size."""
     letters = (
         _LETTERS[dim.symbol] if dim.multiple == 1 else f"{dim.multiple}*{_LETTERS[dim.symbol]}"
         for dim in dims
@@ -64,7 +64,7 @@ def _spelled(dims: tuple[Dim, ...]) -> str:
 
 
 def _shapes(row: Tensor) -> str:
-    """Write its shape; both where layout changes it."""
+    """Return a tensor's shape; both shapes if the layout changes it."""
     spelled = [_spelled(dims) for dims in row.shapes]
     return spelled[0] if len(spelled) == 1 else f"{spelled[0]}, layout 1: {spelled[1]}"
 
@@ -75,7 +75,7 @@ def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
 
 
 def _element_type(operator: Operator, row: Tensor) -> str:
-    """Write T, spelled out once, at the first input."""
+    """Return T, with its types listed at the first input."""
     if row.dtypes:
         return "any integer" if len(row.dtypes) > 1 else row.dtypes[0]
     return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
@@ -116,7 +116,7 @@ def _readings(operator: Operator) -> Iterator[tuple[str, str, str]]:
 
 
 def as_record(operator: Operator) -> dict[str, Any]:
-    """Return the row as JSON holds it."""
+    """Return the row as JSON values."""
     return {
         "name": operator.name,
         "dialect": operator.dialect,

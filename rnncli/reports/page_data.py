@@ -1,4 +1,4 @@
-"""What the script of a page knows of each case."""
+"""The data of each case for the script of a page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from rnncli.judging.report import JudgedCase, VerificationReport
 
 # The letters of an error map, each for margins up to 10^((k - 15) / 5): 0.001 to 1,000,000 in steps
-# of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond all.
+# of 2 dB, so that 1, the tolerance, is the upper end of a letter. "." is exact, "!" beyond the
+# last.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
 TOLERANCE = 15
 
 
 def page_data(report: VerificationReport) -> dict[str, Any]:
-    """Return all cases, in the pack's order, as the page shows them: in words, without NaN."""
+    """Return all cases, in the pack's order, as shown on the page: as text, without NaN."""
     return {
         "letters": LETTERS,
         "tolerance": TOLERANCE,
@@ -55,13 +56,13 @@ def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
 
 
 def _cause(report: VerificationReport, case_id: str) -> str:
-    """Return what explains a case, as the address of the page spells it; "" for nothing."""
+    """Return the bug that explains a case, as spelled in the page's address; "" for none."""
     cause = report.diagnosis and report.diagnosis.cause_of(case_id)
     return f"{cause.cell}:{cause.hypothesis}" if cause else ""
 
 
 def _output(output: OutputVerdict, dtype: str) -> list[str]:
-    """Return a row of the table of outputs; its heading stands in the script."""
+    """Return a row of the table of outputs; the script holds its heading."""
     name, verdict = visible(output.name), str(output.verdict)
     if output.problem:
         return [name, verdict, visible(excerpt(output.problem))]
@@ -78,7 +79,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
 
 
 def _map(case: JudgedCase) -> dict[str, Any] | None:
-    """Return an error map as a line of letters for each row, and what the rows are."""
+    """Return an error map as a line of letters per row, with the meaning of the rows."""
     record, verdict = case
     if not verdict.error_map:
         return None
@@ -95,7 +96,7 @@ def _map(case: JudgedCase) -> dict[str, Any] | None:
 
 
 def _mapped(verdict: CaseVerdict) -> str:
-    """Return the name of the output that an error map is of."""
+    """Return the name of the output shown in an error map."""
     return next((output.name for output in verdict.outputs if output.differing), "")
 
 
@@ -105,6 +106,6 @@ def letter(margin: float) -> str:
         return "."
     if not margin <= 1e6:
         return "!"
-    # Just above the tolerance must not be rounded down to it.
+    # A margin just above the tolerance must not be rounded down to it.
     step = max(math.ceil(5 * math.log10(margin) - 1e-9), 1 if margin > 1 else -TOLERANCE)
     return LETTERS[step + TOLERANCE]

@@ -1,6 +1,6 @@
-"""Self-contained pages: they fetch nothing and run no script but their own.
+"""Self-contained pages, which fetch nothing and run only their own script.
 
-Style, script and data are inside; a content security policy forbids everything else.
+Style, script and data are embedded; a content security policy forbids everything else.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_extra(what: str = "an HTML report", needed: Sequence[str] = NEEDED) -> None:
-    """Make sure that pages can be made.
+    """Check that the packages for a page are installed.
 
     Args:
-        what: is to be made, for the message.
-        needed: the packages that takes.
+        what: the thing to make, for the message.
+        needed: the packages it takes.
 
     Raises:
         Unsupported: the extra `report` is not installed.
@@ -52,10 +52,10 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = NEEDED) ->
 
 
 def check_plot(path: str) -> None:
-    """Make sure that a plot can be written.
+    """Check that a plot can be written.
 
     Raises:
-        InvalidRequest: the suffix of the path names no kind of image.
+        InvalidRequest: the path's suffix is not that of an image format.
         Unsupported: the extra `report` is not installed.
     """
     suffix = PurePath(path).suffix
@@ -67,7 +67,7 @@ def check_plot(path: str) -> None:
 
 
 def plot(report: VerificationReport, cases: Sequence[str] = ()) -> Figure:
-    """Return the plot of a verification, see `plots.plot_verification`.
+    """Return the plot of a verification; see `plots.plot_verification`.
 
     Raises:
         Unsupported: the extra `report` is not installed.
@@ -88,13 +88,13 @@ def write_page(path: Path, page: str) -> None:
 
 
 def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
-    """Return a page: the same context gives the same bytes.
+    """Return a page; the same context gives the same bytes.
 
     Args:
-        name: of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after those
-            that all pages share.
-        parts: names of other parts that it shares with some, which stand between.
-        context: what the template says; `data` is what the script knows.
+        name: the name of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after
+            the shared ones.
+        parts: the names of parts shared with some pages, placed in between.
+        context: the values for the template; `data` is the script's data.
 
     Raises:
         Unsupported: the extra `report` is not installed.
@@ -118,7 +118,7 @@ def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
 
 
 def _environment() -> Environment:
-    """Return where the templates live; all text in it is escaped, and of legible characters."""
+    """Return the template environment; it escapes all text and makes it printable."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

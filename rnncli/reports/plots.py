@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.report import JudgedCase, VerificationReport
 
-# Legible on white and on black; nobody must tell red from green: shapes differ, too.
+# Legible on white and on black; shapes differ as well, so red and green need not be distinguished.
 COLOURS = {
     Verdict.PASS: ("#2a9d4a", "o"),
     Verdict.ACCEPTABLE: ("#4c8fd0", "s"),
@@ -38,7 +38,8 @@ COLOURS = {
     Verdict.ACCEPTED: ("#d07a00", "P"),
 }
 NO_VALUES = ("#8a8a8a", "|")
-# Margins end here: what is exact stands below the smallest, what is infinite above the largest.
+# The range of margins: exact elements are drawn below the smallest, infinite ones above the
+# largest.
 SMALLEST, LARGEST = 1e-3, 1e6
 EXACT, INFINITE, UNCOMPARED = SMALLEST / 5, LARGEST * 5, LARGEST * 50
 TICKS = {
@@ -48,23 +49,23 @@ TICKS = {
     INFINITE: "infinite",
     UNCOMPARED: "no values",
 }
-# The largest error that an axis has room for at least.
+# The least upper end of an axis of errors.
 LEAST_TOP = 10.0
-# Lines that are named; others are grey.
+# The number of lines with a name; others are grey.
 LINE_COLOURS = ("C0", "C1", "C2", "C3", "C4", "C5", "C6", "C8")
 MOST_LINES = len(LINE_COLOURS)
 LONGEST_NAME, LONGEST_LABEL = 34, 24
-# Lines of at most so many steps have a mark at each.
+# The number of steps up to which a line has a mark at each.
 MOST_MARKS = 40
-# Operators with such a part of the cases have a label of their own.
+# The fraction of cases from which an operator has its own label.
 WIDE = 0.06
 
 
 class Line(NamedTuple):
-    """Errors over time, as they are drawn.
+    """A drawn line of errors over time.
 
     Attributes:
-        steps: which step each error is of; of a run of steps the first.
+        steps: the step of each error; of a run of steps, the first.
         errors: in units of the tolerance, within the limits of the axis.
     """
 
@@ -76,12 +77,12 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
     """Draw the margin of every case, and the errors over time of some.
 
     Args:
-        report: of a verification.
-        cases: ids of those whose errors are drawn; those that fail if none are given, and if none
-            fails, those with the largest margins.
+        report: the verification.
+        cases: ids of the cases whose errors are drawn; by default the failing ones, or without
+            failures those with the largest margins.
 
     Raises:
-        rnncli.errors.InvalidRequest: an id is that of no case, or no case was judged.
+        rnncli.errors.InvalidRequest: an id is unknown, or no case was judged.
     """
     if not report.cases:
         raise InvalidRequest("no case was judged: there is nothing to draw")
@@ -100,14 +101,14 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows, whatever backend it has."""
+    """A figure that notebooks show with any backend."""
 
     def _repr_png_(self) -> bytes:
         return image(self, "png")
 
 
 def write_plot(path: Path, report: VerificationReport) -> None:
-    """Write the plot of a report as an image of the kind that the path's suffix names.
+    """Write the plot of a report as an image of the kind named by the path's suffix.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -116,10 +117,10 @@ def write_plot(path: Path, report: VerificationReport) -> None:
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """Return a figure as a file: the same figure gives the same bytes.
+    """Return a figure as a file's bytes, the same for the same figure.
 
     Args:
-        figure: what is drawn.
+        figure: the figure.
         kind: "png", "svg" or "pdf".
     """
     stream = io.BytesIO()
@@ -146,7 +147,7 @@ def _worst_margin(case: JudgedCase) -> float:
 
 
 def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
-    """Return the lines of some cases, one for each direction, and whose they are."""
+    """Return the lines of some cases, one per direction, with the cases they belong to."""
     lines: dict[Line, list[str]] = {}
     for case in cases:
         directions = case.verdict.error_over_time
@@ -187,7 +188,7 @@ def _draw_margins(axes: Axes, cases: Sequence[JudgedCase]) -> None:
 
 
 def _by_operator(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
-    """Return cases with those of an operator together, and those of its versions in their order."""
+    """Return cases grouped by operator, with versions in order."""
     types = list(dict.fromkeys(_operator(case)[0] for case in cases))
     return sorted(cases, key=lambda case: (types.index(_operator(case)[0]), _operator(case)[1]))
 
@@ -203,14 +204,14 @@ def _height(case: JudgedCase) -> float:
 
 
 def _drawn(margin: float) -> float:
-    """Return where a margin stands on the axis."""
+    """Return a margin's position on the axis."""
     if math.isnan(margin) or math.isinf(margin):
         return INFINITE
     return min(max(margin, SMALLEST), LARGEST) if margin > 0 else EXACT
 
 
 def _name_operators(axes: Axes, cases: Sequence[JudgedCase]) -> None:
-    """Name the versions of operators below their cases, and the operators below those."""
+    """Label versions of operators below their cases, and operators below those."""
     for labels, is_minor in ((_versions(cases), False), ([_operator(c)[0] for c in cases], True)):
         ticks: dict[float, str] = {}
         start = 0
@@ -232,7 +233,7 @@ def _label(case: tuple[str, tuple[str, int]]) -> tuple[str, str]:
 
 
 def _versions(cases: Sequence[JudgedCase]) -> list[str]:
-    """Return the label of each case's version; neighbours that have few cases share one."""
+    """Return the label of each case's version; neighbours with few cases share one."""
     operators = [*map(_operator, cases)]
     counts, few = Counter(operators), WIDE * len(cases)
     labels: list[str] = []
@@ -244,7 +245,7 @@ def _versions(cases: Sequence[JudgedCase]) -> list[str]:
 
 
 def _draw_errors(axes: Axes, lines: Mapping[Line, Sequence[str]]) -> None:
-    """Draw errors over time; the first few named, all others grey below them."""
+    """Draw errors over time; the first few lines are named, the others grey below them."""
     every = [*lines.items()]
     others = every[MOST_LINES:]
     for number, (line, _) in enumerate(others):
@@ -266,7 +267,7 @@ def _name(names: Sequence[str]) -> str:
 
 
 def _scale(axes: Axes, heights: Iterable[float]) -> None:
-    """Scale an axis of margins, from exact to the largest there is."""
+    """Scale an axis of margins, from exact to the largest value."""
     top = max(LEAST_TOP, *heights)
     ticks = {at: text for at, text in TICKS.items() if at <= top}
     axes.set_yscale("log")
@@ -277,7 +278,7 @@ def _scale(axes: Axes, heights: Iterable[float]) -> None:
 
 
 def _legible(text: str, longest: int) -> str:
-    """Return text that Matplotlib takes for nothing but text, not too long."""
+    """Return shortened text that Matplotlib does not interpret."""
     line = one_line(text)
     kept = line if len(line) <= longest else f"{line[: longest - 3]}..."
     return kept.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, on a terminal only."""
+"""A progress bar on standard error, only on a terminal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10) as progress`
-    """Counts what is finished, with rate and time left; silent in a pipe and for a single one.
+    """A count of finished items with rate and remaining time; silent in a pipe and for one item.
 
     Args:
-        total: how many there are; 0 where `reach` says it.
-        unit: what they are.
-        still: whether it is drawn only when it advances, not all the time by a thread of its own,
-            which would take time from what is measured.
+        total: the number of items; 0 if `reach` sets it.
+        unit: the name of the items.
+        still: whether to draw only on progress instead of continuously in a thread, which would
+            disturb measurements.
     """
 
     def __init__(self, total: int = 0, unit: str = "targets", *, still: bool = False) -> None:
@@ -74,25 +74,25 @@ class progress_bar:  # noqa: N801 -- used like a function: `with progress_bar(10
     def _start(self) -> None:
         if self.bar:
             self.bar.start()
-            guard_streams()  # once more: rich has put one of its own before ours
+            guard_streams()  # once more: rich has replaced ours with its own
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Take the bar away while something else is printed."""
+        """Remove the bar while something else is printed."""
         if self.bar:
             self.bar.stop()
         yield
         self._start()
 
     def reach(self, done: int, total: int, note: str = "") -> None:
-        """Say how many are finished, and of how many; drawn from the first time on."""
+        """Set the number of finished items and of all items; draw from the first call on."""
         if not self.total:
             self.total = total
             self._draw()
         self.advance(done - self.done, note)
 
     def advance(self, count: int = 1, note: str = "") -> None:
-        """Count more; a note stands beside the bar until the next one."""
+        """Count more items; a note stays beside the bar until the next one."""
         self.done += count
         if self.bar:
             self.bar.advance(self.task, count)

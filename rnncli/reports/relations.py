@@ -1,4 +1,4 @@
-"""What `rnncli verify --metamorphic` shows: a table of relations, and a line for each failure."""
+"""The output of `rnncli verify --metamorphic`: a table of relations, and a line per failure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.report import RelationReport, RelationTally
 
 COLUMNS = ("relation", "cases", *MEANINGS, "elements", "worst margin", "equality")
-# What a table on a terminal has although it is zero everywhere.
+# Columns of a table on a terminal that stay even if zero everywhere.
 ALWAYS = {"relation", "cases", RelationStatus.HOLDS, "worst margin"}
-# What it has not: 80 columns are few.
+# Columns omitted on a terminal, whose 80 columns are few.
 NEVER = {"elements", "equality"}
-# How it heads columns, where that is shorter.
+# Shorter headings for a terminal.
 HEADINGS = {
     RelationStatus.NOT_JUDGED: "unjudged",
     RelationStatus.NOT_APPLICABLE: "n/a",
     "worst margin": "margin",
 }
-# How a verdict is said of many, where that is another word.
+# Plural forms of verdicts that have one.
 PLURAL = {RelationStatus.HOLDS: "hold"}
 
-# What a report is written to, and what writes it; each is imported on use.
+# Kind of file -> its writer, imported on use.
 WRITERS = {
     "junit": "rnncli.reports.relations_junit:write_relations_junit",
     "markdown": "rnncli.reports.relations_markdown:write_relations_markdown",
@@ -41,7 +41,7 @@ WRITERS = {
 
 
 def relation_table() -> str:
-    """Return the rows of all relations as a table in Markdown, which the documentation holds."""
+    """Return the rows of all relations as a Markdown table, for the documentation."""
     lines = ["| relation | asks | applies | equality | finds |", "|---|---|---|---|---|"]
     lines += [
         f"| `{row.name}` | {row.summary} | {row.applies.when} | {row.equality} | {row.finds} |"
@@ -51,7 +51,7 @@ def relation_table() -> str:
 
 
 def show_relations(report: RelationReport, *, as_json: bool = False) -> None:
-    """Print a report: the data to stdout; what fails, and the counts in words, to stderr."""
+    """Print a report: data to stdout; failures and the counts in words to stderr."""
     if as_json:
         for record in records(report):
             print_json_line(record)
@@ -68,12 +68,12 @@ def show_relations(report: RelationReport, *, as_json: bool = False) -> None:
 
 
 def sentences(report: RelationReport, verdict: RelationVerdict) -> tuple[str, str, str]:
-    """Return what there is to say of a verdict: what is wrong, what was asked, how to repeat it."""
+    """Return the sentences about a verdict: the error, the calls, and how to repeat it."""
     return sentence(verdict), finds(verdict), visible(f"repeat: {report.repeat(verdict)}")
 
 
 def sentence(verdict: RelationVerdict) -> str:
-    """Return what is said of one relation and one case."""
+    """Return the sentence about one relation and one case."""
     what = str(verdict.difference) if verdict.difference else excerpt(verdict.message)
     bound = f" ({verdict.equality})" if verdict.difference else ""
     said = f": {what}{bound}" if what else ""
@@ -81,12 +81,12 @@ def sentence(verdict: RelationVerdict) -> str:
 
 
 def named(verdict: RelationVerdict) -> str:
-    """Return the case of a verdict, and which data set of it where that is not the first."""
+    """Return a verdict's case, with its data set unless it is the first."""
     return f"{verdict.case} test_data_set_{verdict.data_set}" if verdict.data_set else verdict.case
 
 
 def finds(verdict: RelationVerdict) -> str:
-    """Return what a relation asks, and what it finds."""
+    """Return a relation's calls and the bugs it finds."""
     if verdict.relation not in RELATIONS:
         return "the case was asked as it is"
     row = RELATIONS[verdict.relation]
@@ -94,7 +94,7 @@ def finds(verdict: RelationVerdict) -> str:
 
 
 def _print_table(tallies: Sequence[RelationTally]) -> None:
-    """Print a row for each relation; on a terminal without columns that are zero everywhere."""
+    """Print a row per relation; on a terminal without columns that are zero everywhere."""
     rows = [dict(zip(COLUMNS, relation_row(each), strict=True)) for each in tallies]
     if not is_drawn():
         print_table(COLUMNS, [[*row.values()] for row in rows])
@@ -106,7 +106,7 @@ def _print_table(tallies: Sequence[RelationTally]) -> None:
 
 
 def relation_row(found: RelationTally) -> tuple[Any, ...]:
-    """Return a relation's line in the table."""
+    """Return a relation's row in the table."""
     return (
         found.name,
         found.cases,
@@ -118,13 +118,13 @@ def relation_row(found: RelationTally) -> tuple[Any, ...]:
 
 
 def unjudged(report: RelationReport) -> Iterator[str]:
-    """Yield why relations were not judged, the commonest reason first."""
+    """Yield the reasons that relations were not judged, most frequent first."""
     for relation, status, why, count in report.reasons:
         yield visible(f"{relation} {status} to {count}: {excerpt(why)}")
 
 
 def closing(report: RelationReport) -> Iterator[str]:
-    """Yield a line with all counts, then what is lacking."""
+    """Yield a line with all counts, then the shortfall."""
     total = report.total
     yield (
         f"{title(report)} in {report.seconds:.3g} s: {counts(total)}. {outcome(report)}"
@@ -136,7 +136,7 @@ def closing(report: RelationReport) -> Iterator[str]:
 
 
 def title(report: RelationReport) -> str:
-    """Return whose relations of how many cases were judged."""
+    """Return the subject and the number of cases whose relations were judged."""
     subject = f"{report.subject.name} {report.subject.about.get('version', '')}".rstrip()
     cases = counted(report.total.cases, "case")
     return visible(f"{subject}: relations of {cases} of {report.name}")
@@ -152,7 +152,7 @@ def heading(report: RelationReport) -> str:
 
 
 def counts(total: RelationTally) -> str:
-    """Return how many verdicts there are of each status that there is."""
+    """Return the number of verdicts with each status that occurs."""
     return ", ".join(
         counted(count, status, PLURAL.get(status, status))
         for status, count in total.counts.items()
@@ -161,12 +161,12 @@ def counts(total: RelationTally) -> str:
 
 
 def outcome(report: RelationReport) -> str:
-    """Return how many verdicts fail."""
+    """Return the number of failing verdicts."""
     return counted(report.fails, "fails", "fail") if report.fails else "None fails"
 
 
 def records(report: RelationReport) -> Iterator[dict[str, Any]]:
-    """Yield the lines of JSON: the run, each relation of each case, and the counts."""
+    """Yield the JSON lines: the run, each relation of each case, and the counts."""
     subject = {"name": report.subject.name, "about": dict(report.subject.about)}
     yield {
         "kind": "run",

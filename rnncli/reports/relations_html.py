@@ -1,4 +1,4 @@
-"""Judged relations as one self-contained page."""
+"""Judged relations as a self-contained page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def relations_page(report: RelationReport) -> str:
 
 
 def relations_data(report: RelationReport) -> dict[str, Any]:
-    """Return all verdicts as the script of the page knows them; each reason stands there once."""
+    """Return all verdicts as data for the page's script, with each reason stored once."""
     reasons: dict[str, int] = {}
     return {
         "rows": [_row(report, verdict, reasons) for verdict in report.verdicts],
@@ -82,7 +82,7 @@ def _row(
 
 
 def _judged(verdict: RelationVerdict) -> str:
-    """Return what was compared, and by which equality; "" where nothing was."""
+    """Return the number of compared elements and the equality; "" if nothing was compared."""
     if not verdict.is_judged:
         return ""
     of = counted(verdict.of, "element")

@@ -1,4 +1,4 @@
-"""Judged relations as JUnit XML, which every CI server reads."""
+"""Judged relations as JUnit XML, which every CI server can read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rnncli.metamorphic.report import RelationReport
     from rnncli.metamorphic.verdict import RelationVerdict
 
-# The implementation did not get as far as being wrong.
+# Statuses of calls without outputs to judge.
 ERRORS = frozenset({RelationStatus.CRASHED, RelationStatus.TIMEOUT})
 
 
 def write_relations_junit(path: Path, report: RelationReport) -> None:
-    """Write a test suite for each relation, a test case for each data set of each case.
+    """Write a test suite per relation, with a test case per data set of each case.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -68,7 +68,7 @@ def _case(name: str, verdict: RelationVerdict, report: RelationReport) -> ET.Ele
 
 
 def _outcome(verdict: RelationVerdict) -> str:
-    """Return the element that says how a test case ended; "" if well."""
+    """Return the element for a test case's outcome; "" for success."""
     if verdict.fails:
         return "error" if verdict.status in ERRORS else "failure"
     return "" if verdict.status is RelationStatus.HOLDS else "skipped"

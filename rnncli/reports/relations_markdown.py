@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def write_relations_markdown(path: Path, report: RelationReport) -> None:
-    """Write the summary, the grid of relations by verdict, what failed, what was not judged.
+    """Write the summary, the table of relations by verdict, failures and unjudged relations.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -46,7 +46,7 @@ def _lines(report: RelationReport) -> Iterator[str]:
 
 
 def _grid(report: RelationReport) -> Iterator[str]:
-    """Yield a table of counts, without the verdicts that nobody has."""
+    """Yield a table of counts, without verdicts that do not occur."""
     tallies = [*report.by_relation, report.total]
     shown = [status for status in MEANINGS if report.total.counts[status]]
     yield table_row(["Relation", "cases", *shown, "elements", "worst margin"])

@@ -1,4 +1,4 @@
-"""JSON Schema of the lines that `rnncli verify --metamorphic --json` prints."""
+"""JSON Schema of the lines printed by `rnncli verify --metamorphic --json`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ RUN_FIELDS: Mapping[str, Field] = {
         "the implementation, with its version and settings",
         object_of({"name": Field("", TEXT), "about": Field("", named(TEXT))}),
     ),
-    "profile": Field("by which bounds are derived", TEXT),
-    "relations": Field("those that were asked, by name", list_of(TEXT)),
-    "command": Field("that gave this, without its selection of cases and relations", TEXT),
+    "profile": Field("the profile for the bounds", TEXT),
+    "relations": Field("the names of the judged relations", list_of(TEXT)),
+    "command": Field("the command line of the run, without its selection", TEXT),
 }
 DIFFERENCE_FIELDS: Mapping[str, Field] = {
     "output": Field("its name", TEXT),
@@ -44,33 +44,35 @@ DIFFERENCE_FIELDS: Mapping[str, Field] = {
             "additionalProperties": False,
         },
     ),
-    "index": Field("in the output, by its own axes", list_of(WHOLE)),
-    "alone": Field("the call's own value", NUMBER),
-    "related": Field("what follows from the transformed calls", NUMBER),
-    "allowed": Field("how far they may be apart", NUMBER),
-    "differing": Field("how many elements of the output differ", WHOLE),
+    "index": Field("the index along the output's own axes", list_of(WHOLE)),
+    "alone": Field("the original call's value", NUMBER),
+    "related": Field("the value from the transformed calls", NUMBER),
+    "allowed": Field("the allowed distance", NUMBER),
+    "differing": Field("the number of differing elements in the output", WHOLE),
 }
 RELATION_FIELDS: Mapping[str, Field] = {
     "kind": Field("a line for each relation of each data set of a case", {"const": "relation"}),
     "case": Field("its id", TEXT),
-    "data_set": Field("which data set of the case was transformed", WHOLE),
-    "relation": Field("its name; '' where the case itself gave nothing", TEXT),
+    "data_set": Field("the number of the transformed data set", WHOLE),
+    "relation": Field("its name; '' if the case itself has no outputs", TEXT),
     "verdict": Field(
         "; ".join(f"{status}: {means}" for status, means in MEANINGS.items()),
         {"enum": list(map(str, MEANINGS))},
     ),
     "fails": Field("whether it makes the run fail", YES),
     "message": Field(
-        "why it does not apply or was not judged, what the implementation said, or ''", TEXT
+        "the reason that it does not apply or was not judged, the implementation's message, or ''",
+        TEXT,
     ),
     "equality": Field(
-        "by which was judged; '' where nothing was", {"enum": ["", "bit", "derived", "perturbed"]}
+        "the kind of equality; '' if nothing was judged",
+        {"enum": ["", "bit", "derived", "perturbed"]},
     ),
-    "elements": Field("how many were compared", WHOLE),
-    "of": Field("how many there are", WHOLE),
-    "margin": Field("the largest distance, as a part of what is allowed", NUMBER),
+    "elements": Field("the number of compared elements", WHOLE),
+    "of": Field("the number of all elements", WHOLE),
+    "margin": Field("the largest distance as a fraction of the allowed one", NUMBER),
     "allowed": Field("the option that allows its verdict, or ''", TEXT),
-    "seconds": Field("what asking took", SECONDS),
+    "seconds": Field("duration of the calls", SECONDS),
     "first": Field(
         "the first element that differs, by time, direction, sequence and unit",
         or_null(object_of(DIFFERENCE_FIELDS)),
@@ -80,13 +82,14 @@ RELATION_FIELDS: Mapping[str, Field] = {
 SUMMARY_FIELDS: Mapping[str, Field] = {
     "kind": Field("the last line: the counts", {"const": "summary"}),
     "verdicts": Field(
-        "how many have each", object_of({str(v): Field("", WHOLE) for v in MEANINGS})
+        "the number of verdicts with each status",
+        object_of({str(v): Field("", WHOLE) for v in MEANINGS}),
     ),
-    "cases": Field("how many there are", WHOLE),
-    "judged": Field("of how many cases at least one relation was judged", WHOLE),
-    "fails": Field("how many verdicts make the run fail", WHOLE),
-    "wall_seconds": Field("what the run took", SECONDS),
-    "shortfall": Field("why it would prove nothing that no relation fails, or ''", TEXT),
+    "cases": Field("the number of cases", WHOLE),
+    "judged": Field("the number of cases with a judged relation", WHOLE),
+    "fails": Field("the number of verdicts that make the run fail", WHOLE),
+    "wall_seconds": Field("duration of the run", SECONDS),
+    "shortfall": Field("the reason that a run without failures would prove nothing, or ''", TEXT),
 }
 LINES = {"run": RUN_FIELDS, "relation": RELATION_FIELDS, "summary": SUMMARY_FIELDS}
 
@@ -95,6 +98,6 @@ def relations_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line, draft 2020-12."""
     return lines_schema(
         "rnncli verify --metamorphic --json",
-        "One line of it: a run, each relation of each case, a summary.",
+        "One line: the run, a relation of a case, or the summary.",
         LINES,
     )

@@ -1,4 +1,4 @@
-"""What `rnncli run` shows: a row for each output, a sentence for each failure."""
+"""The output of `rnncli run`: a row for each output, a sentence for each failure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 class RunPrinter:
-    """Prints reports as they come, and how far a batch has got."""
+    """Prints reports as they arrive, and the progress of a batch."""
 
     def __init__(self, *, as_json: bool, total: int) -> None:
         self.as_json = as_json
@@ -44,7 +44,7 @@ class RunPrinter:
         self.progress.__exit__(None, None, None)
 
     def show(self, report: TargetReport, *, traceback: bool) -> None:
-        """Print what came of one target: data to stdout, talk to stderr."""
+        """Print the report on one target: data to stdout, messages to stderr."""
         self.codes.add(report.exit_code)
         with self.progress.paused():
             for message in report.warnings:
@@ -72,7 +72,7 @@ class RunPrinter:
                     self._print_row(row)
 
     def _print_row(self, row: Sequence[Any]) -> None:
-        """Print a row, under a heading if it is the first."""
+        """Print a row, with a heading before the first."""
         if not self.has_heading:
             print_row(COLUMNS)
             self.has_heading = True
@@ -80,7 +80,7 @@ class RunPrinter:
 
     @property
     def exit_code(self) -> int:
-        """The worst of what was shown."""
+        """The worst exit code of the shown reports."""
         return worst_code(self.codes)
 
 
@@ -92,7 +92,7 @@ def _row(target: str, run: RunReport, output: TensorSummary) -> tuple[Any, ...]:
 
 
 def _failures(report: TargetReport) -> Iterator[str]:
-    """Yield a line for each thing that went wrong."""
+    """Yield a line for each failure."""
     if report.error:
         yield report.error
     for run in report.runs:

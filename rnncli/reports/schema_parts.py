@@ -1,4 +1,4 @@
-"""What the JSON Schemas of printed lines are made of."""
+"""The building blocks of the JSON Schemas of printed lines."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def list_of(items: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def named(items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of things by any name."""
+    """Return the schema of a mapping with any names."""
     return {"type": "object", "additionalProperties": items}
 
 
 def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of something that may be absent."""
+    """Return the schema of an optional value."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def object_of(fields: Mapping[str, Field]) -> dict[str, Any]:
-    """Return the schema of an object that has just these fields."""
+    """Return the schema of an object with exactly these fields."""
     return {
         "type": "object",
         "properties": {
@@ -55,8 +55,8 @@ def lines_schema(
 
     Args:
         title: the command that prints it.
-        description: which lines there are.
-        lines: kind -> its fields.
+        description: the kinds of lines.
+        lines: kind -> fields.
         parts: other objects that fields refer to, by name.
     """
     objects = {**lines, **(parts or {})}

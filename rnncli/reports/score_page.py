@@ -1,4 +1,4 @@
-"""A kill matrix as one self-contained page: mutants by vectors, as a picture."""
+"""A kill matrix as a self-contained page: mutants by vectors, as a picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rnncli.judging.scoring.adequacy import Outcome
     from rnncli.judging.scoring.kill_matrix import KillMatrix
 
-# What becomes of a mutant in all vectors: the counts of a score, and what they mean.
+# The fates of mutants: the counts of a score, and their meanings.
 FATES = {
     "killed": "told from the reference by a vector's tolerances",
     "acceptable": "answers as another reading of the specification: no bug",
@@ -31,7 +31,7 @@ FATES = {
 
 
 def write_score_page(path: Path, matrix: KillMatrix) -> None:
-    """Write a page with the scores, the picture, what survives and who alone catches what.
+    """Write a page with the scores, the picture, the survivors and the sole killers.
 
     Raises:
         Unsupported: the extra `report` is not installed.
@@ -56,7 +56,7 @@ def score_page(matrix: KillMatrix) -> str:
 
 
 def score_data(matrix: KillMatrix) -> dict[str, Any]:
-    """Return the matrix as the script of the page knows it: a letter an outcome, reasons once.
+    """Return the matrix as data for the page's script: a letter per outcome, each reason once.
 
     Each cell has its mutants by family; of each vector `fates` has the first letter of each
     mutant's fate in that order, `margins` its margin's letter, see `page_data.letter`, and `why`
@@ -93,14 +93,14 @@ def _cell(matrix: KillMatrix, name: str, reasons: dict[str, int]) -> dict[str, A
 
 
 def _by_family(names: Iterable[str]) -> list[str]:
-    """Return mutants in the order of their table, those of a family together."""
+    """Return mutants in the order of their table, grouped by family."""
     names = list(names)
     families = list(dict.fromkeys(_about(name)[0] for name in names))
     return sorted(names, key=lambda name: families.index(_about(name)[0]))
 
 
 def _about(mutant: str) -> tuple[str, str]:
-    """Return its family and what goes wrong."""
+    """Return a mutant's family and the description of its bug."""
     row = MUTANTS[mutant]
     return row.family, row.sentence
 

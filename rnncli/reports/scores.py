@@ -1,4 +1,4 @@
-"""What `rnncli score` shows: scores by cell and dtype, survivors, and who alone catches what."""
+"""The output of `rnncli score`: scores by cell and dtype, survivors and sole killers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rnncli.judging.scoring.kill_matrix import KillMatrix, Score, Survivor, VectorRow
     from rnncli.mutants.structural.bug import SizeClass
 
-# What a matrix is written to, and what writes it; each is imported on use.
+# Kind of file -> its writer, imported on use.
 WRITERS = {
     "matrix": "rnncli.reports.scores:write_matrix",
     "html": "rnncli.reports.score_page:write_score_page",
@@ -38,12 +38,12 @@ COUNTS = ("vectors", "mutants", "killed", "acceptable", "survived", "unexercised
 
 
 def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
-    """Print a score: the data to stdout, the sums of it in words to stderr.
+    """Print a score: data to stdout, the totals in words to stderr.
 
     Args:
-        matrix: what the suite sees.
-        as_json: one object.
-        minimise: the smallest subset found is printed, too.
+        matrix: the kill matrix.
+        as_json: whether to print one object.
+        minimise: whether to print the smallest subset found as well.
     """
     if as_json:
         print_json_line(score_record(matrix, minimise=minimise))
@@ -57,7 +57,7 @@ def show_score(matrix: KillMatrix, *, as_json: bool, minimise: bool) -> None:
 
 
 def score_record(matrix: KillMatrix, *, minimise: bool) -> dict[str, Any]:
-    """Return all of a score but the single margins, as JSON holds it."""
+    """Return a score without the single margins, as JSON values."""
     record: dict[str, Any] = {
         "suite": matrix.name,
         "rule": matrix.rule,
@@ -89,7 +89,7 @@ def _survivor(each: Survivor) -> dict[str, Any]:
 
 
 def matrix_record(matrix: KillMatrix) -> dict[str, Any]:
-    """Return a kill matrix whole, as JSON holds it."""
+    """Return a complete kill matrix as JSON values."""
     return {
         "suite": matrix.name,
         "rule": matrix.rule,
@@ -111,8 +111,8 @@ def write_scores(matrix: KillMatrix, files: Mapping[str, str | None]) -> None:
     """Write a kill matrix to files.
 
     Args:
-        matrix: what the suite sees.
-        files: kind, a key of `WRITERS` -> path; empty where none is wanted.
+        matrix: the kill matrix.
+        files: kind, a key of `WRITERS` -> path; "" or None for no file.
 
     Raises:
         InvalidRequest: the disk refuses.
@@ -124,7 +124,7 @@ def write_scores(matrix: KillMatrix, files: Mapping[str, str | None]) -> None:
 
 
 def write_matrix(path: Path, matrix: KillMatrix) -> None:
-    """Write a kill matrix as JSON, a line a vector.
+    """Write a kill matrix as JSON, one line per vector.
 
     Raises:
         InvalidRequest: the disk refuses.
@@ -173,7 +173,7 @@ def _vector(matrix: KillMatrix, row: VectorRow) -> dict[str, Any]:
 
 
 def _outcome(found: Outcome) -> dict[str, Any]:
-    """Return what is said of a mutant; infinity is text, and what is empty is left out."""
+    """Return the record of a mutant's outcome; infinity becomes text, empty fields are omitted."""
     margin = found.margin if found.margin < math.inf else "inf"
     record = {"fate": found.fate, "margin": margin, "reason": found.reason}
     if found.fate is Fate.EQUIVALENT:
@@ -182,7 +182,7 @@ def _outcome(found: Outcome) -> dict[str, Any]:
 
 
 def _print_tables(matrix: KillMatrix) -> None:
-    """Print the tables that have something to say."""
+    """Print the tables that are not empty."""
     groups = {
         "cell": matrix.by_cell,
         "dtype": matrix.by_dtype,
@@ -214,7 +214,7 @@ def _print_tables(matrix: KillMatrix) -> None:
 
 
 def structural_lines(matrix: KillMatrix) -> list[tuple[Any, ...]]:
-    """Return a line for each family of structural mutants, and one for all of them."""
+    """Return a line for each family of structural mutants, and one for all."""
     families = [*((each, of_family(each.name)) for each in matrix.by_family), (matrix.total, every)]
     return [
         (
@@ -232,15 +232,15 @@ def _counts(found: Score) -> str:
 
 
 def _of_reach(matrix: KillMatrix, keep: Callable[[str], bool], reach: Reach) -> str:
-    """Return how many of some mutants, of those that one thing shows, are killed."""
+    """Return the killed fraction of the mutants that one kind of vector can show."""
     reached = of_reach(reach)
     return _counts(score("", matrix.rows, lambda mutant: keep(mutant) and reached(mutant)))
 
 
 def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
-    """Return how many structural mutants are not killed for which reason, and which, most first.
+    """Return counts, reasons and names of structural mutants not killed, largest count first.
 
-    Those whose sizes no vector has are counted together, by axis.
+    Mutants whose sizes no vector has are counted together, by axis.
     """
     unreached = [each for each in matrix.survivors if is_unreached(each)]
     found = []
@@ -256,7 +256,7 @@ def structural_reasons(matrix: KillMatrix) -> list[tuple[int, str, str]]:
 
 
 def _unseen(reason: str) -> str:
-    """Return why a mutant is not killed; its sizes, which some vectors have, say its id."""
+    """Return the reason that a mutant is not killed, without sizes that its id already gives."""
     never, *reasons = reason.split(": ", 1)
     if never != "never exercised":
         return reason
@@ -265,14 +265,14 @@ def _unseen(reason: str) -> str:
 
 
 def is_unreached(survivor: Survivor) -> bool:
-    """Whether no vector has what it takes to see a structural mutant: its size, a second call."""
+    """Whether no vector meets a structural mutant's condition: its size, or a second call."""
     row = STRUCTURAL[survivor.bug.mutant]
     wanted = row.size.words if row.size else str(row.reach)
     return survivor.reason == f"never exercised: {UNREACHED}{wanted}"
 
 
 def _axis(survivor: Survivor) -> str:
-    """Return what the size of a structural mutant is of, "" for none."""
+    """Return the axis of a structural mutant's size, or ""."""
     size = STRUCTURAL[survivor.bug.mutant].size
     return size.words if size and "=" in size.words else f"{size.axis} beyond" if size else ""
 
@@ -285,7 +285,7 @@ def _never(axis: str, sizes: Sequence[SizeClass]) -> str:
 
 
 def _print(title: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table, if it has rows; in a pipe an empty line stands between two."""
+    """Print a table unless it is empty; in a pipe, separate tables by an empty line."""
     if not rows:
         return
     if is_drawn():

@@ -1,4 +1,4 @@
-"""What is shown of the cases of a suite."""
+"""Records of the cases of a suite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def entry_record(entry: Entry) -> dict[str, Any]:
-    """Return what is known of a case before it is read."""
+    """Return what a suite says about a case, without reading the case."""
     return {
         "id": entry.id,
         "operator": entry.operator.name,
@@ -29,7 +29,7 @@ def entry_record(entry: Entry) -> dict[str, Any]:
 
 
 def case_record(suite: Suite, entry: Entry) -> dict[str, Any]:
-    """Return a case in full, with what the suite says of it."""
+    """Return a complete case, with what the suite says about it."""
     about = entry_record(entry)
     about |= {"suite": suite.name, "flags": {flag: suite.notes[flag] for flag in entry.flags}}
     return {"id": about.pop("id"), **describe(entry.case()), **about}

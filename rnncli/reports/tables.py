@@ -1,4 +1,4 @@
-"""Tables: drawn on a terminal, tab-separated in a pipe, JSON lines when asked for."""
+"""Tables: drawn on a terminal, tab-separated in a pipe, JSON lines on request."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from rich.console import JustifyMethod
 
-# How wide a table is drawn where no terminal shows it.
+# The width of a table that is drawn without a terminal.
 ANY_WIDTH = 10_000
-# Characters between two columns, and those before the first and after the last.
+# Characters between two columns, and before the first and after the last together.
 BETWEEN, BORDERS = 3, 2
-# Beyond so many times its tolerance, how far off a value is tells nothing more.
+# The largest meaningful multiple of a tolerance.
 MOST_TIMES = 1000
 
 
 def is_drawn() -> bool:
-    """Whether tables are drawn: on a terminal, or where FORCE_COLOR says to act like one."""
+    """Whether tables are drawn: on a terminal, or if FORCE_COLOR demands it."""
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
@@ -36,9 +36,9 @@ def print_table(
     """Print rows under a heading; numbers are aligned to the right on a terminal.
 
     Args:
-        columns: the heading.
-        rows: of as many cells.
-        whole: the columns that a narrow terminal does not fold.
+        columns: the headings.
+        rows: rows with as many cells.
+        whole: the columns that are not folded on a narrow terminal.
     """
     if is_drawn():
         draw_table(columns, list(rows), whole=whole)
@@ -51,7 +51,7 @@ def print_table(
 def print_records(
     columns: Sequence[str], records: Iterable[Mapping[str, Any]], *, as_json: bool
 ) -> None:
-    """Print records as JSON lines, or as a table with a heading for each of their entries."""
+    """Print records as JSON lines, or as a table with a column for each entry."""
     if not as_json:
         print_table(columns, [tuple(record.values()) for record in records])
         return
@@ -65,26 +65,26 @@ def print_row(row: Sequence[Any]) -> None:
 
 
 def _plain(cell: Any) -> str:
-    """Write a cell on one line, whatever it holds."""
+    """Return a cell on one line, whatever it contains."""
     return one_line(shown(cell))
 
 
 def shown(cell: Any) -> str:
-    """Write a cell: floats with six digits, absent values as a dash."""
+    """Return a cell as text: floats with six digits, absent values as a dash."""
     if cell is None:
         return "-"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
 def drawn(count: Any) -> Any:
-    """Return a count or a margin as it is drawn: with three digits, and no zero counts."""
+    """Return a count or margin for a drawn table: three digits, and zero counts left blank."""
     if isinstance(count, float):
         return float(f"{count:.3g}") if count <= MOST_TIMES else f"over {MOST_TIMES}"
     return "" if count == 0 else count
 
 
 def terminal_width() -> int:
-    """Return how wide a table may be drawn: as the terminal, any width elsewhere."""
+    """Return the width for a table: the terminal's, or unlimited elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else ANY_WIDTH
 
 
@@ -97,8 +97,8 @@ def draw_table(
 ) -> None:
     """Draw a table, with a title above it.
 
-    Cells are folded between words, those of columns that are `whole` nowhere. On a terminal that
-    is too narrow for all words of a row, each row is a paragraph.
+    Cells are folded between words, except in columns that are `whole`. If the terminal is too
+    narrow for the words of a row, each row becomes a paragraph.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -122,15 +122,15 @@ def draw_table(
 
 
 def column_widths(cells: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> list[int]:
-    """Return how wide columns are drawn so that no word is broken; [] where there is no room.
+    """Return column widths at which no word is broken; [] if the terminal is too narrow.
 
-    Each column has room for its longest word; what is left goes, bit by bit, where the smallest
-    part of the longest cell has room.
+    Each column fits its longest word. The remaining width goes step by step to the column that
+    shows the smallest fraction of its longest cell.
 
     Args:
-        cells: of the heading and of all rows.
-        whole: of each column, whether its cells are one word.
-        width: of the terminal.
+        cells: the cells of the headings and of all rows.
+        whole: for each column, whether its cells are single words.
+        width: the terminal's width.
     """
     from rich.cells import cell_len
 
@@ -171,9 +171,9 @@ def _draw_paragraphs(title: str, cells: Sequence[Sequence[str]]) -> None:
 
 
 def print_json_line(record: Mapping[str, Any]) -> None:
-    """Print one object on one line; NaN and infinity are strings, which JSON has no numbers for.
+    """Print one object on one line; NaN and infinity become strings, as JSON has none.
 
-    What is not printable is written in JSON's own escapes, so that it is still what it was.
+    Unprintable characters are written as JSON escapes, so the text is unchanged.
     """
     import json
 
@@ -182,7 +182,7 @@ def print_json_line(record: Mapping[str, Any]) -> None:
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value as JSON can hold it: NaN and infinity become text."""
+    """Return a value as JSON can hold it; NaN and infinity become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What `rnncli trace` shows: the traceability matrix, one statement, the page of all of them."""
+"""The output of `rnncli trace`: the matrix, one statement, or the page of all statements."""
 
 from __future__ import annotations
 
@@ -25,20 +25,19 @@ if TYPE_CHECKING:
     from rnncli.tracing.statement import Statement
 
 COLUMNS = ("statement", "state", "cases", "where", "first cases, or what is missing")
-# Columns that a terminal must have for all of these.
+# The terminal width from which all columns are shown.
 WIDE = 132
-# How many cases of a statement a table names.
+# The number of cases a table names per statement.
 MOST_NAMED = 2
 PAGE = """\
 # Traceability
 
-Every sentence of the specifications that says something testable is a *statement* with an id, in
-our words, and every case is asked which statements it checks. Nothing of that is written by hand:
-a case checks a statement if it is what the last column says (computed from its node and its
-numbers) and would notice a violation of the statement. A violation is an implementation that does
-something else, most often a mutant (`rnncli mutants`); the case notices it if the wrong outputs are
-beyond its tolerances. A pack checks a statement if every violation of it is noticed by one of the
-statement's cases.
+Every testable sentence of the specifications is a *statement* with an id, in our words. The
+statements that a case checks are computed, not written by hand: a case checks a statement if it
+meets the condition in the last column (computed from its node and its numbers) and would notice a
+violation of the statement. A violation is an implementation that does something else, most often a
+mutant (`rnncli mutants`); the case notices it if the wrong outputs are beyond its tolerances. A
+pack checks a statement if its cases notice every violation of the statement.
 
 ```sh
 rnncli trace vectors/core lstm.clip.bounds      # one statement, and every case that checks it
@@ -47,8 +46,8 @@ rnncli trace core --op LSTM -k reverse --json
 
 ```sh title="not run: each traces all of core, which takes five seconds"
 rnncli trace vectors/core                       # the matrix
-rnncli trace vectors/core --missing             # only what is not checked, or not wholly
-rnncli trace vectors/core --complete            # exit code 1 where something is missing
+rnncli trace vectors/core --missing             # only what is unchecked or partly checked
+rnncli trace vectors/core --complete            # exit code 1 if a statement is not checked
 rnncli list vectors/core --json --statements    # what each case checks
 ```
 
@@ -57,29 +56,29 @@ rnncli list vectors/core --json --statements    # what each case checks
 | `checked` | cases check it, and every violation of it is noticed |
 | `partly` | cases check it, and some violations would not be noticed |
 | `unchecked` | no case checks it |
-| `untestable` | no vector can check it; the table says why |
+| `untestable` | no vector can check it, for the reason in the table |
 | `beyond` | the pack has no case of that operator that runs, or none that must be refused |
 
-Every violation is put to the case when it is traced; what a manifest says that a case kills is not
-read. Statements without violations are checked by what the case is.
+Tracing runs every violation on the case; the kills in a manifest are not read. A statement without
+violations is checked by any case that meets its condition.
 
-This page is written by `rnncli trace --page`. An id has the operator in front: `lstm.clip.bounds`.
+This page is written by `rnncli trace --page`. Full ids begin with the operator: `lstm.clip.bounds`.
 Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
-`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. Where versions
-are named, a statement is true of these alone, and only their cases can check it.
+`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. If versions are
+named, the statement applies to these only, and only their cases can check it.
 """
 
 
 def show_matrix(
     matrix: TraceMatrix, covered: Sequence[Coverage], *, as_json: bool, only_missing: bool
 ) -> None:
-    """Print a matrix: the data to stdout, the sum of it in words to stderr.
+    """Print a matrix: data to stdout, the totals in words to stderr.
 
     Args:
-        matrix: what cases check.
-        covered: its statements.
-        as_json: one object a line.
-        only_missing: only statements that are unchecked, or partly checked.
+        matrix: the traceability matrix.
+        covered: the coverage of its statements.
+        as_json: whether to print one object per line.
+        only_missing: whether to show only unchecked and partly checked statements.
     """
     shown = [each for each in covered if not only_missing or each.state in MISSING]
     if as_json:
@@ -92,7 +91,7 @@ def show_matrix(
 
 
 def record(covered: Coverage) -> dict[str, Any]:
-    """Return all that is known of a statement in a pack, as JSON holds it."""
+    """Return a statement's coverage as JSON values."""
     return {
         **statement_record(covered.statement),
         "state": covered.state,
@@ -104,7 +103,7 @@ def record(covered: Coverage) -> dict[str, Any]:
 
 
 def statement_record(row: Statement) -> dict[str, Any]:
-    """Return a statement, as JSON holds it."""
+    """Return a statement as JSON values."""
     return {
         "statement": row.id,
         "sentence": row.sentence,
@@ -119,14 +118,14 @@ def statement_record(row: Statement) -> dict[str, Any]:
 
 
 def closing(matrix: TraceMatrix, covered: Iterable[Coverage]) -> str:
-    """Return a matrix in one sentence."""
+    """Return the matrix in one sentence."""
     counts = Counter(each.state for each in covered)
     listed = ", ".join(f"{counts[state]} {state}" for state in CoverageState if counts[state])
     return f"{matrix.name}: {counts.total()} statements, {len(matrix.cases)} cases: {listed}"
 
 
 def show_statement(covered: Coverage, *, as_json: bool) -> None:
-    """Print one statement: what it says, what violates it, and all cases that check it."""
+    """Print a statement: its sentence, its violations and all cases that check it."""
     if as_json:
         print_json_line(record(covered))
         return
@@ -145,7 +144,7 @@ def show_statement(covered: Coverage, *, as_json: bool) -> None:
 
 
 def _print(shown: Iterable[Coverage]) -> None:
-    """Print the table; a narrow terminal has no room for where statements stand."""
+    """Print the table; on a narrow terminal without the places of statements."""
     rows = [_row(each) for each in shown]
     narrow = is_drawn() and terminal_width() < WIDE
     columns = [k for k, name in enumerate(COLUMNS) if not (narrow and name == "where")]
@@ -159,7 +158,7 @@ def _row(covered: Coverage) -> tuple[object, ...]:
 
 
 def _note(covered: Coverage) -> str:
-    """Return the first cases, or why there are none, or which violations are not noticed."""
+    """Return the first cases, the reason that there are none, or the unnoticed violations."""
     row = covered.statement
     if covered.state is CoverageState.UNTESTABLE:
         return row.why_not
@@ -173,14 +172,14 @@ def _note(covered: Coverage) -> str:
 
 
 def _checks(row: Statement) -> str:
-    """Say what checks a statement."""
+    """Return the condition on cases that check a statement, in words."""
     if row.why_not:
         return f"nothing: {row.why_not}"
     parts = filter(None, (row.when.words, "notices a violation" if row.against else ""))
-    asked = " and ".join(parts)
+    condition = " and ".join(parts)
     if row.kind is CheckKind.REJECTION:
-        return f"{row.kind.case}, because it {asked}"
-    return f"a case that {asked or 'runs'}"
+        return f"{row.kind.case}, because it {condition}"
+    return f"a case that {condition or 'runs'}"
 
 
 def _numbers(versions: Iterable[int]) -> str:
@@ -192,11 +191,11 @@ def _sentence(name: str) -> str:
 
 
 def packed_case_record(pack: Pack, case_id: str) -> dict[str, Any]:
-    """Return all that a manifest says of a case but its files, and the statements that it checks.
+    """Return a case's record in the manifest, without files but with checked statements.
 
     Raises:
-        InvalidRequest: there is no such case.
-        UnreadableFile: a file of it is missing or damaged.
+        InvalidRequest: the case does not exist.
+        UnreadableFile: one of its files is missing or damaged.
     """
     record = pack.case(case_id)
     return {

@@ -1,4 +1,4 @@
-"""What `rnncli verify` shows: counts by operator and by feature, and a block for each failure."""
+"""The output of `rnncli verify`: counts by operator and feature, and a block per failure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
-# What begins the reasons of `--require`; those of one case are separated by semicolons.
+# The beginning of reasons from `--require`; the reasons of one case are separated by semicolons.
 REQUIRES = "requires "
 MOST_NAMED = 8
-# What a table on a terminal has although it is zero everywhere.
+# Columns of a table on a terminal that stay even if zero everywhere.
 ALWAYS = {"name", "cases", Verdict.PASS, "worst margin"}
 
 
-# What a report is written to, and what writes it; each is imported on use.
+# Kind of file -> its writer, imported on use.
 WRITERS = {
     "junit": "rnncli.reports.junit:write_junit",
     "markdown": "rnncli.reports.markdown:write_markdown",
@@ -41,7 +41,7 @@ WRITERS = {
 
 
 def show_report(report: VerificationReport, *, as_json: bool = False) -> None:
-    """Print a report: the data to stdout; what fails, and the counts in words, to stderr."""
+    """Print a report: data to stdout; failures and the counts in words to stderr."""
     if as_json:
         _print_lines(report)
     else:
@@ -61,14 +61,14 @@ def write_reports(
     """Write a report to files.
 
     Args:
-        report: what was found; of the kind that the writers take.
-        files: kind, a key of `writers` -> path; empty where none is wanted.
-        writers: kind -> what writes it.
+        report: a report of the kind that the writers take.
+        files: kind, a key of `writers` -> path; "" or None for no file.
+        writers: kind -> writer.
 
     Raises:
         rnncli.errors.InvalidRequest: a file cannot be written.
-        rnncli.errors.Unsupported: the extra `report` is not installed; `check_reports` says so
-            before an hour of judging.
+        rnncli.errors.Unsupported: the extra `report` is not installed; `check_reports` finds that
+            before the judging.
     """
     for kind, path in files.items():
         if path:
@@ -76,7 +76,7 @@ def write_reports(
 
 
 def check_reports(files: Mapping[str, str | None]) -> None:
-    """Make sure that reports can be written: their folders are there, and what makes them is.
+    """Check that reports can be written: their folders exist and their packages are installed.
 
     Raises:
         rnncli.errors.InvalidRequest: a folder is missing.
@@ -113,7 +113,7 @@ def _print_failures(report: VerificationReport) -> None:
 
 
 def _print_tables(report: VerificationReport) -> None:
-    """Draw a table of operators and one of features; in a pipe they are one, with all cases."""
+    """Draw a table of operators and one of features; in a pipe, print one with all cases."""
     if is_drawn():
         _draw("operator", report.by_operator)
         _draw("feature", report.by_flag)
@@ -124,10 +124,10 @@ def _print_tables(report: VerificationReport) -> None:
 
 
 def closing(report: VerificationReport) -> list[str]:
-    """Return the reasons why cases were skipped, a line each, then one line with all counts.
+    """Return the reasons for skipped cases, one per line, then a line with all counts.
 
-    Before it a line says what would skip refused cases; where too few cases were answered, a last
-    line says so.
+    A line before the counts gives requirements that would skip refused cases; a last line reports
+    too few answered cases.
     """
     lines = [*_skipped(report), *filter(None, [untried(report)])]
     total = report.total
@@ -139,7 +139,7 @@ def closing(report: VerificationReport) -> list[str]:
 
 
 def _skipped(report: VerificationReport) -> Iterator[str]:
-    """Yield why cases were skipped, the commonest reason first; a case may have several."""
+    """Yield the reasons for skipped cases, most frequent first; a case may have several."""
     messages = (
         case.verdict.message for case in report.cases if case.verdict.verdict is Verdict.SKIPPED
     )
@@ -156,7 +156,7 @@ def _skipped(report: VerificationReport) -> Iterator[str]:
 
 
 def outcome(total: Tally) -> str:
-    """Return how many cases fail, how many were expected to, and what options allow."""
+    """Return the number of failing cases, of expected failures and of allowed verdicts."""
     fails = counted(total.fails, "fails", "fail") if total.fails else "None fails"
     joined = "; {} more {} expected to" if total.fails else " but {} that {} expected to"
     were = "was" if total.expected == 1 else "were"
@@ -166,7 +166,7 @@ def outcome(total: Tally) -> str:
 
 
 def title(report: VerificationReport) -> str:
-    """Return what was held against what, by which rule."""
+    """Return the subject, the pack and the rule."""
     version = report.subject.about.get("version", "")
     subject = f"{report.subject.name} {version}".rstrip()
     return visible(f"{subject} against {report.pack.folder} by {report.rule}")
@@ -187,7 +187,7 @@ def _row(by: str, tally: Tally) -> tuple[Any, ...]:
 
 
 def _draw(by: str, tallies: Sequence[Tally]) -> None:
-    """Draw a table without the columns that are zero everywhere, and zeros left out."""
+    """Draw a table without columns that are zero everywhere, and with zeros left blank."""
     rows = [dict(zip(COLUMNS, _row(by, tally), strict=True)) for tally in tallies]
     columns = [name for name in COLUMNS[1:] if name in ALWAYS or any(row[name] for row in rows)]
     if rows:
@@ -196,7 +196,7 @@ def _draw(by: str, tallies: Sequence[Tally]) -> None:
 
 
 def run_record(report: VerificationReport) -> dict[str, Any]:
-    """Return the first line of JSON: what was held against what."""
+    """Return the first line of JSON: the subject, the pack and the rule."""
     pack, subject = report.pack, report.subject
     return {
         "kind": "run",
@@ -208,7 +208,7 @@ def run_record(report: VerificationReport) -> dict[str, Any]:
 
 
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
-    """Return a case's line of JSON."""
+    """Return the line of JSON for a case."""
     known = ("operator", "dtype", "flags", "tags", "expect")
     cause = report.diagnosis and report.diagnosis.cause_of(case.verdict.id)
     return {

@@ -1,4 +1,4 @@
-"""JSON Schema of the lines that `rnncli verify --json` prints."""
+"""JSON Schema of the lines printed by `rnncli verify --json`."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
 
 _VERDICT = {"enum": list(map(str, MEANINGS))}
 ELEMENT_FIELDS: Mapping[str, Field] = {
-    "index": Field("where it is", list_of(WHOLE)),
+    "index": Field("its position", list_of(WHOLE)),
     "got": Field("its value", NUMBER),
     "wanted": Field("the value it should have", NUMBER),
-    "tolerance": Field("how far off it may be", NUMBER),
+    "tolerance": Field("its absolute tolerance", NUMBER),
 }
 OUTPUT_FIELDS: Mapping[str, Field] = {
-    "name": Field("of the output", TEXT),
+    "name": Field("the output's name", TEXT),
     "verdict": Field("", {"enum": ["pass", "acceptable", "differs"]}),
-    "problem": Field("why nothing could be compared: missing, other shape or dtype; or ''", TEXT),
-    "reading": Field("READING=CHOICE whose answer it is, where acceptable", TEXT),
-    "size": Field("how many elements it has", WHOLE),
-    "differing": Field("how many of them are beyond their tolerance", WHOLE),
+    "problem": Field("why nothing was compared: missing, other shape or dtype; or ''", TEXT),
+    "reading": Field("READING=CHOICE that gives this answer, if acceptable", TEXT),
+    "size": Field("the number of its elements", WHOLE),
+    "differing": Field("the number of elements beyond their tolerance", WHOLE),
     "margin": Field(
-        "the largest error / tolerance; inf where a value must match exactly and does not", NUMBER
+        "the largest error / tolerance; inf if a value must match exactly and does not", NUMBER
     ),
     "max_abs": Field("the largest absolute error", NUMBER),
     "max_ulp": Field("the largest error in units in the last place of its dtype", NUMBER),
     "worst": Field("the element of the largest margin", or_null(object_of(ELEMENT_FIELDS))),
     "histogram": Field(
-        f"how many elements have a margin up to each of {', '.join(map(str, MARGIN_EDGES))}, and"
-        " beyond; empty where nothing could be compared",
+        f"the number of elements with a margin up to {', '.join(map(str, MARGIN_EDGES))}, and"
+        " beyond; empty if nothing was compared",
         list_of(WHOLE, maxItems=len(MARGIN_EDGES) + 1),
     ),
 }
 LOCALISATION_FIELDS: Mapping[str, Field] = {
-    "t": Field("of the first step that is wrong in itself", WHOLE),
+    "t": Field("the first step that is wrong in itself", WHOLE),
     "direction": Field("0 or 1", WHOLE),
     "batch": Field("counted from 0", WHOLE),
     "unit": Field("counted from 0", WHOLE),
-    "steps": Field("how many of the steps computed are wrong in themselves", WHOLE),
-    "of": Field("how many there are", WHOLE),
-    "sentence": Field("all of that in words", TEXT),
+    "steps": Field("the number of steps that are wrong in themselves", WHOLE),
+    "of": Field("the number of all steps", WHOLE),
+    "sentence": Field("the same in words", TEXT),
 }
 RUN_FIELDS: Mapping[str, Field] = {
-    "kind": Field("the first line: what was held against what", {"const": "run"}),
+    "kind": Field("the first line: the implementation, the pack and the rule", {"const": "run"}),
     "pack": Field(
         "the vectors; the digest covers every file",
         object_of({name: Field("", TEXT) for name in ("name", "digest", "folder")}),
@@ -67,99 +67,100 @@ RUN_FIELDS: Mapping[str, Field] = {
         "the implementation, with its version and settings",
         object_of({"name": Field("", TEXT), "about": Field("", named(TEXT))}),
     ),
-    "rule": Field("how near is near enough", TEXT),
-    "command": Field("that gave this, without its selection of cases", TEXT),
+    "rule": Field("the tolerances", TEXT),
+    "command": Field("the command line of the run, without its selection of cases", TEXT),
 }
 VERDICT_FIELDS: Mapping[str, Field] = {
     "kind": Field("a line for each case, in the pack's order", {"const": "case"}),
-    "id": Field("of the case", TEXT),
+    "id": Field("the case's id", TEXT),
     "verdict": Field("; ".join(f"{name}: {means}" for name, means in MEANINGS.items()), _VERDICT),
     "message": Field(
-        "what the implementation said, why the case was skipped, which call is stale, or ''", TEXT
+        "the implementation's message, the reason for skipping, the stale call, or ''", TEXT
     ),
     "data_set": Field(
-        "which data set of the case all of this is of: the one that fares worst", WHOLE
+        "the data set of the case that this line is about: the one with the worst result", WHOLE
     ),
     "after": Field(
-        "ids of the cases of the same process that a stale one must come after; empty where another"
-        " call of its own session is enough",
+        "ids of the earlier cases of the same process that make this one stale; empty if another"
+        " call of its own session does",
         list_of(TEXT),
     ),
-    "reading": Field("READING=CHOICE whose answers it gave, where acceptable", TEXT),
+    "reading": Field("READING=CHOICE that gives its answers, if acceptable", TEXT),
     "outputs": Field(
-        "each output asked for, then those that were not", list_of(object_of(OUTPUT_FIELDS))
+        "each requested output, then unrequested ones", list_of(object_of(OUTPUT_FIELDS))
     ),
-    "seconds": Field("what running took", SECONDS),
+    "seconds": Field("duration of the run of this case", SECONDS),
     "localisation": Field(
         "where the error enters, by steps recomputed from the implementation's own states",
         or_null(object_of(LOCALISATION_FIELDS)),
     ),
     "fits": Field(
-        "of a case that differs: `hypothesis` -> the largest error / tolerance between its outputs"
-        " and those got, of those that give just that; `rnncli mutants ID` explains one",
+        "of a case that differs: `hypothesis` that gives exactly its outputs -> the largest error /"
+        " tolerance between the two; `rnncli mutants ID` explains one",
         named(NUMBER),
     ),
     "error_map": Field(
-        "of the first output that differs: the largest margin at each row, a step of a direction,"
+        "of the first output that differs: the largest margin for each row, a step of a direction,"
         " and hidden unit; at most 64 x 64",
         or_null(list_of(list_of(NUMBER, maxItems=64), maxItems=64)),
     ),
-    "expected": Field("why it was expected to fail, or ''", TEXT),
+    "expected": Field("the reason that it was expected to fail, or ''", TEXT),
     "allowed": Field("the option that allows its verdict, or ''", TEXT),
-    "margin": Field("the largest of its outputs", NUMBER),
+    "margin": Field("the largest margin of its outputs", NUMBER),
     "fails": Field("whether it makes the run fail", YES),
     "answered": Field(
-        "whether an element that was computed was judged, or how an invalid case was met", YES
+        "whether a computed element was judged, or the response to an invalid case", YES
     ),
     **{name: CASE_FIELDS[name] for name in ("operator", "dtype", "flags", "tags", "expect")},
-    "cause": Field("of a case that differs, the `hypothesis` of a cause; else ''", TEXT),
+    "cause": Field("of a case that differs, the `hypothesis` of its cause; otherwise ''", TEXT),
     "repeat": Field("the command line that judges it again", TEXT),
 }
 _TEXTS = list_of(TEXT)
 CAUSE_FIELDS: Mapping[str, Field] = {
-    "kind": Field("with --diagnose a line for what is behind some failures", {"const": "cause"}),
+    "kind": Field("with --diagnose, a line for each cause of failures", {"const": "cause"}),
     "hypothesis": Field("id of a mutant, READING=CHOICE, or two of those with ' + '", TEXT),
-    "cell": Field("whose kernel has it, such as LSTM", TEXT),
-    "explains": Field("ids of the cases whose wrong outputs it gives", _TEXTS),
-    "of": Field("how many cases of that cell differ", WHOLE),
-    "predicts": Field("how many cases that pass it leaves as they are", WHOLE),
-    "refuted": Field("ids of cases that pass although it would be seen in them", _TEXTS),
-    "margin": Field("the largest error / tolerance between its outputs and those got", NUMBER),
+    "cell": Field("the cell whose kernel has it, such as LSTM", TEXT),
+    "explains": Field("ids of the cases whose wrong outputs it produces", _TEXTS),
+    "of": Field("the number of cases of that cell that differ", WHOLE),
+    "predicts": Field("the number of passing cases that it leaves unchanged", WHOLE),
+    "refuted": Field("ids of cases that pass although it would show in them", _TEXTS),
+    "margin": Field("the largest error / tolerance between its outputs and the wrong ones", NUMBER),
     "indistinguishable": Field("other hypotheses that explain and predict the same", _TEXTS),
-    "contradicted": Field("ids of cases that differ otherwise than it would", _TEXTS),
-    "where": Field("what the cases it explains have, and those that speak against it lack", TEXT),
+    "contradicted": Field("ids of cases that differ in another way than it would", _TEXTS),
+    "where": Field("the feature of cases it explains that contradicting cases lack", TEXT),
     "sentence": Field("all of that in words", TEXT),
     "means": Field("what goes wrong", TEXT),
 }
 DOUBT_FIELDS: Mapping[str, Field] = {
     **{name: field for name, field in CAUSE_FIELDS.items() if name != "means"},
-    "kind": Field("with --diagnose, what fits failures and is no cause", {"const": "doubt"}),
+    "kind": Field(
+        "with --diagnose, a hypothesis that fits failures but is not a cause", {"const": "doubt"}
+    ),
 }
 PATTERN_FIELDS: Mapping[str, Field] = {
-    "kind": Field("with --diagnose, what failures have in common", {"const": "pattern"}),
-    "sentence": Field("all of it in words, with counts", TEXT),
-    "topics": Field("what it is about: units, rows, steps, inputs, clip, ...", _TEXTS),
-    "chance": Field("how likely chance gives it", NUMBER),
-    "where": Field("which whole cases fail, or ''", TEXT),
-    "among": Field("how many cases that pass are like that", WHOLE),
+    "kind": Field("with --diagnose, a property that failures have in common", {"const": "pattern"}),
+    "sentence": Field("the pattern in words, with counts", TEXT),
+    "topics": Field("its subjects: units, rows, steps, inputs, clip, ...", _TEXTS),
+    "chance": Field("the probability that it arises by chance", NUMBER),
+    "where": Field("the kind of cases that fail, or ''", TEXT),
+    "among": Field("the number of passing cases of that kind", WHOLE),
 }
 UNEXPLAINED_FIELDS: Mapping[str, Field] = {
     "kind": Field("with --diagnose, after the causes", {"const": "unexplained"}),
-    "cases": Field("ids of those that differ and that no cause explains", _TEXTS),
+    "cases": Field("ids of the cases that differ and that no cause explains", _TEXTS),
 }
 TALLY_FIELDS: Mapping[str, Field] = {
-    "cases": Field("how many there are", WHOLE),
+    "cases": Field("the number of cases", WHOLE),
     "verdicts": Field(
-        "how many have each", object_of({str(v): Field("", WHOLE) for v in MEANINGS})
+        "the number of cases with each verdict",
+        object_of({str(v): Field("", WHOLE) for v in MEANINGS}),
     ),
-    "answered": Field("how many were answered", WHOLE),
-    "expected": Field("how many fail as they were expected to", WHOLE),
-    "allowed": Field("how many have a verdict that an option allows", WHOLE),
-    "fails": Field("how many make the run fail", WHOLE),
-    "margin": Field(
-        "the largest error / tolerance; null where nothing was compared", or_null(NUMBER)
-    ),
-    "seconds": Field("what running them took", SECONDS),
+    "answered": Field("the number of answered cases", WHOLE),
+    "expected": Field("the number of expected failures", WHOLE),
+    "allowed": Field("the number of verdicts that an option allows", WHOLE),
+    "fails": Field("the number of cases that make the run fail", WHOLE),
+    "margin": Field("the largest error / tolerance; null if nothing was compared", or_null(NUMBER)),
+    "seconds": Field("duration of running them", SECONDS),
 }
 _TALLIES = named({"$ref": "#/$defs/tally"})
 SUMMARY_FIELDS: Mapping[str, Field] = {
@@ -167,8 +168,8 @@ SUMMARY_FIELDS: Mapping[str, Field] = {
     **TALLY_FIELDS,
     "operators": Field("the same for the cases of each operator", _TALLIES),
     "flags": Field("the same for the cases of each flag", _TALLIES),
-    "wall_seconds": Field("what the run took", SECONDS),
-    "shortfall": Field("why it would prove nothing that no case fails, or ''", TEXT),
+    "wall_seconds": Field("duration of the run", SECONDS),
+    "shortfall": Field("the reason that a run without failures would prove nothing, or ''", TEXT),
 }
 LINES = {
     "run": RUN_FIELDS,
@@ -185,7 +186,7 @@ def verification_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line, draft 2020-12."""
     return lines_schema(
         "rnncli verify --json",
-        "One line of it: a run, each case, what is behind the failures, a summary.",
+        "One line: the run, a case, a cause of failures, or the summary.",
         LINES,
         {"tally": TALLY_FIELDS},
     )

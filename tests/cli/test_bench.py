@@ -151,7 +151,7 @@ def test_onnx_runtime_tells_what_its_nodes_take(rnncli, model):
     [
         (["tiny", "--vs", "onxruntime"], 2, "did you mean 'onnxruntime'"),
         (["tiny", "--backend", "nunpy"], 2, "did you mean 'numpy'"),
-        (["tiny", "--op", "LTSM"], 2, "'LTSM' is none of LSTM, GRU, RNN"),
+        (["tiny", "--op", "LTSM"], 2, "'LTSM' is not one of LSTM, GRU, RNN"),
         (["tiny", "--vs", "", "--backend", ""], 2, "nothing to measure"),
         (["tiny", "--max-slowdown", "5"], 2, "needs --against"),
         (["lstm_14_peepholes", "--dtype", "float16"], 2, "are for built-in workloads"),

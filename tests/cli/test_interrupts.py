@@ -23,7 +23,7 @@ try:
     {body}
 except KeyboardInterrupt as error:
     {caught}
-    sys.exit(interrupts.told(error))
+    sys.exit(interrupts.report_interrupt(error))
 """
 
 

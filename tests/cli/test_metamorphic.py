@@ -134,7 +134,7 @@ def test_a_wrong_suite_is_no_case_that_does_not_apply(place, rnncli):
             ("two.yaml", *NUMPY, "--pack-digest", "0" * 12),
             "--pack-digest and --trust are for packs",
         ),
-        (("lstm.yaml", *NUMPY, "-k", "lstm"), "is one case"),
+        (("lstm.yaml", *NUMPY, "-k", "lstm"), "is a single case"),
     ],
 )
 def test_wrong_requests(place, rnncli, arguments, said):
@@ -161,7 +161,7 @@ def test_help_says_what_it_takes(rnncli):
     said = " ".join(rnncli("verify", "--help").out.split())
 
     assert "verify [OPTIONS] PACK|SUITE|CONFIG" in said
-    assert "A suite or a config will do with --metamorphic only" in said
+    assert "PACK may be a suite or a config only with --metamorphic" in said
 
 
 TWICE = SUITE.replace("lens: [3, 1]}\n", "lens: [3, 1]}\n    calls: 2\n")
