@@ -1,4 +1,4 @@
-"""A mutant as a backend, so that whatever judges backends can be tried on it."""
+"""Mutants as backends, to try everything that judges backends on them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class MutantBackend:
-    """Evaluates with one plausible bug, call after call in one session.
+    """A backend with one plausible bug, whose calls form one session.
 
     A structural mutant keeps its buffers, so calls must not overlap.
 
     Args:
-        id: of the mutant.
+        id: the mutant's id.
 
     Raises:
-        InvalidRequest: there is no such mutant.
+        InvalidRequest: the mutant does not exist.
     """
 
     def __init__(self, id: str) -> None:  # noqa: A002 -- what a mutant itself calls it
@@ -30,11 +30,11 @@ class MutantBackend:
         self.summary = f"wrong on purpose: {self.mutant.sentence}"
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
-        """Return None for the mutant's own cells; for another, that it is not theirs."""
+        """Return None for the mutant's own cells, else why it does not apply."""
         del compute
         cell, cells = recurrence.cell.name, self.mutant.cells
         return None if cell in cells else f"is a bug of {' and '.join(cells)}, not of {cell}"
 
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
-        """Evaluate as a kernel with this bug does."""
+        """Evaluate like a kernel with this bug."""
         return self._session(recurrence, compute)

@@ -1,9 +1,9 @@
-"""The blocked kernel: the cells' equations, and around them the data movement of real kernels.
+"""The blocked kernel: the cells' equations with the data movement of real kernels.
 
-Weights are packed, all gates of a block of units together, and multiplied in blocks of the sum.
-Activations take whole vectors of units, then the tail. Sequences are sorted, the longest first, and
-cut into tiles, which workers share; inputs are projected a chunk of time at once. Every method is
-one decision about movement, so a bug in it is that method replaced (see `mutants.structural`).
+Weights are packed, all gates of a block of units together, and multiplied in blocks of terms.
+Activations process whole vectors of units, then the tail. Sequences are sorted, the longest first,
+and split into tiles, which workers share; inputs are projected one chunk of time at once. Every
+method is one decision about data movement, so replacing it makes a bug (see `mutants.structural`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ INPUTS, RECURRENT = "inputs", "recurrent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocking:
-    """The sizes that a kernel is built on.
+    """The block sizes of a kernel.
 
     Attributes:
-        vector: units that an activation takes at once.
-        block: units whose gates are packed together.
-        reduction: terms of a sum that are multiplied at once.
-        tile: sequences that are computed together.
-        chunk: steps whose inputs are projected together.
-        workers: how many share the tiles.
+        vector: number of units that an activation processes at once.
+        block: number of units whose gates are packed together.
+        reduction: number of terms of a sum that are multiplied at once.
+        tile: number of sequences that are computed together.
+        chunk: number of steps whose inputs are projected together.
+        workers: number of workers that share the tiles.
     """
 
     vector: int = 8
@@ -62,23 +62,23 @@ class BlockedLane:
     """One direction of a call, in the working dtype; T steps, N sequences, I inputs, H units.
 
     Attributes:
-        d: which direction.
-        reverse: whether it walks from the last valid step to the first.
-        cell: its equations.
+        d: index of the direction.
+        reverse: whether it goes from the last valid step to the first.
+        cell: the cell.
         X: inputs [T, N, I].
         W: input weights [G, H, I].
         R: recurrent weights [G, H, H].
-        bias: what is added to each gate's product [G, 1, H]; None for none.
-        Rbh: the recurrent bias that a GRU resets [1, H]; None for none.
+        bias: the bias added to each gate's product [G, 1, H], or None.
+        Rbh: the recurrent bias that a GRU resets [1, H], or None.
         P: peephole weights [3, 1, H], or None.
-        initial: the first states, each [N, H].
+        initial: the initial states, each [N, H].
         lengths: valid steps [N].
         order: the sequences, longest first [N].
         activations: letter of the cell -> the activation and the bound of its argument.
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
-        still: whether no step multiplies a state that is not zero, so that nothing is multiplied.
-        packs: packed weights, by what they are of; made when first used.
+        still: whether every multiplied state is zero, so that products with R are skipped.
+        packs: packed weights by kind and gates, made on first use.
     """
 
     d: int
@@ -106,11 +106,11 @@ class BlockedLane:
 
 
 class BatchTile(NamedTuple):
-    """Some sequences that are computed together.
+    """Sequences that are computed together.
 
     Attributes:
-        lane: the direction they are walked in.
-        first: the place of its first row among the sorted sequences.
+        lane: their direction.
+        first: index of its first row among the sorted sequences.
         rows: the sequences [n], longest first.
         lengths: their valid steps [n].
     """
@@ -125,9 +125,9 @@ class Span(NamedTuple):
     """A chunk of the steps of a tile.
 
     Attributes:
-        tile: whose.
-        steps: their numbers, in processing order.
-        times: where each is for each row in X and Y [steps, n]; padding is somewhere of its own.
+        tile: the tile.
+        steps: the numbers of the steps, in processing order.
+        times: the time index of each step for each row of X and Y [steps, n].
     """
 
     tile: BatchTile
@@ -136,12 +136,12 @@ class Span(NamedTuple):
 
 
 class BlockedKernel:
-    """A kernel and what it keeps from call to call.
+    """A kernel with the buffers that it keeps between calls.
 
     Args:
-        blocking: the sizes it is built on.
-        changes: method -> function(kernel, right, *arguments) that takes its place, where `right`
-            is the method itself.
+        blocking: its block sizes.
+        changes: method -> function(kernel, right, *arguments) that replaces it, where `right` is
+            the method itself.
     """
 
     def __init__(
@@ -180,10 +180,10 @@ class BlockedKernel:
         buffer[...] = 0
         return np.asarray(buffer)
 
-    # What a direction is prepared from.
+    # Preparation of a direction.
 
     def prepared(self, r: Recurrence, d: int, dtype: np.dtype[Any]) -> BlockedLane:
-        """Widen what one direction needs."""
+        """Return one direction of a recurrence, in the working dtype."""
 
         def widened(name: str, values: Array | None) -> Any:
             return self.given(name, d, None if values is None else values[d].astype(dtype))
@@ -215,7 +215,7 @@ class BlockedKernel:
         )
 
     def given(self, name: str, d: int, values: Any) -> Any:
-        """Take one input of a call, of direction d."""
+        """Return one input of a call for direction d."""
         del name, d
         return values
 
@@ -224,7 +224,7 @@ class BlockedKernel:
         return np.argsort(-lengths, kind="stable")
 
     def small(self, lane: BlockedLane) -> BlockedLane:
-        """Take the short path of a single step from zero states: there is nothing to multiply."""
+        """Mark a single step from zero states, whose products with R are skipped."""
         zero = not any(state.any() for state in lane.initial)
         still = zero and len(lane.X) == 1 and bool(np.isfinite(lane.R).all())
         return replace(lane, still=still)
@@ -238,7 +238,7 @@ class BlockedKernel:
                 self.tile(tile, Y, last)
 
     def tiles(self, lane: BlockedLane) -> list[BatchTile]:
-        """Cut the sorted sequences into tiles."""
+        """Split the sorted sequences into tiles."""
         N, size = len(lane.order), self.blocking.tile
         places = [(first, lane.order[first : first + size]) for first in range(0, N, size)]
         return [BatchTile(lane, first, rows, lane.lengths[rows]) for first, rows in places]
@@ -248,7 +248,7 @@ class BlockedKernel:
         return tiles[worker :: self.blocking.workers]
 
     def tile(self, tile: BatchTile, Y: Array, last: States) -> None:
-        """Take every step of a tile, a chunk at once."""
+        """Compute all steps of a tile, chunk by chunk."""
         states = self.start(tile)
         for steps in self.chunks(tile):
             states = self.chunk(Span(tile, steps, self.times(tile, steps)), states, Y)
@@ -266,19 +266,19 @@ class BlockedKernel:
     # Chunks of time.
 
     def chunks(self, tile: BatchTile) -> list[Array]:
-        """Cut the steps of a tile, in processing order, into chunks."""
+        """Split the steps of a tile, in processing order, into chunks."""
         size, ends = self.blocking.chunk, int(tile.lengths.max(initial=0))
         return [np.arange(t, min(t + size, ends)) for t in range(0, ends, size)]
 
     def times(self, tile: BatchTile, steps: Array) -> Array:
-        """Return where each step is for each row [steps, n]."""
+        """Return the time index of each step for each row [steps, n]."""
         forward = np.broadcast_to(steps[:, None], (len(steps), len(tile.rows)))
         if not tile.lane.reverse:
             return forward
         return np.where(forward < tile.lengths, tile.lengths - 1 - forward, forward)
 
     def chunk(self, span: Span, states: States, Y: Array) -> States:
-        """Take the steps of a chunk; sequences that have ended keep their states."""
+        """Compute the steps of a chunk; sequences that have ended keep their states."""
         lane, entry = span.tile.lane, states
         x = self.projected(lane, span.steps, self.gathered(span.tile, span.times))
         history = np.empty((len(span.steps), *states[0].shape), states[0].dtype)
@@ -292,7 +292,7 @@ class BlockedKernel:
         return self.carried(span, entry, states)
 
     def live(self, tile: BatchTile, t: int) -> Array:
-        """Return which rows take step t [n]."""
+        """Return the mask of rows that compute step t [n]."""
         return tile.lengths > t
 
     def gathered(self, tile: BatchTile, times: Array) -> Array:
@@ -319,7 +319,7 @@ class BlockedKernel:
         return x if lane.bias is None else x + self.bias(lane, steps)[:, None]
 
     def bias(self, lane: BlockedLane, steps: Array) -> Any:
-        """Return what is added to each gate's product in a chunk."""
+        """Return the bias added to each gate's product in a chunk."""
         del steps
         return lane.bias
 
@@ -328,7 +328,7 @@ class BlockedKernel:
         return lane.cell.step(self.parameters(lane), x, states)
 
     def parameters(self, lane: BlockedLane) -> Parameters:
-        """Return what the cell's equations need."""
+        """Return the parameters of the cell's equations."""
         functions = {letter: partial(self.activated, lane, letter) for letter in lane.activations}
         return Parameters(
             R=partial(self.multiply, lane, RECURRENT),
@@ -352,7 +352,7 @@ class BlockedKernel:
         return np.concatenate([activated(MATH, activation, bound, part) for part in parts], -1)
 
     def body(self, units: int) -> int:
-        """Return how many units whole vectors hold."""
+        """Return the number of units in whole vectors."""
         return units - units % self.blocking.vector
 
     # Products.

@@ -1,4 +1,4 @@
-"""Changes that mutants are made of: of arrays, steps, results, and functions."""
+"""Changes that make mutants: of arrays, steps, results and functions."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def row(
     change: Change | Callable[[Recurrence], Recurrence],
     *reasons: Reason,
 ) -> Mutant:
-    """Return a mutant of no family yet.
+    """Return a mutant without a family.
 
-    One that changes nothing but the recurrence is equivalent where that stays the same.
+    A mutant that changes only the recurrence is equivalent where the recurrence stays the same.
     """
     seen_at_once = [each for each in reasons if not isinstance(each, Unreached)]
     tried = [each for each in reasons if isinstance(each, Unreached)]
@@ -61,12 +61,12 @@ def family(name: str, rows: Iterable[Mutant]) -> tuple[Mutant, ...]:
 def arrays(
     names: Sequence[str], function: Callable[[Array], Array]
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that applies a function to those of some arrays that are given."""
+    """Return the change that applies a function to the present ones of some arrays."""
 
     def change(recurrence: Recurrence) -> Recurrence:
-        given = {name: getattr(recurrence, name) for name in names}
+        old = {name: getattr(recurrence, name) for name in names}
         new: dict[str, Any] = {
-            name: function(values) for name, values in given.items() if values is not None
+            name: function(values) for name, values in old.items() if values is not None
         }
         return replace(recurrence, **new)
 
@@ -76,7 +76,7 @@ def arrays(
 def initial_states(
     function: Callable[[Array], Array | None], which: Sequence[int] = (0, 1)
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that applies a function to those of some initial states that are given."""
+    """Return the change that applies a function to the present ones of some initial states."""
 
     def change(recurrence: Recurrence) -> Recurrence:
         states = (
@@ -107,7 +107,7 @@ def stepped(
 def parameters(
     function: Callable[[Parameters], Parameters],
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that takes each step with other parameters."""
+    """Return the change that computes each step with other parameters."""
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
         return right(function(p), x, states)
@@ -116,7 +116,7 @@ def parameters(
 
 
 def results(function: Callable[[Recurrence, Array, Last], Outputs]) -> Change:
-    """Return the change (recurrence, Y, last) -> (Y, last) of what a right evaluation gives."""
+    """Return the change (recurrence, Y, last) -> (Y, last) of the right results."""
 
     def result(run: Run, recurrence: Recurrence) -> Result:
         right = run(replace(recurrence, wants_Y=True))
@@ -152,7 +152,7 @@ def _direction(recurrence: Recurrence, d: int) -> Recurrence:
 
 
 def joined(parts: Sequence[Result]) -> Result:
-    """Put the results of single directions side by side."""
+    """Join the results of single directions."""
     found = [part.Y for part in parts if part.Y is not None]
     last = zip(*(part.last for part in parts), strict=True)
     return Result(
@@ -162,33 +162,33 @@ def joined(parts: Sequence[Result]) -> Result:
 
 
 def of_first_direction(values: Array) -> Array:
-    """Give both directions what the first has."""
+    """Return values in which both directions have those of the first."""
     return np.broadcast_to(values[:1], values.shape)
 
 
 def of_second_direction(values: Array) -> Array:
-    """Give both directions what the second has."""
+    """Return values in which both directions have those of the second."""
     return np.broadcast_to(values[-1:], values.shape)
 
 
 def second_zeroed(values: Array) -> Array:
-    """Give the second direction zeros."""
+    """Return values in which the second direction has zeros."""
     return np.concatenate([values[:1], np.zeros_like(values[1:])])
 
 
 def live(recurrence: Recurrence) -> Array:
-    """Return where steps are valid, to be broadcast with Y [T, D, N, H]."""
+    """Return the mask of valid steps, which broadcasts with Y [T, D, N, H]."""
     T = len(recurrence.X)
     return (np.arange(T)[:, None] < lengths_of(recurrence))[:, None, :, None]
 
 
 def without_lengths(recurrence: Recurrence) -> Recurrence:
-    """Run every sequence to the end of X."""
+    """Return a recurrence whose sequences all run to the end of X."""
     return replace(recurrence, lengths=None)
 
 
 def rolled(values: Array, shifts: Array) -> Array:
-    """Move each sequence of [T, N, K] later by its own shift, around the end."""
+    """Roll each sequence of [T, N, K] to later steps by its own shift."""
     T = len(values)
     if not T:
         return values
@@ -197,7 +197,7 @@ def rolled(values: Array, shifts: Array) -> Array:
 
 
 def padding_of(recurrence: Recurrence) -> Array:
-    """Return how many steps of each sequence are padding [N]."""
+    """Return the number of padding steps of each sequence [N]."""
     return len(recurrence.X) - lengths_of(recurrence)
 
 
@@ -213,11 +213,11 @@ class ReplacedArithmetic(NumPyArithmetic):
 
 
 class ReplacedFunctions(NumPyEngine):
-    """Computes with a replaced arithmetic.
+    """An engine with a replaced arithmetic.
 
     Args:
-        functions: by their names in the arithmetic.
-        dtype: of the arithmetic.
+        functions: the functions, by their names in the arithmetic.
+        dtype: the dtype of the arithmetic.
     """
 
     def __init__(self, functions: dict[str, Any], dtype: np.dtype[Any]) -> None:

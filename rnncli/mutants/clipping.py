@@ -1,4 +1,4 @@
-"""Clip: ignored, at another place, of another size."""
+"""Bugs of clip: ignored, at another place, or of another size."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _state_clipped(
 def _values_clipped(
     right: Right, p: Parameters, x: Value, states: States, *, bound: float
 ) -> States:
-    """Clip what activations return instead of what they are given."""
+    """Clip the values of activations instead of their arguments."""
     own: dict[str, Any] = {letter: getattr(p, letter) for letter in "fgh"}
     clipped: dict[str, Any] = {
         k: lambda v, own=function: _clip(own(v), bound) for k, function in own.items()
@@ -79,7 +79,7 @@ def _values_clipped(
 def _clipped_by(
     letters: str, clip: Callable[[Value, float], Value]
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change that clips the arguments of some activations only, in some way."""
+    """Return the change that clips the arguments of some activations by a function."""
 
     def step(right: Right, p: Parameters, x: Value, states: States, *, bound: float) -> States:
         own: dict[str, Any] = {letter: getattr(p, letter) for letter in letters}
@@ -111,7 +111,7 @@ def _no_lower_bound(recurrence: Recurrence) -> Recurrence:
 
 
 def _bias_after_clip(run: Run, recurrence: Recurrence) -> Result:
-    """Clip Xt*(W^T) + Ht-1*(R^T), then add the biases: each direction has its own."""
+    """Clip Xt*(W^T) + Ht-1*(R^T), then add the biases, for each direction."""
     return joined([run(_biased_late(each)) for each in directions(recurrence)])
 
 
@@ -127,7 +127,7 @@ def _biased_late(recurrence: Recurrence) -> Recurrence:
 def _summed_clipped(
     right: Right, p: Parameters, x: Value, states: States, *, bound: float, bias: Array
 ) -> States:
-    """Hand the step sums that are clipped and then biased, in place of the products."""
+    """Compute a step from sums that are clipped first and biased then."""
 
     def product(state: Value, gates: slice = slice(None)) -> Value:
         return (_clip(x[gates] + p.R(state, gates), bound) + bias[gates]).astype(x.dtype)
@@ -174,7 +174,7 @@ def _clips() -> Iterator[Mutant]:
     )
     yield clip_row(
         "of-values",
-        "What activations return is clipped, not what they are given.",
+        "The values of activations are clipped, not their arguments.",
         _unclipped(_values_clipped),
         GATED,  # of an RNN that is clip-of-h
     )
@@ -189,7 +189,7 @@ def _clips() -> Iterator[Mutant]:
     )
     yield clip_row(
         "of-h-activation-flipped",
-        "The input of h is not clipped though it should be, or the other way round.",
+        "The argument of h is not clipped although it should be, or the other way round.",
         lambda r: replace(r, clip_hidden=not r.clip_hidden),
         LSTM,
     )

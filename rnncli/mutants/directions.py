@@ -1,4 +1,4 @@
-"""Two directions: how they are walked, what they share, where their outputs go."""
+"""Bugs of directions: their order of steps, what they share, where their outputs go."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _first_activations(recurrence: Recurrence) -> Recurrence:
 
 
 def _interleaved_activations(recurrence: Recurrence) -> Recurrence:
-    """Read f, f, g, g ... where f, g ..., f, g ... is written."""
+    """Read f, f, g, g ... instead of f, g ..., f, g ..."""
     D = len(recurrence.directions)
     flat = [each for row in recurrence.activations for each in row]
     return replace(recurrence, activations=tuple(tuple(flat[d::D]) for d in range(D)))
@@ -82,7 +82,7 @@ def _second_missing(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
 
 
 def _left_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Leave the valid steps of a reverse direction in the order they were computed in."""
+    """Leave the valid steps of a reverse direction in their order of computation."""
     Y = Y.copy()
     for d, direction in enumerate(recurrence.directions):
         if direction is Direction.REVERSE:
@@ -105,7 +105,7 @@ def _second_biases_too_early(recurrence: Recurrence) -> Recurrence:
 
 
 def _second_continues(run: Run, recurrence: Recurrence) -> Result:
-    """Start the second direction from where the first has ended."""
+    """Start the second direction from the last states of the first."""
     first, *others = directions(recurrence)
     result = run(first)
     return joined([result, *(run(replace(each, initial=result.last)) for each in others)])

@@ -1,4 +1,4 @@
-"""Why a mutant cannot be seen: each reason holds only where its results are the right ones."""
+"""Reasons why a mutant cannot be seen: each holds only where its results are right."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def where(condition: Callable[[Recurrence], bool], sentence: str) -> Reason:
 
 
 def first(*reasons: Reason) -> Reason:
-    """Return the reason that gives the first of some."""
+    """Return the reason that gives the first of several reasons."""
     if len(reasons) < 2:
         return reasons[0] if reasons else always_seen
     return lambda recurrence: next(filter(None, (reason(recurrence) for reason in reasons)), "")
 
 
 def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
-    """Return the reason that holds where a change leaves every field as it was, bit for bit."""
+    """Return the reason that holds where a change leaves every field the same, bit for bit."""
 
     def reason(recurrence: Recurrence) -> str:
         return "what it changes is the same here" if is_same(recurrence, change(recurrence)) else ""
@@ -51,20 +51,18 @@ def is_same(one: Recurrence, other: Recurrence) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """The reason that holds where no number gets to what a change does wrong.
-
-    Only an evaluation knows its numbers, so it is tried.
+    """The reason that holds where a change does not affect the result, found by evaluating both.
 
     Attributes:
-        change: what is done wrong.
-        sentence: what is said.
+        change: the change.
+        sentence: the reason in words.
     """
 
     change: Change
     sentence: str
 
     def __call__(self, recurrence: Recurrence) -> str:
-        """Evaluate with the change and without."""
+        """Return the sentence if results with the change and without are the same, else ""."""
         right, changed = (each.run(recurrence, Compute.FLOAT64) for each in (RIGHT, self.change))
         return self.sentence if same_results(right, changed) else ""
 
@@ -75,7 +73,7 @@ def same_results(one: Result, other: Result) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare fields of a recurrence or of a result."""
+    """Whether two fields of a recurrence or of a result are the same, bit for bit."""
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         return all(map(_same, one, other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
@@ -84,7 +82,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def lengths_of(recurrence: Recurrence) -> Array:
-    """Return the valid steps of each sequence [N], given or not."""
+    """Return the number of valid steps of each sequence [N]."""
     T, N, _ = recurrence.X.shape
     return np.full(N, T, np.int64) if recurrence.lengths is None else recurrence.lengths
 
@@ -112,7 +110,7 @@ def _uses(recurrence: Recurrence, names: set[str]) -> bool:
 
 
 def uses_none_of(*names: str) -> Reason:
-    """Return the reason that holds where no activation is one of some."""
+    """Return the reason that holds where none of some activations is used."""
     spelled = " or ".join(names)
     return where(lambda r: not _uses(r, set(names)), f"no activation is {spelled}")
 

@@ -1,4 +1,4 @@
-"""Lists of activations and of their alpha and beta read wrongly."""
+"""Bugs in reading activations and their alpha and beta."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def each_row(
     function: Callable[[Recurrence, tuple[Activation, ...]], Iterable[Activation]],
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change (recurrence, given) -> activations of each direction."""
+    """Return the change (recurrence, activations) -> activations of each direction."""
     return lambda r: replace(
         r, activations=tuple(tuple(function(r, given)) for given in r.activations)
     )
@@ -52,7 +52,7 @@ def _with_value(each: Activation, key: str, value: float) -> Activation:
 def every_value(
     key: str, value: Callable[[str, float], float]
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change of alpha or beta, where an activation takes it: (name, given) -> other."""
+    """Return the change (name, value) -> value of alpha or beta, where an activation takes it."""
 
     def new(each: Activation) -> Activation:
         given = getattr(each, key)
@@ -73,7 +73,7 @@ UNDEFINED = ("Affine", "ScaledTanh", "ThresholdedRelu")
 
 
 def _undefined_zero(recurrence: Recurrence) -> Recurrence:
-    """Zero alpha and beta of the functions that ONNX Runtime has no defaults for."""
+    """Zero alpha and beta of functions without defaults in ONNX Runtime."""
 
     def zero(key: str, name: str, value: float) -> float:
         return 0.0 if name in UNDEFINED and value == _own_default(key, name, value) else value
@@ -89,30 +89,30 @@ def _exchanged(each: Activation) -> Activation:
 
 
 def _queue(recurrence: Recurrence, key: str) -> list[float]:
-    """Return activation_alpha or activation_beta as a node has to write it, in full."""
+    """Return activation_alpha or activation_beta in full, as a node must write it."""
     flat = (getattr(each, key) for row in recurrence.activations for each in row)
     return [value for value in flat if value is not None]
 
 
 def _positional(recurrence: Recurrence) -> Recurrence:
-    """Give activation k element k, and the default where the list has ended."""
+    """Give activation k element k, or the default beyond the end of the list."""
     for key in ("alpha", "beta"):
         recurrence = dealt(recurrence, key, restart=False, positional=True)
     return recurrence
 
 
 def _restarted(recurrence: Recurrence) -> Recurrence:
-    """Deal the second direction the values of the first once more."""
+    """Give the second direction the values of the first."""
     for key in ("alpha", "beta"):
         recurrence = dealt(recurrence, key, restart=True, positional=False)
     return recurrence
 
 
 def dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) -> Recurrence:
-    """Return a recurrence whose activations get other elements of activation_alpha or _beta.
+    """Return a recurrence whose activations take other elements of activation_alpha or _beta.
 
     Args:
-        recurrence: any.
+        recurrence: the recurrence.
         key: alpha or beta.
         restart: whether each direction begins with the first element.
         positional: whether a function that takes none uses up an element.
@@ -135,7 +135,7 @@ def _names() -> Iterator[Mutant]:
     yield row(
         "activations-ignored",
         ALL,
-        "The default activations are applied whatever is asked for.",
+        "The default activations are applied, whichever the node names.",
         effect,
         each_row(partial(_default, "")),
     )
@@ -156,7 +156,7 @@ def _names() -> Iterator[Mutant]:
         yield row(
             f"activations-{pair}-swapped",
             cells,
-            f"{letters} are taken for each other.",
+            f"{letters} are exchanged.",
             "Right only where both are the same.",
             each_row(partial(_swapped, a, b)),
         )
@@ -179,7 +179,7 @@ def _alpha_and_beta() -> Iterator[Mutant]:
         yield row(
             f"{key}-default-zero",
             ALL,
-            f"activation_{key} that is not given is 0 instead of the function's default.",
+            f"An absent activation_{key} is 0 instead of the function's default.",
             f"Functions that take no {key} are right, and so are given values.",
             _zero_default(key),
         )
@@ -196,15 +196,15 @@ def _alpha_with_beta() -> Iterator[Mutant]:
     yield row(
         "undefined-defaults-zero",
         ALL,
-        "Affine, ScaledTanh and ThresholdedRelu, whose defaults no operator defines or few know,"
-        " take 0 for values that are not given.",
+        "Affine, ScaledTanh and ThresholdedRelu take 0 for absent values, whose defaults few"
+        " runtimes know.",
         "Other functions are right, and so are given values.",
         _undefined_zero,
     )
     yield row(
         "alpha-beta-exchanged",
         ALL,
-        "alpha and beta of functions that take both are taken for each other.",
+        "alpha and beta are exchanged in functions that take both.",
         "Only Affine, ScaledTanh and HardSigmoid are wrong.",
         each_row(lambda _, given: map(_exchanged, given)),
     )

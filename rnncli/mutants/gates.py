@@ -1,4 +1,4 @@
-"""Gates applied wrongly: reset, update, coupled, with peepholes."""
+"""Bugs of gates: reset, update, coupled gates and peepholes."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _always_outside(recurrence: Recurrence) -> Recurrence:
 def _calls_of_f(
     function: Callable[[list[Value]], list[Value]],
 ) -> Callable[[Recurrence], Recurrence]:
-    """Return the change of what f has returned in a step: all its values, in order.
+    """Return the change that replaces the values of f in a step, in order of the calls.
 
-    A step is computed once to have them, and once with those that are to be in their place; None
-    leaves a value to f.
+    A step is computed once to get the values, and again with their replacements; None leaves a
+    value to f.
     """
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
@@ -65,10 +65,10 @@ def _calls_of_f(
             return values[-1]
 
         right(replace(p, f=record), x, states)
-        given = iter(function(values))
+        replaced = iter(function(values))
 
         def replay(v: Value) -> Value:
-            value = next(given)
+            value = next(replaced)
             return p.f(v) if value is None else value
 
         return right(replace(p, f=replay), x, states)

@@ -1,4 +1,4 @@
-"""The attribute layout ignored, by all tensors or by some: buffers taken for others."""
+"""Bugs of the attribute layout: ignored for all tensors, or for some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: where they end, and in which order they are computed."""
+"""Bugs of ragged batches: where sequences end, and in which order they are computed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ LENGTHS: tuple[tuple[str, str, Callable[[Array, int], Array]], ...] = (
 ZEROS: tuple[tuple[str, str, Callable[[Array, int], Array]], ...] = (
     (
         "zero-is-full",
-        "A length of 0 is taken for none given.",
+        "A length of 0 counts as absent: the sequence runs all steps.",
         lambda given, T: np.where(given == 0, T, given),
     ),
     ("zero-is-one", "A length of 0 runs one step.", lambda given, T: given.clip(min(1, T))),
@@ -146,7 +146,7 @@ def _left_sorted(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
 
 
 def starts_unsorted(recurrence: Recurrence, which: Sequence[int] = (0, 1)) -> Recurrence:
-    """Give the k-th longest sequence the k-th of some initial states."""
+    """Return a recurrence whose k-th longest sequence has the k-th of some initial states."""
     place = np.argsort(longest_first(recurrence))
     return initial_states(lambda state: state[:, place], which)(recurrence)
 

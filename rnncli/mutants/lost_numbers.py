@@ -1,4 +1,4 @@
-"""Numbers lost: subnormals, tails, infinities, NaN."""
+"""Bugs that lose numbers: subnormals, tails, infinities and NaN."""
 
 from __future__ import annotations
 

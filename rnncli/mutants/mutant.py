@@ -1,7 +1,7 @@
 """A mutant: the canonical recurrence with one plausible kernel bug in it.
 
 A mutant is never a copy of a kernel. It is the right evaluation with one part replaced: the
-recurrence it is given, the arithmetic it computes with, or what becomes of its result.
+recurrence, the arithmetic, or the result.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ Reason: TypeAlias = "Callable[[Recurrence], str]"
 
 
 def itself(recurrence: Recurrence) -> Recurrence:
-    """Change nothing."""
+    """Return the recurrence unchanged."""
     return recurrence
 
 
 def once(run: Run, recurrence: Recurrence) -> Result:
-    """Evaluate, and return what comes out."""
+    """Evaluate once, and return the result unchanged."""
     return run(recurrence)
 
 
 def always_seen(recurrence: Recurrence) -> str:
-    """Give no reason."""
+    """Return no reason."""
     del recurrence
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Which part of a right evaluation is replaced; the defaults are right.
+    """The replaced part of a right evaluation; the defaults are right.
 
     Attributes:
-        recurrence: what the kernel takes the recurrence for; its cell's step may be another.
-        engine: working dtype -> what it computes with.
-        result: (run, recurrence) -> the result, from as many runs as it needs.
+        recurrence: recurrence -> the one that the kernel computes, whose cell may differ as well.
+        engine: working dtype -> the engine that computes.
+        result: (run, recurrence) -> the result, from any number of runs.
     """
 
     recurrence: Callable[[Recurrence], Recurrence] = itself
@@ -58,7 +58,7 @@ class Change:
     def run(self, recurrence: Recurrence, compute: Compute) -> Result:
         """Evaluate with this change."""
         engine = self.engine(working_dtype(recurrence, compute))
-        return self.result(lambda given: evaluate(given, engine), self.recurrence(recurrence))
+        return self.result(lambda changed: evaluate(changed, engine), self.recurrence(recurrence))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,14 +66,14 @@ class Mutant:
     """One plausible bug.
 
     Attributes:
-        id: as `--backend mutant:ID` spells it.
+        id: its id, as in `--backend mutant:ID`.
         cells: the names of the cells whose kernels can have it.
-        family: what it is a bug of.
+        family: the part of the kernel that is wrong.
         sentence: what goes wrong.
-        effect: what is seen.
-        change: how the right evaluation becomes this one.
-        unseen: why it cannot be seen in a recurrence, from a glance at it; "" where it may be.
-        idle: the same, where it takes the change, or an evaluation, to know.
+        effect: the visible effect.
+        change: the change of the right evaluation.
+        unseen: recurrence -> why the mutant cannot be seen in it, or ""; needs no evaluation.
+        idle: the same, by applying the change or evaluating with it.
     """
 
     id: str
@@ -86,13 +86,13 @@ class Mutant:
     idle: Reason = always_seen
 
     def equivalent_when(self, recurrence: Recurrence) -> str:
-        """Return why it cannot be seen in a recurrence; "" where it may be."""
+        """Return why the mutant cannot be seen in a recurrence, or ""."""
         return self.unseen(recurrence) or self.idle(recurrence)
 
     def run(self, recurrence: Recurrence, compute: Compute = Compute.FLOAT64) -> Result:
-        """Evaluate a recurrence of one of the cells as a kernel with this bug does."""
+        """Evaluate a recurrence of one of the cells like a kernel with this bug."""
         return self.change.run(recurrence, compute)
 
     def session(self) -> Session:
-        """Return what evaluates call after call; nothing is kept between them."""
+        """Return a session, which for this mutant keeps nothing between calls."""
         return self.run

@@ -1,4 +1,4 @@
-"""Formats that are too narrow: of states, of operands, of sums."""
+"""Formats that are too narrow: for states, operands or sums."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def tf32(values: Value) -> Value:
 
 
 class RoundedOperands(NumPyEngine):
-    """Rounds both operands of every matrix product; the products are summed as they are.
+    """An engine that rounds both operands of every matrix product, but not the sums.
 
     Args:
-        function: rounds.
-        dtype: of the arithmetic.
+        function: the rounding.
+        dtype: the dtype of the arithmetic.
     """
 
     def __init__(self, function: Function, dtype: np.dtype[Any]) -> None:
@@ -59,7 +59,7 @@ class RoundedOperands(NumPyEngine):
 
 
 class Float16Sums(NumPyEngine):
-    """Sums the products of a matrix product in float16, from the first to the last."""
+    """An engine that sums the terms of matrix products in float16, in order."""
 
     def multiply(self, values: Array, matrix: Array) -> Array:
         """Round every product and every partial sum."""

@@ -1,4 +1,4 @@
-"""Steps past a sequence's length: what is written there, and what is read from there."""
+"""Bugs of padding, the steps past a sequence's length: wrong values written or read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PADDED = "Only steps past a sequence's length are wrong."
 
 
 def _padding(values: Callable[[tuple[Array, ...]], Array]) -> Change:
-    """Return the change that leaves something in the padding of Y."""
+    """Return the change that fills the padding of Y."""
     return results(lambda r, Y, last: (np.where(live(r), Y, values(last)).astype(Y.dtype), last))
 
 
@@ -48,7 +48,7 @@ def _garbage(last: Last) -> Array:
 
 
 def _computed(run: Run, recurrence: Recurrence) -> Result:
-    """Write what a kernel that runs on gets in the padding."""
+    """Write the values of a kernel that runs on to the padding."""
     right, on = run(recurrence), run(without_lengths(recurrence))
     if right.Y is None or on.Y is None:
         return right
@@ -56,7 +56,7 @@ def _computed(run: Run, recurrence: Recurrence) -> Result:
 
 
 def _masked(run: Run, recurrence: Recurrence) -> Result:
-    """Multiply what a kernel that runs on gets in the padding by 0: NaN where it is not finite."""
+    """Multiply the padding of a kernel that runs on by 0: NaN where it is not finite."""
     right, on = run(recurrence), run(without_lengths(recurrence))
     if right.Y is None or on.Y is None:
         return right
@@ -96,7 +96,7 @@ def _flipped(run: Run, recurrence: Recurrence) -> Result:
 
 
 def _starts_in_padding(run: Run, recurrence: Recurrence) -> Result:
-    """Let the reverse direction walk through the padding, then hide that."""
+    """Run the reverse direction through the padding, then zero the padding of Y."""
     reverse = _reverse_only(without_lengths)
     walked = each_direction(reverse).result(run, recurrence)
     if walked.Y is None:
@@ -109,13 +109,13 @@ def _paddings() -> Iterator[Mutant]:
     for id_, sentence, change in (
         ("repeats-last-state", "Padding of Y holds the last state.", _padding(_last_step_repeated)),
         ("not-written", "Padding of Y is never written: NaN here.", _padding(_garbage)),
-        ("computed", "Padding of Y holds what running on gives.", Change(result=_computed)),
+        ("computed", "Padding of Y holds the values of running on.", Change(result=_computed)),
     ):
         yield row(f"padding-{id_}", ALL, sentence, PADDED, change, NOT_RAGGED, NO_Y)
     yield row(
         "padding-masked-by-product",
         ALL,
-        "Padding of Y is what running on gives, times 0: NaN where that is not finite.",
+        "Padding of Y is the values of running on, times 0: NaN where they are not finite.",
         PADDED,
         MASKED,
         NOT_RAGGED,

@@ -1,8 +1,8 @@
-"""Finer variants of other rows: one tensor, one gate, one function, one direction alone.
+"""Finer variants of other mutants: of one tensor, gate, function or direction.
 
-They name what is wrong with an implementation as precisely as it can be named. No suite is scored
-by them: a case that catches `biases-dropped` catches the biases of each gate, and gates in any
-order would count two dozen times.
+They name the bug of an implementation as precisely as possible. Suites are not scored by them: a
+case that catches `biases-dropped` catches the biases of each gate, and gates in any order would
+count two dozen times.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _orders() -> Iterator[Mutant]:
                 yield gate_order(cell, f"gates-{a}-{b}-swapped", order, part, sentence)
 
 
-# What a gate's sum has, and the array that gives it.
+# The terms of a gate's sum: id, array, term, reasons.
 TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
     ("input-product", "W", "Xt*(W^T)", ()),
     ("recurrent-product", "R", "Ht-1*(R^T)", (NO_RECURRENT_PRODUCT,)),
@@ -109,7 +109,7 @@ def _terms() -> Iterator[Mutant]:
 
 
 def _functions() -> Iterator[Mutant]:
-    """Yield other functions than the default, and than HardSigmoid for Sigmoid."""
+    """Yield functions applied in place of others, and other defaults of alpha and beta."""
     for cells, letter, names in (
         (RNN, "f", ("Sigmoid", "HardSigmoid")),
         (GATED, "f", ("Tanh",)),
@@ -136,7 +136,7 @@ def _functions() -> Iterator[Mutant]:
         )
 
 
-# Function, alpha or beta, and what other libraries have by default.
+# Function, alpha or beta, and the default of another library.
 DEFAULTS: tuple[tuple[str, str, str, float], ...] = (
     ("LeakyRelu", "alpha", "0.1", 0.1),
     ("LeakyRelu", "alpha", "0.2", 0.2),
@@ -178,7 +178,7 @@ def _second_activations(recurrence: Recurrence) -> Recurrence:
 
 
 def _directions() -> Iterator[Mutant]:
-    """Yield what the first direction may take of the second."""
+    """Yield the first direction with parts of the second."""
     changes: tuple[tuple[str, Callable[[Recurrence], Recurrence]], ...] = (
         ("weights and biases", arrays(("W", "R", "Wb", "Rb", "P"), of_second_direction)),
         ("activations", _second_activations),
@@ -215,7 +215,7 @@ SORTED_OUTPUTS: tuple[tuple[str, tuple[str, ...], int | None], ...] = (
 
 
 def _sorted() -> Iterator[Mutant]:
-    """Yield sequences that are sorted by length, and one tensor that is not with them."""
+    """Yield sequences sorted by length, with one tensor that is not sorted alike."""
     effect = "Right where the longest sequences come first."
     for id_, cells, which in SORTED_OUTPUTS:
         yield row(

@@ -1,6 +1,6 @@
-"""Bugs that were reported to runtimes and converters, and that no other row is.
+"""Bugs reported to runtimes and converters that no other mutant covers.
 
-As finer variants do, they name what is wrong; no suite is scored by them.
+Like finer variants they name bugs; suites are not scored by them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
 
 
 def _each_step_from_the_start(run: Run, recurrence: Recurrence) -> Result:
-    """Compute each step as a sequence of its own that starts from the initial states."""
+    """Compute each step as a separate sequence from the initial states."""
     T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
     if not T:
         return run(recurrence)
@@ -87,7 +87,7 @@ def _forward(direction: Direction) -> bool:
 
 
 def _sequences_continue(run: Run, recurrence: Recurrence) -> Result:
-    """Run one sequence after the other, each from where the one before has ended."""
+    """Run the sequences one after another, each from the last states of the one before."""
     lengths, initial = lengths_of(recurrence), tuple(_first(s) for s in recurrence.initial)
     found: list[Result] = []
     for n in range(recurrence.X.shape[1]):
@@ -115,20 +115,20 @@ def _after_units(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
 
 
 def _inputs_flipped(recurrence: Recurrence) -> Recurrence:
-    """Walk forward over the steps, and backwards over the inputs of each."""
+    """Go forward over the steps and backward over the inputs of each."""
     if Direction.REVERSE not in recurrence.directions:
         return recurrence
     return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))
 
 
 def _zero_length_garbage(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Leave the last states of sequences of length 0 as they were: NaN here."""
+    """Leave the last states of sequences of length 0 unwritten: NaN here."""
     empty = (lengths_of(recurrence) == 0)[:, None]
     return Y, tuple(np.where(empty, state.dtype.type(np.nan), state) for state in last)
 
 
 def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
-    """Compute one unit after the other, each from the units of H that are new already."""
+    """Compute the units one after another, each from an H with new values before it."""
     H, *others = states
     H, new = H.copy(), [state.copy() for state in others]
     for unit in range(H.shape[-1]):
@@ -220,7 +220,7 @@ def _states() -> Iterator[Mutant]:
     yield row(
         "state-updated-in-place",
         ALL,
-        "Units are computed one after the other, from the H that holds the new ones.",
+        "Units are computed one after another from H, which already holds the new ones.",
         "The first unit of the first step is right.",
         stepped(_in_place),
         NO_STEP,

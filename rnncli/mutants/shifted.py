@@ -1,6 +1,6 @@
-"""Inputs that are moved, and states that start anew every so many steps.
+"""Shifted inputs, and states that are reset after a fixed number of steps.
 
-As finer variants do, they name what is wrong; no suite is scored by them.
+Like finer variants they name bugs; suites are not scored by them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 Cells: TypeAlias = "tuple[str, ...]"
 
-# Steps that kernels take at once.
+# Chunk sizes of kernels, in steps.
 CHUNKS = (4, 8, 16, 32, 64)
 
 
 def _restarting(
     every: int, which: Sequence[int], start: Callable[[Array], Array], run: Run, r: Recurrence
 ) -> Result:
-    """Run each direction in chunks of steps, each from some states that start anew."""
+    """Run each direction in chunks of steps, each of which resets some states."""
     if len(r.X) <= every:
         return run(r)
     return joined([_one_restarting(every, which, start, run, each) for each in directions(r)])
@@ -64,7 +64,7 @@ def _one_restarting(
 
 
 def _given(state: Array | None, r: Recurrence) -> Array:
-    """Return an initial state [1, N, H]; zero where none is given."""
+    """Return an initial state [1, N, H], zeros if absent."""
     shape = (1, r.X.shape[1], r.W.shape[2])
     return np.zeros(shape, r.dtype.numpy) if state is None else state
 
@@ -78,7 +78,7 @@ def _as_it_is(state: Array) -> Array:
 
 
 def _states() -> Iterator[Mutant]:
-    """Yield states that are zero, or the initial ones, again after every chunk of steps."""
+    """Yield resets of states to zero or to the initial ones after every chunk of steps."""
     rows: tuple[
         tuple[str, tuple[str, ...], tuple[int, ...], Callable[[Array], Array], str], ...
     ] = (
@@ -108,7 +108,7 @@ def _early(X: Array) -> Array:
 
 
 def _inputs() -> Iterator[Mutant]:
-    """Yield X moved by one along each of its axes."""
+    """Yield shifts of X by one along each of its axes."""
     rows: tuple[tuple[str, str, Callable[[Array], Array]], ...] = (
         ("x-one-step-late", "Each step reads the X of the one before, the first zeros.", _late),
         (

@@ -1,4 +1,4 @@
-"""Many changed recurrences at once: those that are alike stand side by side in a stack."""
+"""Stacks: many changed recurrences of one kind, evaluated at once."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
-# A stack holds about so many inputs, sums and weights; those of a larger one leave the cache.
+# Limit on the inputs, sums and weights of a stack, so that they fit the cache.
 NUMBERS = 1 << 17
 TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
 _tensors = attrgetter(*TENSORS)
 Named = TypeVar("Named")
-# Evaluations of so many numbers in all are remembered.
+# The most numbers in cached evaluations.
 KEPT = 1 << 22
 
 
 def kind_of(recurrence: Recurrence) -> Hashable:
-    """Return what recurrences of one stack have in common; cells are told apart by their step."""
+    """Return the key that the recurrences of a stack share; cells differ by their step."""
     r = recurrence
     tensors = (*_tensors(r), *r.initial)
     return (
@@ -51,7 +51,7 @@ def stacked(recurrences: Sequence[Recurrence]) -> Recurrence:
 
 
 def _stacked(values: Sequence[Array | None]) -> Array | None:
-    """Return arrays side by side; one that all share is not copied."""
+    """Stack arrays; an array that all share is not copied."""
     first = values[0]
     if first is None:
         return None
@@ -63,7 +63,7 @@ def _stacked(values: Sequence[Array | None]) -> Array | None:
 
 
 def stack_size(recurrence: Recurrence, steps: int) -> int:
-    """Return how many recurrences like this one make a stack, of which some steps are computed."""
+    """Return the number of recurrences in a stack, given the steps to compute."""
     D, G, H, size = recurrence.W.shape
     each = D * (steps * recurrence.X.shape[1] * (G * H + size) + G * H * (size + H))
     return max(1, NUMBERS // max(1, int(each)))
@@ -72,7 +72,7 @@ def stack_size(recurrence: Recurrence, steps: int) -> int:
 def joined(
     results: Iterable[tuple[Sequence[Named], Result]],
 ) -> Iterator[tuple[list[Named], Result]]:
-    """Join the results of stacks, of which each part has a name, to a few large ones."""
+    """Join the named results of stacks into a few large ones."""
     names: list[Named] = []
     parts: list[Result] = []
     numbers = 0
@@ -98,14 +98,14 @@ def _side_by_side(results: Sequence[Result]) -> Result:
 
 
 class Runs:
-    """Evaluations in float64 that are done once for as many as ask for the same one."""
+    """A cache of evaluations in float64."""
 
     def __init__(self) -> None:
         self._done: dict[Hashable, tuple[Recurrence, Result]] = {}
         self._kept = 0
 
     def of(self, engine: Callable[[np.dtype[Any]], Engine]) -> Run:
-        """Return what evaluates with an engine; nobody changes the arrays of its results."""
+        """Return a cached evaluation with an engine; its results must not be changed."""
 
         def run(recurrence: Recurrence) -> Result:
             key = engine, _fingerprint(recurrence)
@@ -126,7 +126,7 @@ class Runs:
 
 
 def _fingerprint(recurrence: Recurrence) -> Hashable:
-    """Return what tells recurrences apart whose arrays are not changed: where those lie."""
+    """Return the key of a recurrence: its settings and the addresses of its arrays."""
     tensors = (*_tensors(recurrence), *recurrence.initial)
     return (kind_of(recurrence), *map(_place, tensors))
 

@@ -1,4 +1,4 @@
-"""States: where sequences start from, and what is returned as their last ones."""
+"""Bugs of states: wrong initial states, wrong last states."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _initial() -> Iterator[Mutant]:
     yield row(
         "initial-states-swapped",
         LSTM,
-        "initial_h and initial_c are taken for each other.",
+        "initial_h and initial_c are exchanged.",
         FROM_THE_START,
         _states_swapped,
         NO_INITIAL,
@@ -110,20 +110,20 @@ def _initial() -> Iterator[Mutant]:
 
 
 def _at(Y: Array, steps: Array, start: Array) -> Array:
-    """Return Y[steps] of each direction and sequence [D, N, H]; before the start, that."""
+    """Return Y[steps] of each direction and sequence [D, N, H]; `start` for negative steps."""
     index = np.broadcast_to(np.maximum(steps, 0), Y.shape[1:3])[None, :, :, None]
     found = np.take_along_axis(Y, index, axis=0)[0]
     return np.asarray(np.where((steps >= 0)[..., None], found, start))
 
 
 def _start(recurrence: Recurrence, which: int, like: Array) -> Array:
-    """Return an initial state [D, N, H], given or not."""
+    """Return an initial state [D, N, H], zeros if absent."""
     given = recurrence.initial[which]
     return np.zeros_like(like) if given is None else given.astype(like.dtype)
 
 
 def _h_at(steps: Callable[[Recurrence], Array]) -> Change:
-    """Return the change that takes Y_h of every sequence that has steps from Y, at some steps."""
+    """Return the change that takes Y_h of every non-empty sequence from Y at some steps."""
 
     def function(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
         if not len(Y):

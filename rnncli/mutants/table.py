@@ -44,22 +44,22 @@ EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
 def scored_of(cell: str) -> tuple[Mutant, ...]:
-    """Return the mutants of a cell, such as "LSTM", that suites are scored by."""
+    """Return the mutants of a cell, such as "LSTM", by which suites are scored."""
     return tuple(row for row in mutants_of(cell) if is_scored(row.id))
 
 
 def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it
-    """Whether suites are scored by a mutant; partial, shifted and reported ones only name bugs."""
+    """Whether a mutant scores suites; partial, shifted and reported ones only name bugs."""
     return id not in _UNSCORED_IDS
 
 
 def family_of(id: str) -> str:  # noqa: A002 -- what a mutant itself calls it
-    """Return what a mutant, structural ones included, is a bug of."""
+    """Return the family of a mutant, structural ones included."""
     return EVERY[id].family
 
 
 def mutants_of(cell: str) -> tuple[Mutant, ...]:
-    """Return the mutants of a cell, those by which a wrong case is named."""
+    """Return the mutants of a cell, all of which can name the bug of a case."""
     return tuple(row for row in MUTANTS.values() if cell in row.cells)
 
 
@@ -67,7 +67,7 @@ def mutant_named(id: str) -> Mutant | StructuralMutant:  # noqa: A002 -- what a 
     """Return the mutant of that id, structural ones included.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: the mutant does not exist.
     """
     if id not in EVERY:
         raise InvalidRequest(

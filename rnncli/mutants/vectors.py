@@ -1,4 +1,4 @@
-"""Batches mixed up, and what is left over after whole vectors not computed."""
+"""Bugs of batches and of the tails after whole vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDTHS = (4, 8, 16)
 
 
 def _without_tail(values: Array, width: int, axis: int) -> Array:
-    """Zero what is left over of an axis after whole vectors."""
+    """Return values with zeros in the tail of an axis after whole vectors."""
     values = values.copy()
     size = values.shape[axis]
     tail: list[slice] = [slice(None)] * values.ndim

@@ -1,4 +1,4 @@
-"""Weights and biases read wrongly: order of gates, layout, transposes, biases."""
+"""Bugs in reading weights and biases: order of gates, layout, transposes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GARBAGE = "Every value is far off."
 
 
 def gate_pairs(letters: str) -> Iterator[tuple[str, str]]:
-    """Return every two of some gates."""
+    """Return all pairs of some gates."""
     return ((a, b) for k, a in enumerate(letters) for b in letters[k + 1 :])
 
 
@@ -50,7 +50,7 @@ def gates_swapped(letters: str, a: str, b: str) -> str:
 
 
 def _in_order(order: str, right: str, values: Array) -> Array:
-    """Give each gate the block at which another order keeps it."""
+    """Return the blocks of gates as read in another order."""
     return values[:, [order.index(gate) for gate in right]]
 
 
@@ -122,7 +122,7 @@ def _layouts() -> Iterator[Mutant]:
         yield row(
             f"{name}-weights-columns-first",
             cells,
-            f"The buffer of {array} is read as its transpose's: columns first.",
+            f"The buffer of {array} is read as that of its transpose: columns first.",
             GARBAGE,
             arrays((array,), _columns_first),
             *reasons,
@@ -157,7 +157,7 @@ def _transposes() -> Iterator[Mutant]:
 
 
 def gate_zeroed(gate: int, values: Array) -> Array:
-    """Zero what belongs to one gate."""
+    """Return values with zeros for one gate."""
     values = values.copy()
     values[:, gate] = 0
     return values
@@ -250,7 +250,7 @@ def _biases_swapped(recurrence: Recurrence) -> Recurrence:
 SWAPPED = row(
     "biases-swapped",
     GRU,
-    "Wb and Rb are taken for each other, which shows where Rbh is reset apart from Wbh.",
+    "Wb and Rb are exchanged, which shows where Rbh is reset apart from Wbh.",
     "Only the hidden gate with linear_before_reset is wrong.",
     _biases_swapped,
     NO_BIAS,

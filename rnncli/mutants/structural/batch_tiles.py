@@ -1,4 +1,4 @@
-"""Tiles of the batch: which rows they take, how long those run, where their outputs go."""
+"""Bugs of batch tiles: their rows, how long those run, where their outputs go."""
 
 from __future__ import annotations
 

@@ -23,16 +23,16 @@ Cells: TypeAlias = "tuple[str, ...]"
 Changes: TypeAlias = "Mapping[str, Seam]"
 Sizing: TypeAlias = "Callable[[str, int], SizeClass]"
 
-# What rows are built on unless a size of theirs says otherwise: few tiles, chunks and blocks.
+# The usual block sizes of rows, with few tiles, chunks and blocks.
 USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
 
 
-# What a reason begins with where no size, or no later call, is what it takes.
+# The prefix of a reason that names a missing size or second call.
 UNREACHED = "not reached: "
 
 
 class Reach(StrEnum):
-    """What it takes to see a structural mutant."""
+    """What a case needs to show a structural mutant."""
 
     SMALL = "size-free"
     SIZED = "sized"
@@ -45,9 +45,9 @@ class SizeClass(NamedTuple):
     Attributes:
         axis: T, N, I or H, a product of them, of directions D and of gates G, such as "G*H*I", or
             an equation of two, such as "I = H".
-        edge: the size that it is built on; 0 for an equation.
-        words: such as "H beyond 8 and not a multiple of it".
-        holds: whether sizes by axis are such.
+        edge: the block size behind it; 0 for an equation.
+        words: the class in words, such as "H beyond 8 and not a multiple of it".
+        holds: sizes by axis -> whether they are in the class.
     """
 
     axis: str
@@ -56,7 +56,7 @@ class SizeClass(NamedTuple):
     holds: Callable[[Mapping[str, int]], bool]
 
     def reached(self, recurrence: Recurrence) -> bool:
-        """Whether a recurrence has such sizes."""
+        """Whether the sizes of a recurrence are in the class."""
         return self.holds(sizes_of(recurrence))
 
 
@@ -104,15 +104,15 @@ class StructuralMutant:
     """One plausible bug of a blocked kernel.
 
     Attributes:
-        id: as `--backend mutant:ID` spells it.
+        id: its id, as in `--backend mutant:ID`.
         cells: the names of the cells whose kernels can have it.
-        family: what it is a bug of.
+        family: the part of the kernel that is wrong.
         sentence: what goes wrong.
         changes: the kernel's methods that it replaces.
-        size: the sizes that show it; None where small ones do.
-        blocking: the sizes that the kernel is built on.
-        calls: how many calls of one session it takes to show it.
-        unseen: why it cannot be seen in a recurrence of its sizes; "" where it may be.
+        size: the sizes that show it; None if small ones do.
+        blocking: the kernel's block sizes.
+        calls: number of calls of one session that show it.
+        unseen: recurrence of its sizes -> why it cannot be seen there, or "".
     """
 
     id: str
@@ -127,20 +127,20 @@ class StructuralMutant:
 
     @property
     def reach(self) -> Reach:
-        """What it takes to see it."""
+        """What a case needs to show it."""
         if self.calls > 1:
             return Reach.CALLS
         return Reach.SIZED if self.size else Reach.SMALL
 
     @property
     def effect(self) -> str:
-        """What is seen."""
+        """The visible effect."""
         if self.calls > 1:
             return "Seen in the second call of a session, at any size."
         return f"Seen with {self.size.words}." if self.size else "Seen at small sizes, too."
 
     def equivalent_when(self, recurrence: Recurrence) -> str:
-        """Return why it cannot be seen in a recurrence; "" where it may be."""
+        """Return why the mutant cannot be seen in a recurrence, or ""."""
         if self.size and not self.size.reached(recurrence):
             return f"{UNREACHED}{self.size.words}"
         return self.unseen(recurrence)
@@ -150,7 +150,7 @@ class StructuralMutant:
         return self.session()(recurrence, compute)
 
     def session(self) -> Session:
-        """Return what evaluates call after call with the buffers of one kernel."""
+        """Return a session, whose calls share the buffers of one kernel."""
         return BlockedKernel(self.blocking, self.changes).run
 
 
@@ -164,7 +164,7 @@ def row(
     blocking: Blocking = USUAL,
     calls: int = 1,
 ) -> StructuralMutant:
-    """Return a structural mutant of no family yet."""
+    """Return a structural mutant without a family."""
     return StructuralMutant(
         id, cells, "", sentence, changes, size, blocking, calls, first(*reasons)
     )

@@ -23,7 +23,7 @@ WORD = 1 << 16
 
 
 def counted(size: int, dtype: type[np.integer[Any]]) -> int:
-    """Return how far a loop of a narrow counter comes."""
+    """Return how many iterations a loop with a narrow counter makes."""
     return max(0, int(np.array(size).astype(dtype)))
 
 

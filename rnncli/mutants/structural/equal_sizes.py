@@ -1,4 +1,4 @@
-"""What a kernel guesses from shapes, which is wrong where two sizes are the same."""
+"""Wrong guesses from shapes, where two sizes are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short paths for sizes of 1, and what they forget."""
+"""Bugs of fast paths for sizes of 1, which omit something."""
 
 from __future__ import annotations
 

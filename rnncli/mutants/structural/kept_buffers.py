@@ -1,4 +1,4 @@
-"""What a kernel keeps from call to call, and takes for the next call's."""
+"""Buffers that a kernel wrongly reuses in the next call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ENDS = "ends of the call before"
 
 
 def _keeping(*names: str) -> dict[str, Seam]:
-    """Return the change that takes some inputs of the first call of their shape for all."""
+    """Return the change that reuses some inputs of the first call of a shape in all later ones."""
 
     def given(kernel: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
         found = right(name, d, values)
@@ -65,7 +65,7 @@ def _not_cleared(kernel: BlockedKernel, right: Seam, name: Any, *described: Any)
 
 
 def _store_live(kernel: BlockedKernel, right: Seam, span: Span, history: Array, Y: Array) -> None:
-    """Padding is not written: it is taken to be zero."""
+    """Padding is not written, because it is assumed to be zero."""
     del kernel, right
     live = span.steps[:, None] < span.tile.lengths
     place = span.times, span.tile.rows

@@ -1,4 +1,4 @@
-"""What a path beside the main one forgets: the tail of units, the last tile, sizes of 1."""
+"""Features that special paths omit: for the tail of units, the last tile, sizes of 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights and biases as they are packed: padding, partial blocks, strides that are aligned."""
+"""Bugs of packed weights and biases: padding, partial blocks, aligned strides."""
 
 from __future__ import annotations
 

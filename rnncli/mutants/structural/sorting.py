@@ -1,4 +1,4 @@
-"""Sequences sorted by length, and what is not put back."""
+"""Bugs of sequences sorted by length: tensors that are not sorted, or not put back."""
 
 from __future__ import annotations
 

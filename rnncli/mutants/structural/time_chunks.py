@@ -1,4 +1,4 @@
-"""Chunks of time: what passes from one to the next, and where each lies in X and Y."""
+"""Bugs of time chunks: what passes from one to the next, and their places in X and Y."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of units and the tail behind them."""
+"""Bugs of vectors of units and of the tail after them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _finish(
     right(tile, tuple(_spliced(s, np.zeros_like(s), part) for s in states), last)
 
 
-# What happens to the tail, in vectors of which widths.
+# Bugs of the tail, with the widths of vectors.
 MANY, SOME = (4, 8, 16, 32, 64, 128, 256), (4, 8, 16)
 ROWS_OF_TAILS = (
     ("not-activated", ALL, "is not activated", _activating(_not_activated), (), MANY),

@@ -1,4 +1,4 @@
-"""Work that is split between workers: what none of them does, and what they share by mistake."""
+"""Bugs of work split between workers: work left undone, and buffers shared by mistake."""
 
 from __future__ import annotations
 
