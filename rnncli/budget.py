@@ -1,9 +1,8 @@
-"""How much memory a run may take: asked for where memory is made, and on Linux held by the system.
+"""Memory budgets of runs: checked before allocations and, on Linux, enforced by the system.
 
-The command line gives every run a budget, which grows with the files that the user named. What no
-estimate foresees fails on Linux as an allocation, in whatever library makes it, before the memory
-is taken. Where nobody sets a budget, as in the process of somebody who uses the package from
-Python, a tensor made from next to nothing is refused and everything else is allowed.
+The command line gives every run a budget, which grows with the files that the user named. On Linux,
+allocations beyond it fail in any library, even if no estimate foresaw them. Without a budget, as in
+Python, only giant tensors made from next to nothing are refused.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from rnncli.errors import Exhausted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Bytes beside what Python, NumPy and their threads take; with those it stays below 1 GiB.
+# The default budget in bytes; with Python, NumPy and their threads a run stays below 1 GiB.
 DEFAULT = 768 << 20
-# Bytes more for each byte of the files that the user named: float16 weights as float64, packed,
-# beside the tensors that they are multiplied with.
+# Additional bytes per byte of the files that the user named: enough for float16 weights as float64,
+# packed, and the tensors that they are multiplied with.
 PER_BYTE = 16
-# Without a budget: bytes that may be made from nothing, and for each byte there is.
+# Limits without a budget: bytes made from nothing, and per existing byte.
 FROM_NOTHING, FROM_BYTE = 512 << 20, 4
 
 _NOT_WORTH_ASKING = 1 << 20
-# Bytes that no machine has; sizes that a file declares may have any number of digits.
+# More bytes than any machine has; declared sizes may have any number of digits.
 _IMMENSE = 1 << 70
-# Files of a folder that count, and bytes of a block as `stat` counts them.
+# The most files of a folder that count, and the bytes of a block in `stat`.
 _MOST_FILES, _BLOCK = 10_000, 512
 _STATUS = Path("/proc/self/status")
 _DATA = re.compile(r"VmData:\s+([0-9]+) kB")
 
 
 class OutOfMemory(Exhausted):
-    """Something takes more memory than the run may take."""
+    """A request exceeds the run's memory."""
 
 
 class Budget:
     """The memory of one run.
 
     Args:
-        limit: bytes that may be taken from now on.
+        limit: bytes that may be allocated from now on.
     """
 
     def __init__(self, limit: int) -> None:
@@ -55,36 +54,36 @@ class Budget:
 
     @property
     def counts(self) -> bool:
-        """Whether values that are alive must be counted: nobody measures them."""
+        """Whether live values must be counted, because the system does not measure them."""
         return True
 
     @property
     def left(self) -> int:
-        """Bytes that may still be taken."""
+        """Bytes that may still be allocated."""
         return self.limit - self._counted
 
     def count(self, size: int) -> None:
-        """Take note of so many bytes that are alive from now on; fewer if negative.
+        """Add live bytes, or remove them if negative.
 
         Raises:
-            OutOfMemory: together they are more than the limit.
+            OutOfMemory: the total exceeds the limit.
         """
         self._counted += size
         if self._counted > self.limit:
             raise OutOfMemory(f"{amount(self._counted)} are alive{self.terms}")
 
     def grow(self, size: int) -> None:
-        """Allow more, for so many bytes of files that the user named."""
+        """Raise the limit for some bytes of files that the user named."""
         self.limit += PER_BYTE * size
 
     @property
     def terms(self) -> str:
-        """The end of a sentence about something that takes too much."""
+        """The end of a message about excessive memory."""
         return f", and this run may take {amount(self.limit)} in all; --max-memory SIZE raises that"
 
 
 class _HeldBudget(Budget):
-    """A budget that the system holds as well, where it is Linux."""
+    """A budget that the system enforces as well, on Linux."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -96,7 +95,7 @@ class _HeldBudget(Budget):
 
     @property
     def left(self) -> int:
-        """Bytes that may still be taken, as measured where that can be."""
+        """Bytes that may still be allocated, measured if possible."""
         if not self._before:
             return super().left
         return self.limit - max(0, _private_bytes() - self._before)
@@ -106,7 +105,7 @@ class _HeldBudget(Budget):
         self.hold()
 
     def hold(self) -> None:
-        """Let allocations beyond the limit fail."""
+        """Make allocations beyond the limit fail."""
         if self._before:
             _limit_private_bytes(self._before + self.limit)
 
@@ -115,20 +114,20 @@ _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 def current() -> Budget | None:
-    """Return the budget of this run; None where nobody has set one."""
+    """Return the budget of this run, or None."""
     return _CURRENT.get()
 
 
 def ask(size: float, what: str, *, otherwise: int = FROM_NOTHING) -> None:
-    """Ask for memory before it is taken.
+    """Check an allocation in advance.
 
     Args:
         size: bytes.
-        what: takes them: the beginning of a sentence.
-        otherwise: bytes that it may take where nobody has set a budget.
+        what: the subject of the message.
+        otherwise: the limit in bytes without a budget.
 
     Raises:
-        OutOfMemory: the run may not take so much.
+        OutOfMemory: it exceeds the limit.
     """
     if size < _NOT_WORTH_ASKING:
         return
@@ -139,16 +138,16 @@ def ask(size: float, what: str, *, otherwise: int = FROM_NOTHING) -> None:
 
 
 def from_tensors(given: int) -> int:
-    """Return how many bytes may be made from tensors of so many where nobody has set a budget."""
+    """Return the bytes that may be made from tensors of some bytes without a budget."""
     return max(FROM_NOTHING, FROM_BYTE * given)
 
 
 @contextmanager
 def limited(limit: int | None) -> Iterator[None]:
-    """Give what runs inside a budget; None leaves it without.
+    """Run the body with a budget, or None.
 
     Raises:
-        OutOfMemory: memory came to an end inside, and nobody said where.
+        OutOfMemory: the body ran out of memory.
     """
     with _entered(None if limit is None else Budget(limit)):
         yield
@@ -156,19 +155,19 @@ def limited(limit: int | None) -> Iterator[None]:
 
 @contextmanager
 def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
-    """Give what runs inside a budget that, on Linux, the system holds for the whole process.
+    """Run the body with a budget that, on Linux, the system enforces for the whole process.
 
-    For processes of the command line only: who uses the package as a library has memory of their
-    own in this process.
+    Only for processes of the command line, because callers of the library have memory of their own
+    in the process.
 
     Args:
-        limit: bytes; None for the default, with room for the files that the user named.
-        named: paths of files and folders, or what only may be one.
+        limit: bytes; None for the default, increased for the files that the user named.
+        named: paths of files and folders, or words that may be paths.
 
     Raises:
-        OutOfMemory: memory came to an end inside, and nobody said where.
+        OutOfMemory: the body ran out of memory.
     """
-    import numpy as np  # whose threads take memory that is not the run's
+    import numpy as np  # its threads' memory does not count
 
     del np
     budget = _HeldBudget(DEFAULT if limit is None else limit)
@@ -180,20 +179,20 @@ def held(limit: int | None, named: Iterable[str | Path] = ()) -> Iterator[None]:
 
 
 def grow(paths: Iterable[Path]) -> None:
-    """Allow the run more for files that belong to one that the user named."""
+    """Raise the run's limit for files that belong to one that the user named."""
     if budget := current():
         budget.grow(sum(map(_bytes_of, paths)))
 
 
 def shortage(error: MemoryError) -> str:
-    """Say in a sentence that memory came to an end, and how to give more."""
+    """Return the message about exhausted memory, with the option that raises the limit."""
     budget = current()
     reason = " ".join(str(error).split())
     return f"not enough memory{f': {reason}' if reason else ''}{budget.terms if budget else ''}"
 
 
 def amount(size: float) -> str:
-    """Write bytes as people do."""
+    """Return a number of bytes with a unit."""
     if size >= _IMMENSE:
         return "more memory than there is"
     for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
@@ -214,7 +213,7 @@ def _entered(budget: Budget | None) -> Iterator[None]:
 
 
 def _bytes_of(named: str | Path) -> int:
-    """Return the bytes on disk of a file or folder; 0 of what is neither."""
+    """Return the bytes on disk of a file or folder, else 0."""
     path = Path(str(named).partition("::")[0])
     try:
         if path.is_dir():
@@ -234,15 +233,15 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _bytes_of_file(path: Path) -> int:
-    """Return what a file takes: of a sparse one the disk holds less than its size."""
+    """Return the bytes that a file takes on disk, fewer than its size if it is sparse."""
     status = path.stat()
     return min(status.st_size, getattr(status, "st_blocks", status.st_size) * _BLOCK)
 
 
 def _private_bytes() -> int:
-    """Return the bytes of memory that are this process's alone; 0 where the system is not Linux.
+    """Return the bytes of this process's private memory; 0 if the system is not Linux.
 
-    They are what Linux counts against RLIMIT_DATA: written to or not.
+    Linux counts them against RLIMIT_DATA, written to or not.
     """
     if sys.platform != "linux":
         return 0

@@ -1,8 +1,8 @@
-"""What a run is doing, and until when it may go on.
+"""Deadlines: the current activity of a run and its time limit.
 
-A model of a few hundred bytes can loop for ever. The evaluator looks at the clock between nodes,
-loops between trips, recurrences between blocks of steps. A command is stopped by the system, too:
-by an alarm in whatever Python runs, and some seconds later wherever it is.
+A model of a few hundred bytes can loop forever. The clock is checked between nodes, trips of loops
+and blocks of a recurrence's steps. The system also stops a command: by an alarm in any Python code,
+and some seconds later anywhere.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from rnncli.notes import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# After so many seconds somebody at a terminal is told what runs; after so many more than it was
-# given, a run is ended that does not come back from a library.
+# Seconds until a terminal shows what is running, and seconds after the limit until a run stuck in a
+# library is ended.
 NOTICE, GRACE = 10.0, 5.0
 
 
 class OutOfTime(Exhausted):
-    """The run takes longer than it was given."""
+    """The run exceeds its time limit."""
 
 
 class Activity:
-    """What a run is doing.
+    """The current activity of a run.
 
     Args:
-        seconds: that it may take; None for any number.
+        seconds: the time limit; None for none.
 
     Attributes:
-        place: tells which node runs; None before the first.
-        trip: of the innermost loop that is running, from 0; None outside of loops.
+        place: function that returns the running node; None before the first.
+        trip: the trip of the innermost running loop, from 0; None outside loops.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -50,7 +50,7 @@ class Activity:
         self.trip: int | None = None
 
     def begin(self, place: Callable[[], str]) -> None:
-        """Take note of the node that runs from now on.
+        """Record the node that runs from now on.
 
         Raises:
             OutOfTime: the time is over.
@@ -59,7 +59,7 @@ class Activity:
         self.check()
 
     def check(self) -> None:
-        """Look at the clock.
+        """Check the clock.
 
         Raises:
             OutOfTime: the time is over.
@@ -68,7 +68,7 @@ class Activity:
             raise self.out_of_time()
 
     def out_of_time(self) -> OutOfTime:
-        """Return what is raised when the time is over; the node is named where it is caught."""
+        """Return the error of an exceeded limit; the handler adds the node."""
         given = f"not finished in the {self._seconds:g} s it was given"
         return OutOfTime(f"{given}{self._in_trip}; --timeout SECONDS gives it more")
 
@@ -77,7 +77,7 @@ class Activity:
         return "" if self.trip is None else f", in trip {self.trip:,} of its loop"
 
     def described(self, name: str) -> str:
-        """Say which node of a target runs, and in which trip."""
+        """Return the running node of a target, with its trip."""
         return f"{self.place() if self.place else name}{self._in_trip}"
 
 
@@ -85,12 +85,12 @@ _CURRENT: ContextVar[Activity | None] = ContextVar("activity", default=None)
 
 
 def current() -> Activity | None:
-    """Return what this run is doing; None where nobody wants to know."""
+    """Return the activity of this run, or None."""
     return _CURRENT.get()
 
 
 def check() -> None:
-    """Look at the clock, where somebody has set a limit.
+    """Check the clock, if there is a limit.
 
     Raises:
         OutOfTime: the time is over.
@@ -100,7 +100,7 @@ def check() -> None:
 
 
 def turn(trip: int) -> None:
-    """Begin a trip of a loop.
+    """Start a trip of a loop.
 
     Raises:
         OutOfTime: the time is over.
@@ -112,10 +112,10 @@ def turn(trip: int) -> None:
 
 @contextmanager
 def timed(seconds: float | None) -> Iterator[Activity]:
-    """Give what runs inside a time; None for any.
+    """Run the body with a time limit, or None.
 
     Raises:
-        OutOfTime: it was over before the end.
+        OutOfTime: the limit was exceeded.
     """
     activity = Activity(seconds)
     token = _CURRENT.set(activity)
@@ -127,14 +127,14 @@ def timed(seconds: float | None) -> Iterator[Activity]:
 
 @contextmanager
 def watched(seconds: float | None, name: str) -> Iterator[None]:
-    """Give what a command runs a time, and tell somebody at a terminal what takes so long.
+    """Run a command's work with a time limit, with a notice at a terminal if it takes long.
 
     Args:
-        seconds: None for any.
-        name: of what runs, as sentences begin.
+        seconds: the limit, or None.
+        name: the name of the target in messages.
 
     Raises:
-        OutOfTime: the time was over before the end.
+        OutOfTime: the limit was exceeded.
     """
     with timed(seconds) as activity, ExitStack() as stack:
         if sys.stderr.isatty():
@@ -158,7 +158,7 @@ def _notice(activity: Activity, name: str) -> str:
 
 
 def _end(activity: Activity, name: str) -> None:
-    """End the process: no Python runs in the thread that should."""
+    """Exit the process, because the main thread is stuck outside Python."""
     sys.stderr.write(f"{activity.described(name)}: {activity.out_of_time()}\n")
     sys.stderr.flush()
     os._exit(OutOfTime.exit_code)
@@ -177,7 +177,7 @@ def _later(seconds: float, act: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _alarm(seconds: float | None, activity: Activity) -> Iterator[None]:
-    """Raise in the main thread when the time is over, where the system can."""
+    """Raise in the main thread when the time is over, if the system can."""
     in_main = threading.current_thread() is threading.main_thread()
     if seconds is None or not in_main or sys.platform == "win32":
         yield

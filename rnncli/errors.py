@@ -1,4 +1,4 @@
-"""One family of exceptions: each kind knows its exit code, each error its place and sentence."""
+"""The package's exceptions: each kind has an exit code, each error a place and a message."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
-# What a machine runs out of, although no file is to blame.
+# Messages of exhausted machines.
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 NO_THREAD = "can't start new thread"
 NO_ROOM = ("failed to map segment", "annot allocate memory")
 LONGEST_SENTENCE = 400
-# Characters of a failure as the user sees it.
+# The most characters of a message to the user.
 LONGEST_TOLD = 4000
-# How like a word must be to one that is suggested, as difflib measures it.
+# The least similarity of a suggestion, as measured by difflib.
 NEAR = 0.75
 SHORT, NEAR_SHORT = 3, 0.65
-# The exit code of a batch is that of its worst part, worst first.
+# Exit codes from worst to best; that of a batch is its worst.
 SEVERITY = (70, 2, 3, 1)
 
 # What a command ends with, and what that means.
@@ -42,34 +42,34 @@ EXIT_CODES: Mapping[int, str] = {
 
 
 class Place(NamedTuple):
-    """Where in a text file something stands; line and column count from 1."""
+    """A place in a text file; line and column count from 1."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        """Write it as editors and compilers do."""
+        """Format the place as editors and compilers do."""
         return f"{self.file}:{self.line}:{self.column}"
 
 
 class Problem(NamedTuple):
-    """One violated rule: what it is about, a path such as ``("inputs", "P")``, and a sentence."""
+    """One violated rule: its subject, a path such as ``("inputs", "P")``, and a sentence."""
 
     subject: tuple[str, ...]
     sentence: str
 
 
 class RnncliWarning(UserWarning):
-    """Something allowed but worth knowing: surplus alpha values, a dimension assumed to be 1."""
+    """A warning about a valid request: surplus alpha values, a dimension assumed to be 1."""
 
 
 class NodeFailure(NamedTuple):
-    """Which node of a model failed as it ran.
+    """The node of a model that failed in a run.
 
     Attributes:
-        node: the innermost one as sentences name it: ``node 'lstm_3' (LSTM-14)``.
-        makes: the outputs of the node of the model's own graph that it is, or is inside.
+        node: the innermost node as in messages: ``node 'lstm_3' (LSTM-14)``.
+        makes: the outputs of the enclosing node of the model's graph, or its own.
     """
 
     node: str
@@ -77,24 +77,24 @@ class NodeFailure(NamedTuple):
 
 
 class RnncliError(Exception):
-    """Any failure this package foresees; `str()` is the sentence shown to the user.
+    """The base of all expected errors; `str()` is the message to the user.
 
     Attributes:
-        failure: the node that it comes from; None where it is no node's.
+        failure: the node that caused it, or None.
     """
 
     exit_code: ClassVar[int] = 70
     failure: NodeFailure | None = None
 
 
-class InvalidRequest(RnncliError):  # noqa: N818 -- reads as what it says: `except InvalidRequest`
+class InvalidRequest(RnncliError):  # noqa: N818 -- reads well: `except InvalidRequest`
     """The request is wrong: usage, unreadable, malformed or invalid input."""
 
     exit_code = 2
 
 
 class Exhausted(InvalidRequest):
-    """The request takes more memory or time than it was given."""
+    """The request exceeds its limit of memory or time."""
 
 
 class UnreadableFile(InvalidRequest):
@@ -102,19 +102,19 @@ class UnreadableFile(InvalidRequest):
 
 
 class ConfigError(InvalidRequest):
-    """A YAML file is wrong; holds every finding of the file, each with its place."""
+    """A YAML file is wrong; the error has all findings with their places."""
 
     def __init__(self, findings: Iterable[tuple[Place, str]]) -> None:
         self.findings = tuple(findings)
         super().__init__("\n".join(one_line(f"{place}: {words}") for place, words in self.findings))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes as what it was made from."""
+        """Pickle the error by its arguments."""
         return type(self), (self.findings,)
 
 
 class InvalidOperator(InvalidRequest):
-    """Attributes or inputs break an operator's specification; found before any arithmetic."""
+    """Attributes or inputs violate an operator's specification; raised before any arithmetic."""
 
     def __init__(self, where: str, problems: Iterable[Problem]) -> None:
         self.where = where
@@ -123,18 +123,18 @@ class InvalidOperator(InvalidRequest):
         super().__init__(f"{where}: {listed(sentences, '; ')}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes as what it was made from."""
+        """Pickle the error by its arguments."""
         return type(self), (self.where, self.problems)
 
 
 class Unsupported(RnncliError):  # noqa: N818
-    """The request is right but not supported here: operator, dtype, missing extra."""
+    """The request is valid but not supported: an operator, a dtype, a missing extra."""
 
     exit_code = 3
 
 
 class NothingSelected(RnncliError):  # noqa: N818
-    """No case was selected: an empty run is never a success."""
+    """No case was selected; an empty run is not a success."""
 
     exit_code = 5
 
@@ -143,18 +143,18 @@ MOST_LISTED = 8
 
 
 def listed(words: Sequence[object], between: str = ", ") -> str:
-    """Write a list of any length in a sentence: the first few, and how many there are."""
+    """Return a list as text: the first few words, and the total if there are more."""
     shown = between.join(map(str, words[:MOST_LISTED]))
     left = len(words) > MOST_LISTED
     return f"{shown}{between}... ({len(words)} in all)" if left else shown
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` when none is near.
+    """Return ``"; did you mean 'x'?"`` for the nearest known word, or ``""`` if none is near.
 
-    Near is one slip in four letters, or one in a word of up to three.
+    Near means one error per four letters, or one in a word of up to three.
     """
-    import difflib  # takes a millisecond, for the few who mistype
+    import difflib  # takes a millisecond and is seldom needed
 
     folded = {name.casefold(): name for name in known}
     cutoff = NEAR if len(word) > SHORT else NEAR_SHORT
@@ -163,18 +163,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def worst_code(codes: Collection[int]) -> int:
-    """Return the worst of some exit codes; 0 of none."""
+    """Return the worst of some exit codes, or 0."""
     return next((code for code in (*SEVERITY, *codes) if code in codes), 0)
 
 
 def shortened(text: str) -> str:
-    """Return what a library says, perhaps paragraphs, as one line of at most 400 characters."""
+    """Return a library's message as one line of at most 400 characters."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}..."
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """Return the sentence that tells a user of a failure, and the exit code it calls for."""
+    """Return the message of a failure for the user, and its exit code."""
     if isinstance(error, ConfigError):
         return str(error), error.exit_code
     if isinstance(error, RnncliError):
@@ -186,7 +186,7 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 
 def _told(sentence: str) -> str:
-    """Return one line that is no flood, whatever names in it a file has."""
+    """Return a message as one line of limited length, however long the names in it."""
     line = one_line(sentence)
     return line if len(line) <= LONGEST_TOLD else f"{line[:LONGEST_TOLD]}..."
 
@@ -196,7 +196,7 @@ def _file_name(name: object) -> str:
 
 
 def _said_by_the_machine(error: BaseException) -> str:
-    """Return what this machine, and not a mistake of ours, refused; "" if it did not."""
+    """Return the message if the machine, not a bug, caused an error; else ""."""
     if isinstance(error, MemoryError):
         return f"not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, OSError) and (error.filename or error.errno in SHORTAGES):

@@ -1,4 +1,4 @@
-"""What is told to whoever waits at a terminal; a library keeps quiet."""
+"""Progress notes for a user at a terminal; the library itself prints nothing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The command line adds what prints.
+# The command line adds a printer.
 LISTENERS: list[Callable[[str], None]] = []
 
 
 def tell(sentence: str) -> None:
-    """Tell all who listen."""
+    """Pass a sentence to all listeners."""
     for listen in LISTENERS:
         listen(sentence)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PreparedModel(BackendRep):
-    """A model whose nodes all have an implementation; threads may run it at the same time."""
+    """A prepared model; threads may share it."""
 
     def __init__(self, model: Model, arithmetic: EvaluationSettings) -> None:
         self._model, self._session = model, ModelSession(model, arithmetic)
@@ -34,7 +34,8 @@ class PreparedModel(BackendRep):
         """Evaluate the model.
 
         Args:
-            inputs: by name, or in the order of the graph's inputs; one array is the only input.
+            inputs: by name, or in the order of the graph's inputs; a single array is the only
+                input.
 
         Returns:
             The outputs in the graph's order.
@@ -60,12 +61,12 @@ class RnncliBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Tell whether models run there: on the CPU only."""
+        """Return whether a device is supported: only the CPU is."""
         return device.partition(":")[0] == "CPU"
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Tell whether every node of a model has an implementation."""
+        """Return whether every node of a model has an implementation."""
         try:
             cls.prepare(model, device, **kwargs)
         except Unsupported:
@@ -82,18 +83,18 @@ class RnncliBackend(Backend):
         compute: str = "float64",
         readings: Mapping[str, str] | None = None,
     ) -> PreparedModel:
-        """Make a model ready to run; the model itself is not changed.
+        """Prepare a model, without changing it.
 
         Args:
-            model: without external data, which only a model read by path can have.
+            model: a model without external data, which requires a path.
             device: "CPU".
-            backend: which backend evaluates recurrent nodes.
+            backend: the backend of recurrent nodes.
             compute: "float64" or "native".
-            readings: for contested points.
+            readings: choices on contested points.
 
         Raises:
             InvalidRequest: the model is malformed.
-            Unsupported: the device, or a node without implementation.
+            Unsupported: the device, or a node without an implementation.
         """
         if not cls.supports_device(device):
             raise Unsupported(f"device {device} is not supported; CPU is")
@@ -117,14 +118,14 @@ class RnncliBackend(Backend):
 
         Args:
             node: of any domain.
-            inputs: one for every named input of the node.
+            inputs: one per named input of the node.
             device: "CPU".
             outputs_info: element type and shape of each named output, declared in the model.
-            opset_version: of the node's domain; the newest when None.
-            kwargs: as of `prepare`.
+            opset_version: the version of the node's domain; None means the newest.
+            kwargs: as in `prepare`.
 
         Returns:
-            The outputs the node names, in order.
+            The node's named outputs, in order.
 
         Raises:
             RnncliError: the node is malformed or cannot be evaluated.

@@ -1,7 +1,7 @@
-"""Plug-ins: what installed packages add by entry points, found, loaded and called in one place.
+"""Plug-ins: discovery, loading and calls of entry points of installed packages.
 
-Their code is not ours. Whatever it raises is told in one sentence that names the plug-in and its
-package; errors of our own family, by which a plug-in refuses something, pass as they are.
+Their exceptions become one sentence that names the plug-in and its package; our own errors, by
+which a plug-in refuses something, pass unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported, shortened
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# What a package can add -> the group of entry points by which it does.
+# Kind of plug-in -> group of entry points.
 GROUPS: Mapping[str, str] = {
     "backend": "rnncli.backends",
     "format": "rnncli.formats",
@@ -23,17 +23,17 @@ GROUPS: Mapping[str, str] = {
 
 
 class PluginFailure(InvalidRequest):
-    """The code of another package failed; the request to use it was wrong."""
+    """A plug-in failed; counts as an invalid request."""
 
 
 class Plugin(NamedTuple):
-    """What another package adds.
+    """A plug-in of an installed package.
 
     Attributes:
         kind: a key of `GROUPS`.
-        name: by which users ask for it.
+        name: its name on the command line.
         where: "module:attribute".
-        package: the name of the distribution that brings it.
+        package: the name of its distribution.
     """
 
     kind: str
@@ -42,12 +42,12 @@ class Plugin(NamedTuple):
     package: str
 
     def told(self, what: str) -> str:
-        """Return the sentence that says what became of it."""
+        """Return a sentence about the plug-in."""
         return f"{self.kind} '{self.name}' {what}; it is {self.where} of the package {self.package}"
 
 
 def plugins(kind: str) -> dict[str, Plugin]:
-    """Return what installed packages add of a kind, by name."""
+    """Return the installed plug-ins of a kind by name."""
     from importlib import metadata  # takes as long as running a small model
 
     return {
@@ -62,11 +62,11 @@ def _package(point: Any) -> str:
 
 
 def load(plugin: Plugin) -> Any:
-    """Import a plug-in and return the attribute that it names.
+    """Import a plug-in and return its attribute.
 
     Raises:
-        Unsupported: something that it needs is not installed.
-        PluginFailure: it fails otherwise.
+        Unsupported: a dependency is not installed.
+        PluginFailure: it fails for another reason.
     """
     from pkgutil import resolve_name
 
@@ -79,14 +79,14 @@ def load(plugin: Plugin) -> Any:
 
 @contextmanager
 def calling(plugin: Plugin, subject: str = "") -> Iterator[None]:
-    """Name the plug-in whose code runs in the body when that fails.
+    """Convert failures of the body, a plug-in's code, into a sentence that names the plug-in.
 
     Args:
-        plugin: whose code it is.
-        subject: what it works on, to stand before the sentence.
+        plugin: the plug-in.
+        subject: prefix of the message, such as the file it works on.
 
     Raises:
-        PluginFailure: the body raised something that is none of our own errors.
+        PluginFailure: the body raised something other than our own errors.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Profiles: what a correct implementation may round, and how far it may then be off.
+"""Profiles: the roundings allowed to a correct implementation, and the resulting errors.
 
-A profile is named in the vectors whose tolerances were derived for it. An implementation that
-accumulates in float16 must be judged by a profile that says so.
+Vectors name the profile that their tolerances were derived for. An implementation that accumulates
+in float16 must be judged by a profile that allows it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """How sums of products are formed.
+    """The arithmetic of sums of products.
 
     Attributes:
         precision: significand bits of the running sum; 0 means those of the tensors. Never fewer
             than the tensors have: float64 is summed in float64 by every profile.
         factor_precision: significand bits that each factor of a product is rounded to first; 0
-            means that factors are taken as they are.
-        summary: in words.
+            means that factors are not rounded.
+        summary: a description.
     """
 
     precision: int
@@ -46,17 +46,17 @@ ACCUMULATORS: Mapping[str, Accumulator] = {
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """A profile's errors for tensors of one dtype, as fractions of what is rounded.
+    """A profile's errors for tensors of one dtype, as fractions of the rounded values.
 
     Attributes:
         unit: unit roundoff u of the dtype: largest relative error of a stored value.
         accumulator: unit roundoff u_a of the running sums.
-        factor: unit roundoff of the factors of a product; 0 where they are exact.
+        factor: unit roundoff of the factors of a product; 0 if they are exact.
         floor: largest absolute error of a value stored near zero: half the smallest subnormal,
             or the smallest normal where subnormals are flushed to zero.
         relative: kr*u, the relative error allowed to an activation.
-        absolute: ka*u, its absolute error, where the usual formulas have one.
-        deviations: lambda, how many standard deviations are tolerated.
+        absolute: ka*u, its absolute error, if the usual formulas have one.
+        deviations: lambda, the number of standard deviations tolerated.
     """
 
     unit: float
@@ -70,10 +70,10 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a correct implementation may do.
+    """A profile of correct implementations.
 
     Attributes:
-        name: as suites, manifests and the command line spell it.
+        name: its name in suites, manifests and on the command line.
         summary: one line.
         accumulator: a row of `ACCUMULATORS`.
         deviations: lambda: standard deviations tolerated; 0 means exact equality.
@@ -96,7 +96,7 @@ class Profile:
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing but the very same values is tolerated."""
+        """Whether only equal values are tolerated."""
         return self.deviations == 0
 
     def accumulation(self, dtype: DType) -> float:
@@ -105,7 +105,7 @@ class Profile:
         return 2.0 ** -max(bits, dtype.precision)
 
     def factor(self, dtype: DType) -> float:
-        """Return the unit roundoff of a product's factors; 0 where they are taken as stored."""
+        """Return the unit roundoff of a product's factors; 0 if they are not rounded."""
         bits = ACCUMULATORS[self.accumulator].factor_precision
         rounds = 0 < bits < dtype.precision <= ACCUMULATORS[self.accumulator].precision
         return 2.0**-bits if rounds else 0.0
@@ -176,10 +176,10 @@ PROFILES: Mapping[str, Profile] = {row.name: row for row in _ROWS}
 
 
 def profile_named(name: str) -> Profile:
-    """Return the row of that name.
+    """Return the profile of that name.
 
     Raises:
-        InvalidRequest: there is none.
+        InvalidRequest: unknown.
     """
     try:
         return PROFILES[name]

@@ -1,8 +1,8 @@
-"""Random numbers that are the same bits everywhere: integers from Philox, never a libm call.
+"""Bitwise reproducible random numbers: integers from Philox, without libm calls.
 
 ``Philox.random_raw`` is stable under NEP 19. Its words become numbers by integer arithmetic and
-scaling by powers of two, so a tensor depends on its seed alone, not on NumPy, compiler or machine.
-Tensors of one shape are made together, one for each key, each with the values it has alone.
+scaling by powers of two, so a tensor depends only on its seed, not on NumPy, compiler or machine.
+Tensors of one shape are made together, one per key, with the same values as separately.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 _UNIFORM_BITS = 53
 _BELL_TERMS = 12
 _BELL_BITS = 32
-_BLOCK = 1 << 14  # values made at a time, of words that stay in cache
+_BLOCK = 1 << 14  # values per block, whose words stay in cache
 _WORD = (1 << 64) - 1
 _THREAD = threading.local()
 
 
 def seed_key(suite_seed: int, case_id: str, name: str) -> int:
-    """Return a 128-bit Philox key for one tensor; adding a case or a tensor changes no other.
+    """Return a 128-bit Philox key for one tensor, independent of other cases and tensors.
 
     Args:
         suite_seed: any integer.
-        case_id: what the tensor belongs to.
+        case_id: the id of the tensor's case.
         name: the tensor's name.
     """
-    # The lengths keep ("ab", "c") and ("a", "bc") apart.
+    # The lengths distinguish ("ab", "c") from ("a", "bc").
     text = f"{suite_seed}:{len(case_id)}:{case_id}:{len(name)}:{name}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
 
 def _generator() -> Any:
-    """Return Philox, one for each thread; `_words` sets it to where it wants words from.
+    """Return this thread's Philox generator, whose state `_words` sets.
 
-    Making one costs twenty times as much as small tensors take words from it.
+    Creating one takes twenty times as long as the words of a small tensor.
     """
     generator = getattr(_THREAD, "generator", None)
     if generator is None:
@@ -55,14 +55,13 @@ def _words(keys: Sequence[int], count: int, skipped: int = 0) -> NDArray[np.uint
     """Return words of each key's stream, [keys, count].
 
     Args:
-        keys: of 128 bits.
-        count: how many.
-        skipped: how many stand before them in the stream; a multiple of 4, which is what Philox
-            makes at a time.
+        keys: 128-bit keys.
+        count: the number of words.
+        skipped: the number of words to skip; a multiple of 4, which Philox makes at a time.
     """
     generator = _generator()
     found = np.empty((len(keys), count), np.uint64)
-    # Lists, as they are set several times faster than arrays.
+    # Setting lists is several times faster than setting arrays.
     position: dict[str, Any] = {"counter": [skipped // 4, 0, 0, 0]}
     state: Any = {
         "bit_generator": "Philox",
@@ -91,8 +90,8 @@ def uniform(
 ) -> NDArray[np.float64]:
     """Return float64 values k/2**53 scaled to ``[low, high)``, [keys, *shape].
 
-    `high - low` should be exactly representable: each value is then rounded once where bounds are
-    plain, and the same bits everywhere.
+    `high - low` should be exactly representable: each value is then rounded once for plain bounds,
+    and the same bits everywhere.
     """
     values = uniform_integers(keys, math.prod(shape), _UNIFORM_BITS).astype(np.float64)
     np.ldexp(values, -_UNIFORM_BITS, out=values)
@@ -108,7 +107,7 @@ def bell(keys: Sequence[int], shape: Sequence[int]) -> NDArray[np.float64]:
     """
     count = math.prod(shape)
     values = np.empty((len(keys), count))
-    for start in range(0, count, _BLOCK):  # twelve words for each value: a block at a time
+    for start in range(0, count, _BLOCK):  # twelve words per value, so in blocks
         block = values[:, start : start + _BLOCK]
         words = _words(keys, block.shape[1] * _BELL_TERMS, start * _BELL_TERMS)
         words >>= np.uint64(64 - _BELL_BITS)
@@ -127,7 +126,7 @@ def integers(
 ) -> NDArray[Any]:
     """Return integers [keys, *shape] uniform over ``low <= n <= high``, at most 2**31 apart.
 
-    A 64-bit word modulo the span is biased by less than 2**-32, which no input cares about.
+    A 64-bit word modulo the span is biased by less than 2**-32, which is negligible.
     """
     words = uniform_integers(keys, math.prod(shape), 64) % np.uint64(high - low + 1)
     return (words.astype(np.int64) + low).astype(dtype).reshape(len(keys), *shape)

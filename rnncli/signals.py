@@ -1,25 +1,25 @@
-"""Signals that must wait: an exception in the midst of loading a module in C ends the process."""
+"""Deferred signals: an exception while a C module is being loaded would end the process."""
 
 from __future__ import annotations
 
 import os
 from importlib.machinery import ExtensionFileLoader
-from threading import Timer  # now: a signal may come while it is being imported
+from threading import Timer  # imported early: a signal may arrive during a later import
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import FrameType
 
-# After which a signal is hoped to find the module loaded.
+# Seconds after which a deferred signal is sent again.
 SECONDS_TO_LOAD = 0.01
 
 
 def postponed(number: int, frame: FrameType | None) -> bool:
-    """Let a signal come again in a moment where a module in C is being loaded; whether one is.
+    """Defer a signal if a C module is being loaded; return whether it was deferred.
 
     Args:
-        number: of the signal.
-        frame: where it came.
+        number: the signal.
+        frame: the interrupted frame.
     """
     while frame is not None:
         if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
@@ -30,7 +30,7 @@ def postponed(number: int, frame: FrameType | None) -> bool:
 
 
 def send_again(number: int) -> None:
-    """Let a signal come once more, in a moment."""
+    """Send a signal again after a moment."""
     again = Timer(SECONDS_TO_LOAD, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()

@@ -1,6 +1,6 @@
-"""Text on its way to a terminal, and the standard streams that take it there.
+"""Safe text for terminals, and guarded standard streams.
 
-Names in models, packs and files come from strangers: what they hold is shown, and does nothing.
+Names in models, packs and files are untrusted: they are shown without escape sequences.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ INPUT, OUTPUT, ERRORS = "standard input", "standard output", "standard error"
 
 
 def visible(text: str) -> str:
-    r"""Return text that only shows: of what is not printable, line feeds and tabs alone remain.
+    r"""Return text with all unprintable characters escaped except line feeds and tabs.
 
-    All else is written as Python writes it, ESC as the four characters \x1b: control characters,
-    marks that turn the direction of writing or have no width, halves of surrogate pairs, and code
-    points that are not characters.
+    Escapes are Python's, such as \x1b for ESC: for control characters, marks of direction or zero
+    width, surrogates and unassigned code points.
     """
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():
@@ -32,27 +31,27 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return text as `visible` does, on one line of one cell: a line feed becomes \n, a tab \t."""
+    r"""Return text as `visible` does, on one line: a line feed becomes \n, a tab \t."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def say(sentence: str) -> None:
-    """Write a sentence on a line of its own to standard error."""
+    """Write a sentence as a line to standard error."""
     sys.stderr.write(f"{one_line(sentence)}\n")
     sys.stderr.flush()
 
 
 class GuardedStream:
-    """A standard stream that makes visible what it is given, and knows what failing means.
+    """A standard stream that makes text visible and handles failing writes.
 
-    What is lost of the data is a failure; what is lost of the talk is not, and changes no exit
-    code. After a failure the descriptor leads nowhere, so that the interpreter, which writes out
-    what is left when it ends, does not fail once more.
+    Lost data is a failure; lost diagnostics are not and do not change the exit code. After a
+    failure the descriptor is redirected to the null device, so that the interpreter's final flush
+    does not fail again.
 
     Args:
-        stream: where text goes.
-        name: the stream's, for messages: `OUTPUT` or `ERRORS`.
-        shown: what is done to text.
+        stream: the underlying stream.
+        name: the stream's name in messages: `OUTPUT` or `ERRORS`.
+        shown: the conversion of text.
     """
 
     def __init__(self, stream: TextIO, name: str, shown: Callable[[str], str] = visible) -> None:
@@ -69,14 +68,14 @@ class GuardedStream:
         """
         shown = self.shown(text)
         try:
-            if shown:  # writing nothing, as click does to try a stream, must not fail unheard
+            if shown:  # an empty write, by which click tests a stream, must not hide a failure
                 self.stream.write(shown)
         except OSError as error:
             self._lost(error)
         return len(text)
 
     def flush(self) -> None:
-        """Write out what is kept back.
+        """Flush buffered text.
 
         Raises:
             OSError: it names the stream; never for talk.
@@ -94,14 +93,14 @@ class GuardedStream:
 
 
 class _ClosedInput(io.TextIOBase):
-    """Standard input where there is none."""
+    """A closed standard input."""
 
     @property
     def buffer(self) -> Any:
-        """Not there either.
+        """The binary buffer, which does not exist.
 
         Raises:
-            OSError: always; it names the stream.
+            OSError: always, with the stream's name.
         """
         raise OSError(errno.EBADF, "is closed", INPUT)
 
@@ -112,7 +111,7 @@ class _ClosedInput(io.TextIOBase):
 
 
 def guard_streams() -> None:
-    """Let everything that this process writes pass a `GuardedStream`."""
+    """Replace the standard streams by `GuardedStream`s."""
     sys.stdout = _guarded(sys.stdout, OUTPUT)
     sys.stderr = _guarded(sys.stderr, ERRORS)
 
@@ -121,14 +120,14 @@ def _guarded(stream: TextIO, name: str) -> TextIO:
     if isinstance(stream, GuardedStream):
         return stream
     if isinstance(stream, io.TextIOWrapper):
-        # Names that the locale's encoding has no bytes for are data, not failures.
+        # Names that the locale cannot encode are escaped, not failures.
         encoding = "utf-8" if stream.encoding.lower() in {"ascii", "us-ascii"} else stream.encoding
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
     return GuardedStream(stream, name)  # type: ignore[return-value]
 
 
 def drawing(stream: TextIO) -> TextIO:
-    """Return the way past `visible`, for what draws: its escape sequences are its own.
+    """Return an unfiltered stream for code that writes escape sequences itself.
 
     All text in the drawing must have been made visible before.
     """
@@ -138,11 +137,11 @@ def drawing(stream: TextIO) -> TextIO:
 
 
 def open_missing_streams() -> None:
-    """Put something in the place of standard streams that were closed before this process began.
+    """Open placeholders for standard streams that were closed before this process started.
 
-    Else the next file that is opened gets the descriptor of a standard stream, and what is printed
-    goes into that file. Descriptors that fail when they are used take their place: output that is
-    lost is an error, and output that is never written is not.
+    Otherwise the next opened file would get a standard stream's descriptor, and output would go
+    into that file. The placeholders fail when used: lost output is an error, unwritten output is
+    not.
     """
     for descriptor, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)):
         try:
@@ -158,7 +157,7 @@ def open_missing_streams() -> None:
 
 
 def _occupy(descriptor: int, mode: int) -> None:
-    """Open the null device under a descriptor's number."""
+    """Open the null device as a given descriptor."""
     opened = os.open(os.devnull, mode)
     if opened != descriptor:
         os.dup2(opened, descriptor)

@@ -1,4 +1,4 @@
-"""Words that agree with a number: one function for every report and message that counts."""
+"""Words that agree with a number, for reports and messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ def plural(count: int, one: str, many: str = "") -> str:
     """Return the word that goes with a count: 1 case, 2 cases; 1 fails, 2 fail.
 
     Args:
-        count: how many there are.
-        one: the word for one of them.
-        many: the word for any other number; "" for `one` with an s.
+        count: the number.
+        one: the singular.
+        many: the plural; "" for `one` with an s.
     """
     return one if count == 1 else many or f"{one}s"
 
