@@ -1,4 +1,4 @@
-"""`rnncli.prepare`: a model or an operator, prepared once and called many times."""
+"""Sessions, made by `rnncli.prepare`: models or operators prepared once and called many times."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
-# How operators are called, and files are not: LSTM-14, RNN.
+# Names of operators, such as LSTM-14 or RNN, but not of files.
 _NAME = re.compile(r"[A-Za-z]+(-\d+)?")
 
 
 class PreparedTarget(Protocol):
-    """What a session runs."""
+    """A prepared model or operator."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -43,7 +43,7 @@ class PreparedTarget(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """What a call may take, see `prepare`."""
+    """The limits of a call, see `prepare`."""
 
     threads: int | None = None
     max_memory: int | None = None
@@ -51,16 +51,16 @@ class CallLimits(NamedTuple):
 
 
 class Session:
-    """A model or an operator, prepared once: made by `rnncli.prepare`, called as often as wanted.
+    """A prepared model or operator, made by `rnncli.prepare` and called many times.
 
-    A session has no state: what a streaming model carries from one call to the next are inputs and
-    outputs of each. Threads may call one session at the same time; none waits for another.
+    A session has no state: the states of a streaming model are inputs and outputs of each call.
+    Threads may call one session concurrently without waiting for each other.
 
     Attributes:
-        name: of the model or operator, as messages begin.
-        inputs: the names that each call must give.
-        outputs: the names of what a call returns, in order.
-        held: the names that no call need give: initializers, and what `prepare` was given.
+        name: the name of the model or operator in messages.
+        inputs: the names that each call must pass.
+        outputs: the names of the returned tensors, in order.
+        held: the names that calls may omit: initializers, and inputs passed to `prepare`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Session:
         self._is_limited = limits != CallLimits()
 
     def __call__(self, /, **inputs: Any) -> dict[str, Array]:
-        """Evaluate: `session(X=x)["Y"]`; see `run`, which takes names that Python has no words for.
+        """Evaluate: `session(X=x)["Y"]`; see `run` for names that are not Python identifiers.
 
         Raises:
             rnncli.errors.RnncliError: as `run` does.
@@ -89,7 +89,7 @@ class Session:
         """Evaluate.
 
         Args:
-            inputs: by name, and those given to `prepare` again, where a call wants others.
+            inputs: by name; they may replace those passed to `prepare`.
 
         Returns:
             The outputs by name.
@@ -97,7 +97,7 @@ class Session:
         Raises:
             rnncli.errors.InvalidRequest: inputs do not fit, or a node is invalid.
             rnncli.errors.Unsupported: a node, or the backend, cannot evaluate this.
-            rnncli.errors.Exhausted: it takes more memory or time than it may.
+            rnncli.errors.Exhausted: it exceeds its limit of memory or time.
         """
         given = {**self._held, **inputs} if self._held else inputs
         if not self._is_limited:
@@ -122,7 +122,7 @@ def prepare(
     timeout: float | None = None,
     **held: Any,
 ) -> Session:
-    """Prepare a model or an operator, to be called many times.
+    """Prepare a model or an operator for many calls.
 
     >>> import numpy as np
     >>> session = prepare("GRU-14", W=np.ones((1, 9, 2)), R=np.ones((1, 9, 3)), direction="reverse")
@@ -132,14 +132,14 @@ def prepare(
     Args:
         what: a model: loaded, as a protobuf, serialized, or the path of its file; or an operator:
             a row of `rnncli.operators.OPERATORS`, or its name and version, `LSTM-14`.
-        backend: which backend evaluates recurrent nodes.
+        backend: the backend of recurrent nodes.
         compute: "float64" (all arithmetic in float64, each output rounded once) or "native".
         readings: choices on contested points of the specifications, by name.
-        outputs: of an operator, the names wanted; None means all.
-        threads: that backends compute with at most; None for what RNNCLI_THREADS says, or 1.
-        max_memory: bytes that the nodes' outputs of a call may take together; None for any number.
-        timeout: seconds that a call may take; None for any number.
-        held: inputs that all calls share, by name; of an operator its attributes, too.
+        outputs: the requested outputs of an operator; None means all.
+        threads: the most threads of a backend; None means RNNCLI_THREADS, or 1.
+        max_memory: the most bytes of the nodes' outputs in a call; None for no limit.
+        timeout: the most seconds of a call; None for no limit.
+        held: inputs shared by all calls, by name; for an operator also its attributes.
 
     Returns:
         A session: `session(X=x)` or `session.run({"X": x})` gives the outputs by name.

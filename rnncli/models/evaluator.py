@@ -1,4 +1,4 @@
-"""Evaluate a whole model: recurrent operators by ours, the rest by onnx's reference, corrected.
+"""Evaluation of whole models: recurrent nodes by our operators, others by onnx's reference.
 
 As `onnx.reference.ReferenceEvaluator` does, there is one evaluator for each graph, subgraph and
 function. It stands in for that, whose `new_ops` do not reach into functions and which keeps every
@@ -55,14 +55,14 @@ def prepare(
     readings: Mapping[str, str] | None = None,
     observer: Observer | None = None,
 ) -> Evaluator:
-    """Find the implementation of every node of a model, at any depth, before any arithmetic.
+    """Return a model's evaluator, with an implementation of every node at any depth.
 
     Args:
         model: from `load_model`.
         backend: which backend evaluates the recurrent nodes.
         compute: "float64" or "native".
         readings: for the nodes whose operator has them.
-        observer: told of each execution of a recurrent node, wherever it sits.
+        observer: called for each execution of a recurrent node, at any depth.
 
     Raises:
         InvalidRequest: backend, compute or a reading does not exist, no node of the model has a
@@ -77,7 +77,7 @@ def prepare(
 
 
 def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
-    """Run a prepared model; IEEE says what NaN and infinity do, so NumPy need not warn.
+    """Run a prepared model; NumPy's warnings about NaN and infinity are off.
 
     Raises:
         RnncliError: a node cannot be evaluated; the sentence names it.
@@ -104,13 +104,13 @@ def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
 
 
 class Evaluator:
-    """Runs one graph, subgraph or function.
+    """The evaluator of one graph, subgraph or function.
 
     Args:
         body: the graph or function, normalised and of sound structure.
         versions: the opsets imported there.
-        library: what all evaluators of a model share.
-        path: where the body is, for messages.
+        library: the library shared by the model's evaluators.
+        path: the location of the body, for messages.
 
     Attributes:
         input_names, output_names: of the body.
@@ -194,7 +194,7 @@ class Evaluator:
         return Evaluator(graph, self.opsets, self._library, (*self._path, next(branches)))
 
     def _operator(self, node: NodeProto, subgraph: Callable[..., Evaluator]) -> OpRun | OwnNode:
-        """Choose what evaluates a node: functions of the model, ours, then onnx's."""
+        """Return a node's implementation: functions of the model, then ours, then onnx's."""
         library, opset = self._library, self.opsets.get(node.domain, 0)
         if function := library.functions.get((node.domain, node.op_type, node.overload)):
             return FunctionCall(node, library, function)
@@ -205,7 +205,7 @@ class Evaluator:
         return operator_of(node, self.opsets, library, subgraph)
 
     def begin_run(self) -> None:
-        """Let what draws numbers draw the same ones as in the last run of the model."""
+        """Reset random operators, so that they draw the same numbers as in the last run."""
         if self._library.draws:
             for operator in self._library.drawing:
                 operator.begin_run()
@@ -217,7 +217,7 @@ class Evaluator:
         attributes: None = None,
         **_: Any,
     ) -> list[Any]:
-        """Evaluate the nodes in order, each value kept until its last reader has run.
+        """Evaluate the nodes in order; values are released after their last reader.
 
         Args:
             output_names: what to return; None for the body's outputs.
@@ -273,7 +273,7 @@ class Evaluator:
         return folded.steps
 
     def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
-        """Raise what a node raised, as a sentence that names it."""
+        """Raise a node's exception as an error that names the node."""
         if isinstance(error, MemoryError):  # to say so takes memory, too
             values.clear()
             clear_frames(error.__traceback__)
@@ -290,7 +290,7 @@ def _watch(observer: Observer) -> Watch:
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return what evaluates a node; for one of ours none of onnx's operators is imported."""
+    """Return the function that evaluates a node, without importing onnx for our own."""
     if isinstance(operator, OwnNode):
         return operator.run
     from rnncli.models.calls import call_of

@@ -1,4 +1,4 @@
-"""A recurrent node inside a model, evaluated by our operators."""
+"""Recurrent nodes of a model, evaluated by our operators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EvaluationSettings(NamedTuple):
-    """How recurrent operators are evaluated.
+    """The settings of recurrent operators.
 
     Attributes:
         backend: name of the backend.
@@ -38,7 +38,7 @@ class EvaluationSettings(NamedTuple):
     readings: Mapping[str, str] = {}
 
     def check(self) -> None:
-        """Refuse what does not exist, before a node is asked for it.
+        """Raise if a setting does not exist, before any node runs.
 
         Raises:
             InvalidRequest: there is no such backend, mode, reading or choice.
@@ -51,7 +51,7 @@ class EvaluationSettings(NamedTuple):
 
 
 class OwnRecurrentNode(OwnNode):
-    """A node that one of our operators evaluates.
+    """A node evaluated by one of our operators.
 
     Args:
         onnx_node: the node.
@@ -88,15 +88,15 @@ class OwnRecurrentNode(OwnNode):
 
     @property
     def node(self) -> Node:
-        """What it asks, whatever it is fed."""
+        """The node, independent of its inputs."""
         return self._prepared.node
 
     def by_name(self, inputs: Sequence[Array | None]) -> dict[str, Array]:
-        """Name the inputs that are there as the operator does."""
+        """Return the present inputs by the operator's names."""
         return self._prepared.by_name(inputs)
 
     def run(self, *inputs: Array | None) -> tuple[Array | None, ...]:
-        """Evaluate the node; an output it does not name is None."""
+        """Evaluate the node; unnamed outputs are None."""
         made = self._prepared.run(inputs + self._absent)
         if len(made) == len(self._makes):
             return made

@@ -1,7 +1,7 @@
-"""A model prepared once: its nodes' implementations are found at the first call, and then only run.
+"""Sessions of a model: implementations of nodes are found at the first call and then only run.
 
-An evaluator serves one call at a time: nodes remember what the last call was like. Threads that
-evaluate a model at the same time get one each.
+An evaluator serves one call at a time, because nodes cache facts about the last call. Concurrent
+threads get one evaluator each.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MOST_SHAPES = 64
 
 
 class ModelSession:
-    """A model whose nodes are ready to run; threads may run it at the same time.
+    """A prepared model; threads may share it.
 
     Args:
         model: from `load_model`; what is altered in its protobuf later does not count.
         settings: how its recurrent nodes are evaluated.
 
     Attributes:
-        inputs: the names that each call must give.
-        outputs: the names of what a call returns, in the graph's order.
-        held: the names of initializers, which no call need give.
+        inputs: the names that each call must pass.
+        outputs: the names of the returned tensors, in the graph's order.
+        held: the names of initializers, which calls may omit.
 
     Raises:
         InvalidRequest: a backend, mode or reading does not exist, or a node is malformed.
@@ -86,7 +86,7 @@ class ModelSession:
         return made
 
     def _check(self, inputs: Mapping[str, Any]) -> None:
-        """Compare inputs with the graph's declarations, unless some like them were before."""
+        """Check inputs against the graph's declarations, once per kind of inputs."""
         try:
             kinds = tuple([(name, type(v), v.dtype, v.shape) for name, v in inputs.items()])
             if kinds in self._fitting:
@@ -105,7 +105,7 @@ _LOCK = Lock()
 
 
 def session_of(model: Model, settings: EvaluationSettings) -> ModelSession:
-    """Return a session that is kept with a model, and dies with it; a new one for new settings.
+    """Return the session cached with a model, one per settings.
 
     Raises:
         Unsupported: an output is not a tensor.
@@ -167,7 +167,7 @@ def evaluate_model(
 
 @contextmanager
 def within(max_memory: int | None, timeout: float | None) -> Iterator[None]:
-    """Bound the memory, in bytes, and the seconds that a run may take; None for any number."""
+    """Limit the memory, in bytes, and the seconds of a run; None for no limit."""
     with ExitStack() as limits:
         if max_memory is not None:
             limits.enter_context(budget.limited(max_memory))
@@ -177,7 +177,7 @@ def within(max_memory: int | None, timeout: float | None) -> Iterator[None]:
 
 
 def refuse_other_than_tensors(model: Model) -> None:
-    """Refuse a model whose outputs are no arrays by name.
+    """Raise if an output of a model is not a tensor.
 
     Raises:
         Unsupported: one is a sequence, an optional value or a map.
