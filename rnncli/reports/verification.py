@@ -143,16 +143,19 @@ def _skipped(report: VerificationReport) -> Iterator[str]:
     messages = (
         case.verdict.message for case in report.cases if case.verdict.verdict is Verdict.SKIPPED
     )
+    cases: Counter[str] = Counter()
     have: dict[str, Counter[str]] = {}
     for message in messages:
         for why in message.split("; ") if message.startswith(REQUIRES) else [message]:
             reason, _, has = why.partition(", has ")
-            have.setdefault(reason, Counter())[has] += 1
-    for reason, found in sorted(have.items(), key=lambda item: -item[1].total()):
-        named = ", ".join([*filter(None, found)][:MOST_NAMED])
+            cases[reason] += 1
+            have.setdefault(reason, Counter()).update(filter(None, has.split(", ")))
+    for reason, count in cases.most_common():
+        found = have[reason]
+        named = ", ".join([*found][:MOST_NAMED])
         more = ", ..." * (len(found) > MOST_NAMED)
         has = f", has {named}{more}" if named else ""
-        yield f"skipped {found.total()}: {visible(excerpt(f'{reason}{has}'))}"
+        yield f"skipped {count}: {visible(excerpt(f'{reason}{has}'))}"
 
 
 def outcome(total: Tally) -> str:

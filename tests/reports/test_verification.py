@@ -182,6 +182,18 @@ def test_the_last_line_counts():
     assert closing(REPORTS["empty"])[-2].endswith("0 cases in 3.2 s")
 
 
+def test_what_skipped_cases_have_is_named_once():
+    """Cases with one or several of the same attributes are counted, the attributes are listed."""
+    needs = "requires attributes only hidden_size"
+    messages = ("has clip, layout", "has layout", "has clip, input_forget")
+    cases = [
+        judged(f"gru_14_{k}", Verdict.SKIPPED, {"message": f"{needs}, {has}"})
+        for k, has in enumerate(messages)
+    ]
+
+    assert closing(report(cases))[0] == f"skipped 3: {needs}, has clip, layout, input_forget"
+
+
 def test_too_few_answers_have_the_last_word():
     """Although no case fails."""
     refused = judged("gru_14_double", *CASES["gru_14_double"])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from rnncli.errors import ConfigError, Place, UnreadableFile, did_you_mean
+from rnncli.errors import ConfigError, Place, did_you_mean
 from rnncli.files.regular import read_text
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 
@@ -86,12 +86,10 @@ def read_xfails(path: Path) -> Xfails:
     """Read a file of known failures.
 
     Raises:
-        UnreadableFile: it is not readable text.
+        rnncli.errors.UnreadableFile: it is not readable text.
         ConfigError: entries lack a reason or name a verdict that is not a failure; lists them all.
     """
-    if not (text := read_text(path)):
-        raise UnreadableFile(f"{path}: the file is empty")
-    return parse_xfails(text, str(path))
+    return parse_xfails(read_text(path), str(path))
 
 
 def parse_xfails(text: str, file: str) -> Xfails:

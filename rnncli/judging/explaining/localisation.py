@@ -157,9 +157,9 @@ class Steps:
         length, T = self._length(spot.batch), len(self.recurrence.X)
         if t >= length:
             return f", past the end of sequence {spot.batch}, which has length {length}"
-        if t == length - 1 and length < T:
-            return f", where sequence {spot.batch} ends"
-        return ", in its first step" if spot.step == 0 else ""
+        first = f", in its {'first' if length > 1 else 'only'} step" if spot.step == 0 else ""
+        last = f", where sequence {spot.batch} ends" if t == length - 1 and length < T else ""
+        return first + last
 
     def _extent(self, spot: Spot, steps: int, of: int) -> str:
         if steps == 0:

@@ -117,9 +117,17 @@ def test_files_of_other_editors_are_read(tmp_path, content):
 
 
 def test_unreadable_files_are_refused(tmp_path):
-    """Missing, a folder, no text, empty: one line that names it."""
+    """Missing, a folder, no text: one line that names it."""
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "empty").write_bytes(b"")
-    for name in ("missing", ".", "binary", "empty"):
+    for name in ("missing", ".", "binary"):
         with pytest.raises(UnreadableFile, match=r"^[^\n]+$"):
             read_xfails(tmp_path / name)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "# none is known\n"])
+def test_a_list_may_be_empty(tmp_path, content):
+    """As before the first failure is known and after the last one is mended."""
+    path = tmp_path / "known.txt"
+    path.write_text(content)
+
+    assert read_xfails(path).entries == ()

@@ -195,6 +195,17 @@ def test_padding_keeps_its_place_in_time():
     assert (found.t, found.batch, found.unit, found.steps) == (lengths[n] + 1, n, 4, 0)
 
 
+def test_the_first_step_of_a_short_sequence_is_called_the_first():
+    """That the sequence ends there, being of one step or walked backwards, comes second."""
+    for case_id, remark in (("lstm_14_both", "only"), ("lstm_14_reverse_ragged", "first")):
+        vector = core()[case_id]
+        got = {name: values + np.float32(0.01) for name, values in vector.answers.outputs.items()}
+
+        sentence = localise(vector, got).sentence
+
+        assert f", in its {remark} step, where sequence 0 ends; wrong in every step" in sentence
+
+
 def test_errors_that_add_up_are_told_from_a_wrong_step():
     """Each step is off by a third of what it may be, always to the same side."""
     T = 400
