@@ -266,6 +266,13 @@ class Grudge(Hostile):
         return {"Y": NUMBERS}
 
 
+class Silent(Hostile):
+    """Says nothing of itself."""
+
+    def describe(self):
+        """Forget to return."""
+
+
 def needs_what_is_missing(settings, threads):
     """Fail as a package does that is not installed."""
     import no_such_package  # noqa: F401

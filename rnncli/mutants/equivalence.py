@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Result
 
 RIGHT = Change()
+UNTOUCHED = "leaves every attribute and input as it is"
 fields_of = attrgetter(*(each.name for each in fields(Recurrence) if each.init))
 
 
@@ -39,7 +40,7 @@ def untouched(change: Callable[[Recurrence], Recurrence]) -> Reason:
     """Return the reason that holds where a change leaves every field the same, bit for bit."""
 
     def reason(recurrence: Recurrence) -> str:
-        return "what it changes is the same here" if is_same(recurrence, change(recurrence)) else ""
+        return UNTOUCHED if is_same(recurrence, change(recurrence)) else ""
 
     return reason
 

@@ -260,8 +260,8 @@ def _unseen(reason: str) -> str:
     never, *reasons = reason.split(": ", 1)
     if never != "never exercised":
         return reason
-    parts = [part for part in reasons[0].split("; ") if not part.startswith(UNREACHED)]
-    return f"{never}: {'; '.join(parts)}"
+    parts = [part for part in reasons[0].split("; or ") if not part.startswith(UNREACHED)]
+    return f"{never}: {'; or '.join(parts)}"
 
 
 def is_unreached(survivor: Survivor) -> bool:

@@ -124,18 +124,26 @@ def _print_tables(report: VerificationReport) -> None:
 
 
 def closing(report: VerificationReport) -> list[str]:
-    """Return the reasons for skipped cases, one per line, then a line with all counts.
+    """Return readings of acceptable cases, reasons for skipped ones, then a line with all counts.
 
     A line before the counts gives requirements that would skip refused cases; a last line reports
     too few answered cases.
     """
-    lines = [*_skipped(report), *filter(None, [untried(report)])]
+    lines = [*_acceptable(report), *_skipped(report), *filter(None, [untried(report)])]
     total = report.total
     cases = counted(total.cases, "case")
     known = f" ({total.answered} answered)" if total.answered != total.cases else ""
     last = f"{title(report)}: {cases}{known} in {report.seconds:.3g} s"
     whole = f"{last}: {total.summary}. {outcome(total)}" if total.cases else last
     return [*lines, whole, *filter(None, [report.shortfall])]
+
+
+def _acceptable(report: VerificationReport) -> Iterator[str]:
+    """Yield the readings that acceptable cases follow, most frequent first."""
+    verdicts = (case.verdict for case in report.cases)
+    readings = Counter(each.reading for each in verdicts if each.verdict is Verdict.ACCEPTABLE)
+    for reading, count in readings.most_common():
+        yield f"acceptable {count}: as {reading} has it"
 
 
 def _skipped(report: VerificationReport) -> Iterator[str]:

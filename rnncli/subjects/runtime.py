@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.supervision.programs import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
@@ -106,11 +107,15 @@ def put(runtime: Runtime | OpenSession, vector: Vector) -> Attempt:
     except Exception as error:  # noqa: BLE001 -- whatever a runtime raises, it refuses
         return Attempt(Status.REFUSED, message=_message(error))
     try:
-        return Attempt(
-            Status.RAN, {name: _tensor(name, values) for name, values in outputs.items()}
-        )
-    except (InvalidRequest, AttributeError, ValueError) as error:
+        return Attempt(Status.RAN, _tensors(outputs))
+    except (InvalidRequest, ValueError) as error:
         return Attempt(Status.CRASHED, message=f"gave garbage: {error}")
+
+
+def _tensors(outputs: Any) -> Tensors:
+    if not isinstance(outputs, Mapping):
+        raise InvalidRequest(f"returned {type(outputs).__name__}, not a dict of outputs by name")
+    return {name: _tensor(name, values) for name, values in outputs.items()}
 
 
 def _tensor(name: str, values: Any) -> Array:

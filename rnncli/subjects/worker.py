@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from rnncli.subjects.runtime import OpenSession, put
 from rnncli.subjects.supervision.messages import Channel, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rnncli.subjects.runtime import Runtime
 
 # The function that such a process runs.
@@ -89,8 +88,15 @@ def started(channel: Channel) -> Any:
         kind = next(kind for kind, failure in FAILURES.items() if isinstance(error, failure))
         channel.send(Message(start.number, kind, {"message": str(error)}))
         return None
-    channel.send(Message(start.number, READY, dict(runtime.describe())))
+    channel.send(Message(start.number, READY, _about(runtime)))
     return runtime
+
+
+def _about(runtime: Any) -> dict[str, str]:
+    about = runtime.describe()
+    if not isinstance(about, Mapping):
+        raise TypeError(f"describe() returned {type(about).__name__}, not a dict")
+    return dict(about)
 
 
 def _runtime_of(runtime: str, settings: dict[str, str], threads: int) -> Runtime:

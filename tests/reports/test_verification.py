@@ -168,8 +168,9 @@ def test_a_terminal_gets_no_column_of_zeros(capsys, monkeypatch):
 
 
 def test_the_last_line_counts():
-    """After the reasons why cases were skipped."""
+    """After the readings of acceptable cases and the reasons why others were skipped."""
     assert closing(every_verdict()) == [
+        "acceptable 1: as alpha-order=positional has it",
         "skipped 1: opset 22 is not required",
         (
             "onnxruntime 1.31.1 against vectors/core by the pack's tolerances: 15 cases (8"

@@ -62,7 +62,7 @@ def test_a_crash_is_a_verdict_and_the_next_vector_runs(hostile, called, way):
         ("half", "ended with exit code 0"),
         ("answer_another", "gave garbage: the answer to 12345, not 1"),
         ("rejoice", "gave garbage: answered 'rejoiced'"),
-        ("returns_a_list", "gave garbage: 'list' object has no attribute 'items'"),
+        ("returns_a_list", "gave garbage: returned list, not a dict of outputs by name"),
         ("output_is_none", "gave garbage: output 'Y' is NoneType, not a tensor"),
     ],
 )
@@ -182,6 +182,10 @@ def test_the_description_comes_from_the_process():
             "'it' does not import: No module named 'no_such_package'; install it with: pip install",
         ),
         ("hostile_runtimes:dies_at_birth", "'it' does not start: died of SIGABRT"),
+        (
+            "hostile_runtimes:Silent",
+            "'it' does not start: ended with exit code 1: TypeError: describe() returned NoneType",
+        ),
     ],
 )
 def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where, sentence):

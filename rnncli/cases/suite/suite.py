@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -135,8 +135,18 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
         ConfigError: the text is wrong; every finding has a place.
         UnreadableFile: it is larger than 1 MiB.
     """
+    suite, findings, about_flags = _read(source, name, folder, seed)
+    findings.extend(about_flags)
+    findings.raise_any()
+    return suite
+
+
+def _read(
+    source: bytes | str, name: str, folder: Path, seed: int | None = None
+) -> tuple[Suite, Findings, Findings]:
+    """Read the text of a suite; return it with its findings, those about notes and flags apart."""
     root = parse_yaml(source, name)
-    findings = Findings()
+    findings, about_flags = Findings(), Findings()
     keys = Keys(root, read_mapping(root, "a suite", "key", SUITE_KEYS, findings), findings)
     golden = keys.choice("golden", GOLDENS, DEFAULT_GOLDEN)
     profile = keys.choice("profile", PROFILES, DEFAULT_PROFILE)
@@ -151,15 +161,14 @@ def parse_suite(source: bytes | str, name: str, folder: Path, *, seed: int | Non
         golden=golden,
         profile=profile,
         score=keys.truth("score"),
-        notes=_notes(keys, plans, entries),
+        notes=_notes(replace(keys, findings=about_flags), plans, entries),
         entries=entries,
         source=source,
         file=name,
         folder=folder,
         files=tuple(sorted(set(_files(root)))),
     )
-    findings.raise_any()
-    return suite
+    return suite, findings, about_flags
 
 
 def _files(node: YamlNode) -> Iterator[str]:
@@ -192,14 +201,18 @@ def suite_findings(source: bytes | str, name: str, folder: Path) -> list[tuple[P
         UnreadableFile: it is larger than 1 MiB.
     """
     try:
-        entries = parse_suite(source, name, folder).entries
+        suite, findings, about_flags = _read(source, name, folder)
+        if findings:
+            findings.extend(about_flags)
+            findings.raise_any()
     except ConfigError as error:
         return list(error.findings)
     first: dict[tuple[Place, str], str] = {}
-    for entry in entries:
+    for entry in suite.entries:
         for finding in _findings_of(entry):
             first.setdefault(finding, entry.id)
-    return [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
+    of_cases = [(place, f"{sentence} [{case}]") for (place, sentence), case in first.items()]
+    return [*dict.fromkeys(about_flags), *of_cases]
 
 
 def _findings_of(entry: Entry) -> tuple[tuple[Place, str], ...]:

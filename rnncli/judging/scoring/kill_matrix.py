@@ -306,7 +306,7 @@ def _survived(found: Mapping[str, Outcome]) -> tuple[float, str]:
 
 def _unexercised(found: Mapping[str, Outcome]) -> tuple[None, str]:
     reasons = dict.fromkeys(outcome.reason for outcome in found.values())
-    return None, f"never exercised: {'; '.join(reasons)}"
+    return None, f"never exercised: {'; or '.join(reasons)}"
 
 
 # Fate -> the largest margin and the reason of a mutant that is not killed.

@@ -528,6 +528,15 @@ def test_findings_of_a_suite_include_those_of_its_cases():
     assert found[1].endswith("[rnn_7_x_float16]")
 
 
+def test_a_note_without_a_flag_hides_no_finding_of_a_case():
+    """One lint tells of both."""
+    text = f"{START}notes: {{A: x}}\ncases:\n  x: {{op: RNN-7, inputs: {{B: gaussian}}}}\n"
+    about_note, about_case = suite_findings(text, "s.yaml", Path())
+
+    assert about_note[1] == "no case has the flag 'A'"
+    assert about_case[1].startswith("unknown fill 'gaussian' for B")
+
+
 def test_a_break_that_breaks_nothing_is_found():
     """The case would be valid."""
     text = f"{START}cases:\n  x: {{op: RNN-7, breaks: {{attributes: {{clip: 3}}}}}}"
