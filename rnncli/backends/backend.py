@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.recurrence import Recurrence, Result
 
     BoundCall: TypeAlias = Callable[
-        [Array, Sequence[Array | None]], tuple[Array | None, ...] | None
+        [Array, Sequence[Array | None], Array | None], tuple[Array | None, ...] | None
     ]
 
 __all__ = ["FLOAT64", "Backend", "Compute", "bound_call", "working_dtype"]
@@ -41,18 +41,19 @@ def bound_call(backend: Backend, recurrence: Recurrence, compute: Compute) -> Bo
     """Return a fast path for recurrences like one that the backend has evaluated.
 
     Such recurrences have the same settings and weight arrays, X and initial states of the same
-    dtypes and shapes, and no lengths. A backend offers a fast path by a method `bind` with the
-    parameters of `run`, which may return None.
+    dtypes and shapes, and lengths if it has some. A backend offers a fast path by a method `bind`
+    with the parameters of `run`, which may return None.
 
     Returns:
-        A function of X [T, N, I] and the initial states. It returns Y (None if not requested) and
-        the last states, or only None if these inputs must be evaluated by `run`.
+        A function of X [T, N, I], the initial states and the lengths [N], or None. It returns Y
+        (None if not requested) and the last states, or only None if these inputs must be evaluated
+        by `run`.
     """
     bind = getattr(backend, "bind", None)
     bound: BoundCall | None = bind(recurrence, compute) if bind else None
     return bound or _declines
 
 
-def _declines(X: Array, initial: Sequence[Array | None]) -> None:
+def _declines(X: Array, initial: Sequence[Array | None], lengths: Array | None) -> None:
     """Decline every call, for backends without a fast path."""
-    del X, initial
+    del X, initial, lengths

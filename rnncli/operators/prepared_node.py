@@ -86,8 +86,10 @@ class PreparedNode:
             )
         recurrence = node.recurrence(inputs)
         result = evaluate_recurrence(self._operator, recurrence, *self._engine)
-        if recurrence.constants and not (bound and bound.is_for(steady)):
-            remember(self._bound, kinds, self._bind(node, recurrence, steady))
+        if recurrence.constants:
+            if not (bound and bound.is_for(steady)):
+                bound = self._unbound(node, recurrence, steady)
+            self._bind(kinds, bound, recurrence)
         return node.arranged((result.Y, *result.last))
 
     def by_name(self, inputs: NodeInputs) -> dict[str, Array]:
@@ -95,30 +97,39 @@ class PreparedNode:
         named = zip(self.names, inputs, strict=False)
         return {name: values for name, values in named if values is not None}
 
-    def _bind(
+    def _unbound(
         self, node: Node, recurrence: Recurrence, steady: tuple[Array | None, ...]
     ) -> BoundNode:
-        call = bound_call(self._engine[0], recurrence, self._engine[1])
         orders = [node.order(name) for name in self._varying(self.names)[:-1]]
-        return BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None, call)
+        return BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
+
+    def _bind(self, kinds: tuple[Any, ...], bound: BoundNode, recurrence: Recurrence) -> None:
+        """Ask the backend once for its fast path for recurrences like this one."""
+        is_full = recurrence.lengths is None
+        if (bound.full if is_full else bound.ragged) is None:
+            call = bound_call(self._engine[0], recurrence, self._engine[1])
+            extended = bound._replace(full=call) if is_full else bound._replace(ragged=call)
+            remember(self._bound, kinds, extended)
 
 
 class BoundNode(NamedTuple):
     """A node bound to its weights, for inputs of certain dtypes and shapes.
 
     Attributes:
-        node: the node, checked with such inputs.
-        weights: its weights, which are constants.
-        T: the number of steps of X.
-        orders: the transpositions of X and the initial states; None if there are none.
-        call: the backend's bound call.
+        node: free of problems with such inputs.
+        weights: constants.
+        T: how many steps X has.
+        orders: how X and the initial states are transposed; None where none of them is.
+        full: the fast path for batches without padding; None before the first.
+        ragged: the fast path for ragged batches, likewise.
     """
 
     node: Node
     weights: tuple[Array | None, ...]
     T: int
     orders: Sequence[Sequence[int] | None] | None
-    call: BoundCall
+    full: BoundCall | None = None
+    ragged: BoundCall | None = None
 
     def is_for(self, weights: tuple[Array | None, ...]) -> bool:
         """Return whether these are its weights and still constants."""
@@ -127,9 +138,12 @@ class BoundNode(NamedTuple):
     def run(self, varying: tuple[Any, ...]) -> tuple[Array, ...] | None:
         """Evaluate X, the initial states and the lengths; None if the bound call declines."""
         X, *initial, lengths = varying
+        call = self.full
         if lengths is not None and not (lengths == self.T).all():
+            call = self.ragged if lengths.min() >= 0 and lengths.max() <= self.T else None
+        if call is None:
             return None
         if self.orders:
             X, *initial = map(in_order, (X, *initial), self.orders)
-        tensors = self.call(X, initial)
+        tensors = call(X, initial, lengths)
         return None if tensors is None else self.node.arranged(tensors)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rnncli.backends.backend import Compute
     from rnncli.backends.compiled.routines import Routine
+    from rnncli.backends.compiled.workspace import Workspace
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -55,46 +56,95 @@ def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
 
     There is one if packed weights are cached, nothing needs conversion and one thread suffices.
     """
-    constants, lengths = recurrence.constants, recurrence.lengths
-    if constants is None or lengths is not None or not recurrence.X.size:
+    constants = recurrence.constants
+    if constants is None or not recurrence.X.size:
         return None
     routine = ROUTINES.of(recurrence, compute, is_kept=True)
     packed: PackedWeights | None = constants.get(routine.layout)
     is_short = len(recurrence.X) * routine.multiplications <= WORTHWHILE
     if packed is None or not routine.is_native or not is_short:
         return None
-    return BoundScan(routine, packed, len(recurrence.X), wants_Y=recurrence.wants_Y)
+    kind = BoundScan if recurrence.lengths is None else RaggedScan
+    return kind(routine, packed, recurrence)
 
 
 class BoundScan:
     """A prepared call for recurrences of the same weights and sizes; a tiny one takes 1 us.
 
     Args:
-        routine: the routine of the recurrence.
-        packed: its packed weights.
-        T: the number of steps.
-        wants_Y: whether all steps are requested.
+        routine: that of the recurrence.
+        packed: its weights.
+        recurrence: it.
     """
 
-    def __init__(self, routine: Routine, packed: PackedWeights, T: int, *, wants_Y: bool) -> None:
-        self._routine, self._packed, self._T = routine, packed.addresses, T
+    def __init__(self, routine: Routine, packed: PackedWeights, recurrence: Recurrence) -> None:
+        self._routine, self._packed, self._T = routine, packed.addresses, len(recurrence.X)
         self._states, self._dtype = routine.states, routine.dtype
-        self._shape = (T, *routine.states) if wants_Y else None
+        self._shape = (self._T, *routine.states) if recurrence.wants_Y else None
 
-    def __call__(self, X: Array, initial: Sequence[Array | None]) -> tuple[Array | None, ...]:
+    def __call__(
+        self, X: Array, initial: Sequence[Array | None], lengths: Array | None
+    ) -> tuple[Array | None, ...]:
         """Return Y and the last states."""
+        del lengths
+        workspace = self._routine.take()
+        Y = self._routine.no_Y if self._shape is None else np.empty(self._shape, self._dtype)
+        made = self._walk(workspace, X, initial, Y)
+        self._routine.give(workspace)
+        return made
+
+    def _walk(
+        self, workspace: Workspace, X: Array, initial: Sequence[Array | None], Y: Array
+    ) -> tuple[Array, ...]:
         routine, states, dtype = self._routine, self._states, self._dtype
         X, h0, Y_h = routine.tensor(X), routine.tensor(initial[0]), np.empty(states, dtype)
         c0 = Y_c = routine.absent
         if len(initial) == 2:
             c0, Y_c = routine.tensor(initial[1]), np.empty(states, dtype)
-        Y = routine.no_Y if self._shape is None else np.empty(self._shape, dtype)
-        workspace = routine.take()
         plans = workspace.addresses
         for scan, plan, packed in zip(routine.scans, plans, self._packed, strict=False):
             scan(plan, packed, 0, self._T, 1, 0, X, h0, c0, Y, Y_h, Y_c)
-        routine.give(workspace)
         return (Y, Y_h, Y_c) if len(initial) == 2 else (Y, Y_h)
+
+
+class RaggedScan(BoundScan):
+    """A prepared call for ragged batches, with workspaces that hold their order and lengths."""
+
+    def __init__(self, routine: Routine, packed: PackedWeights, recurrence: Recurrence) -> None:
+        super().__init__(routine, packed, recurrence)
+        self._free: list[tuple[Workspace, Array, Array, Array]] = []
+        self._before = -np.arange(self._T)
+        self._keeps_initial = recurrence.keep_initial
+
+    def __call__(
+        self, X: Array, initial: Sequence[Array | None], lengths: Array | None
+    ) -> tuple[Array | None, ...]:
+        """Return Y and the last states."""
+        assert lengths is not None
+        try:
+            workspace, order, falling, active = own = self._free.pop()
+        except IndexError:
+            workspace, order, falling, active = own = self._workspace(len(lengths))
+        negative = np.negative(lengths, dtype=np.int64)
+        order[...] = negative.argsort(kind="stable")
+        negative = negative[order]
+        np.negative(negative, out=falling)
+        active[...] = negative.searchsorted(self._before)
+        Y = self._routine.no_Y if self._shape is None else np.zeros(self._shape, self._dtype)
+        made = self._walk(workspace, X, initial, Y)
+        if not (falling[-1] or self._keeps_initial):
+            for state in made[1:]:
+                state[:, lengths == 0] = 0
+        self._free.append(own)
+        return made
+
+    def _workspace(self, N: int) -> tuple[Workspace, Array, Array, Array]:
+        """Return a workspace, and its order, lengths and numbers of live rows, yet to be set."""
+        workspace = self._routine.take()
+        places = [np.empty(count, np.int64) for count in (N, N, self._T)]
+        for name, values in zip(("order", "lengths", "active"), places, strict=True):
+            workspace.plans[name] = values.ctypes.data
+        return workspace, *places  # type: ignore[return-value]
 
 
 def team_size(T: int, routine: Routine) -> int:

@@ -287,9 +287,10 @@ class PreparedCall:
         return Result(Y, tuple(last))
 
     def attempt(
-        self, X: Array, initial: Sequence[Array | None], *, wants_Y: bool
+        self, X: Array, initial: Sequence[Array | None], lengths: None, *, wants_Y: bool
     ) -> tuple[Array | None, ...] | None:
         """Return Y and the last states; None where the call is reserved, or they are not finite."""
+        del lengths
         if not self.lock.acquire(blocking=False):
             return None
         try:
