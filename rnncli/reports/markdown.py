@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Characters for failures, since GitHub drops a step summary of more than 1 MiB.
 LIMIT = 400_000
+# Counts of failures that do not fail the run.
+EXCUSED = ("expected", "allowed")
 
 
 def write_markdown(path: Path, report: VerificationReport) -> None:
@@ -62,17 +64,20 @@ def _about(report: VerificationReport) -> Iterator[str]:
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
-    """Yield a table of counts, without verdicts that do not occur."""
+    """Yield a table of counts, without columns that are zero everywhere."""
     verdicts = [name for name in MEANINGS if any(tally.counts[name] for tally in tallies)]
-    yield table_row([heading, "cases", *verdicts, "worst margin"])
-    yield table_row(["---", *["---:"] * (len(verdicts) + 2)])
+    excused = [name for name in EXCUSED if any(getattr(tally, name) for tally in tallies)]
+    columns = ["cases", *verdicts, *excused, "worst margin"]
+    yield table_row([heading, *columns])
+    yield table_row(["---", *["---:"] * len(columns)])
     for tally in tallies:
-        yield table_row(_cells(tally, verdicts))
+        yield table_row(_cells(tally, verdicts, excused))
 
 
-def _cells(tally: Tally, verdicts: Iterable[Verdict]) -> list[Any]:
+def _cells(tally: Tally, verdicts: Iterable[Verdict], excused: Iterable[str]) -> list[Any]:
     counts = [tally.counts[verdict] or "" for verdict in verdicts]
-    return [inline(tally.name), tally.cases, *counts, times(tally.margin)]
+    others = [getattr(tally, name) or "" for name in excused]
+    return [inline(tally.name), tally.cases, *counts, *others, times(tally.margin)]
 
 
 def table_row(cells: Iterable[Any]) -> str:

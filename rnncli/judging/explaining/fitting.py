@@ -109,7 +109,8 @@ class WrongOutputs:
     def __init__(self, vector: Vector, got: Tensors, rule: Rule) -> None:
         self.recurrence = vector.recurrence
         self.requested = list(_requested(vector, got, rule))
-        self.is_comparable = len(self.requested) == len(vector.answers.outputs)
+        complete = len(self.requested) == len(vector.answers.outputs)
+        self.is_comparable = complete and any(each.differs.any() for each in self.requested)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
         self._derived: dict[str, Result] = {}
