@@ -260,7 +260,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the packs, in addition to the paths on the command line if there are any."""
     config.pluginmanager.register(AnswerCount(), "rnncli answers")
-    packs = [str(Path(pack).absolute()) for pack in config.getoption("--rnncli")]
+    packs = _named_packs(config)
     if not packs:
         return
     if not config.getoption("--rnncli-subject"):
@@ -274,10 +274,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.args = [*(config.args if is_named else ()), *packs]
 
 
+def _named_packs(config: pytest.Config) -> list[str]:
+    """Return the folders that --rnncli names, written as pytest writes those it collects."""
+    return [os.path.normpath(Path(pack).absolute()) for pack in config.getoption("--rnncli")]
+
+
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect the cases of a pack named by an option."""
-    named = (Path(pack).absolute() for pack in parent.config.getoption("--rnncli"))
-    if path not in named:
+    if str(path) not in _named_packs(parent.config):
         return None
     # A folder beside or above pytest's root has no name relative to it.
     name = Path(os.path.relpath(path, parent.config.rootpath)).as_posix()

@@ -26,6 +26,17 @@ def test_a_session_of_a_vectors_model_passes(vector):
     assert str(by_model) == f"{vector.id}: pass"
 
 
+def test_packs_vectors_and_cases_show_themselves_in_a_line():
+    """Pytest and notebooks print them, and their tensors and records would fill pages."""
+    pack = rnncli.open_pack("vectors/core")
+    vector = pack.read(pack.case("lstm_14_initial"))
+    report = rnncli.verify("vectors/core", lambda v: v.answers.outputs, select="id:lstm_14_initial")
+
+    assert repr(pack) == f"<rnncli pack vectors/core: {len(pack.manifest.cases)} cases>"
+    assert repr(vector) == "<rnncli vector lstm_14_initial: LSTM-14>"
+    assert repr(report.cases[0]) == "<rnncli case lstm_14_initial: pass>"
+
+
 def test_a_bug_is_named_as_verify_names_it():
     """With where it begins and how far off it is."""
     vector = CORE["lstm_14_one_step"]

@@ -218,6 +218,17 @@ def test_a_wrong_request_is_an_error(run, arguments, words):
     assert "_pytest/" not in output
 
 
+def test_a_pack_may_be_named_by_a_path_that_goes_up(run, tmp_path):
+    """Pytest writes the folder without `..`, and collects nothing that it does not recognise."""
+    named = os.path.relpath(CORE, tmp_path)
+    assert ".." in named
+    code, output = run(
+        *(f"--rnncli={named}", "--rnncli-subject=kernels:right", f"--rnncli-select={CASES}"),
+        pack=False,
+    )
+    assert (code, counts(output)) == (0, {"passed": 4})
+
+
 def test_an_altered_pack_is_refused(run, tmp_path):
     """Unless it is trusted."""
     import shutil

@@ -63,6 +63,9 @@ class JudgedCase(NamedTuple):
     record: Mapping[str, Any]
     verdict: CaseVerdict
 
+    def __repr__(self) -> str:
+        return f"<rnncli case {self.verdict.id}: {self.verdict.verdict}>"
+
     @property
     def is_answered(self) -> bool:
         """Whether a computed element was judged, or the response to an invalid case."""
@@ -220,12 +223,16 @@ class VerificationReport(Displayed):
     def repeat(self, verdict: CaseVerdict) -> str:
         """Return the command line that judges a case again, after the cases it depends on.
 
-        Beyond `MOST_NAMED` cases it is the command line of the whole run.
+        Beyond `MOST_NAMED` cases it is the command line of the whole run. A run from Python has no
+        command line; its call is named instead.
         """
         ids = (*verdict.after, verdict.id)
         selection = " or ".join(f"id:{each}" for each in ids)
-        command = self.command or "rnncli verify"
-        return f"{command} -k {shlex.quote(selection)}" if len(ids) <= MOST_NAMED else command
+        if len(ids) > MOST_NAMED:
+            return self.command or "rnncli.verify(...)"
+        if not self.command:
+            return f"rnncli.verify(..., select={selection!r})"
+        return f"{self.command} -k {shlex.quote(selection)}"
 
 
 def tallies(named: Iterable[tuple[str, JudgedCase]]) -> list[Tally]:

@@ -74,6 +74,9 @@ class Pack:
     folder: Path
     manifest: Manifest
 
+    def __repr__(self) -> str:
+        return f"<rnncli pack {self.folder}: {len(self.manifest.cases)} cases>"
+
     @property
     def layout(self) -> str:
         """`onnx`, `npz` or `h5`."""

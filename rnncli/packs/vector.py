@@ -96,6 +96,9 @@ class Vector:
     call: int = 0
     later: tuple[Vector, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<rnncli vector {self.id}: {self.record['operator']}>"
+
     @property
     def calls(self) -> tuple[Vector, ...]:
         """The vectors of all data sets: this one, then the later ones."""
