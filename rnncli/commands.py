@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rnncli.errors import InvalidRequest
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +97,9 @@ def generate(
     try:
         return (check_pack if check else write_pack)(plan, folder, done.add)
     except KeyboardInterrupt:
-        kept = f"{done.count} of {done.total} cases are in {folder}; the same command goes on"
+        are = plural(done.count, "is", "are")
+        there = f"{done.count} of {counted(done.total, 'case')} {are} in {folder}"
+        kept = f"{there}; the same command goes on"
         raise KeyboardInterrupt(kept if done.count and not check else "") from None
 
 

@@ -265,11 +265,16 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not config.getoption("--rnncli-subject"):
         raise pytest.UsageError("--rnncli needs --rnncli-subject MODULE:FUNCTION")
+    from rnncli.errors import InvalidRequest
     from rnncli.packs.pack import is_pack
 
-    for pack in packs:
-        if not is_pack(pack):  # pytest would look for tests in it and find none
-            raise pytest.UsageError(f"--rnncli {pack}: not a pack of vectors: no manifest.json")
+    for pack in packs:  # pytest would look for tests in a folder that is not a pack
+        try:
+            reason = "" if is_pack(pack) else f"{pack}: not a pack of vectors: no manifest.json"
+        except InvalidRequest as error:
+            reason = str(error)
+        if reason:
+            raise pytest.UsageError(f"--rnncli {reason}")
     is_named = config.args_source is pytest.Config.ArgsSource.ARGS
     config.args = [*(config.args if is_named else ()), *packs]
 
@@ -368,5 +373,7 @@ class AnswerCount:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the reason that such a run fails."""
         if self._is_void:
-            count = self._asked[False]
-            terminalreporter.write_line(f"rnncli: none of {count} cases was answered", red=True)
+            from rnncli.words import counted
+
+            count = counted(self._asked[False], "case")
+            terminalreporter.write_line(f"rnncli: none of {count} was answered", red=True)

@@ -11,6 +11,7 @@ from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
 from rnncli.reports.tables import is_drawn, print_json_line, print_table
 from rnncli.terminal import say
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,7 @@ def show_diagnosis_report(report: DiagnosisReport, *, as_json: bool) -> None:
     show_diagnosis(report.diagnosis, as_json=as_json)
     total = report.verification.total
     if total.answered < total.cases:
-        say(f"{total.answered} of {total.cases} cases answered: {total.summary}")
+        say(f"{total.answered} of {counted(total.cases, 'case')} answered: {total.summary}")
     for failures in report.later:
         for sentence in later_sentences(failures):
             say(sentence)

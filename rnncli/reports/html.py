@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.comparing.verdict import MARGIN_EDGES, MEANINGS
 from rnncli.reports.pages import rendered, write_page
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,8 +129,8 @@ def _element(document: str, counts: Sequence[int]) -> str:
     """Return the SVG element of a document, without its size and its style, with a description."""
     tolerance = MARGIN_EDGES.index(1.0) + 1
     label = (
-        f"Histogram of margins: {counts[0]} elements are exact, {sum(counts[1:tolerance])} within"
-        f" their tolerance, {sum(counts[tolerance:])} beyond it."
+        f"Histogram of margins: {counted(counts[0], 'element is', 'elements are')} exact,"
+        f" {sum(counts[1:tolerance])} within their tolerance, {sum(counts[tolerance:])} beyond it."
     )
     svg = document[document.index("<svg") :].strip()
     svg = re.sub(r"<defs>\s*<style.*?</defs>", "", svg, count=1, flags=re.DOTALL)

@@ -16,6 +16,7 @@ from rnncli.tracing.statement import CheckKind
 from rnncli.tracing.table import STATEMENTS
 from rnncli.tracing.tracing import trace_of
 from rnncli.tracing.violations import violation_named
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -121,7 +122,8 @@ def closing(matrix: TraceMatrix, covered: Iterable[Coverage]) -> str:
     """Return the matrix in one sentence."""
     counts = Counter(each.state for each in covered)
     listed = ", ".join(f"{counts[state]} {state}" for state in CoverageState if counts[state])
-    return f"{matrix.name}: {counts.total()} statements, {len(matrix.cases)} cases: {listed}"
+    statements = counted(counts.total(), "statement")
+    return f"{matrix.name}: {statements}, {counted(len(matrix.cases), 'case')}: {listed}"
 
 
 def show_statement(covered: Coverage, *, as_json: bool) -> None:

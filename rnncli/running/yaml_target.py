@@ -131,4 +131,5 @@ def _unknown(target: str, path: Path) -> str:
         kinds = ", ".join((*FORMATS, *YAML, *ARCHIVES))
         return f"{target}: not a target: expected {kinds} or a folder"
     short = [name.rpartition("/")[2] for name in spec_names()]
-    return f"{target}: no such file, and no spec of that name{did_you_mean(path.stem, short)}"
+    hint = did_you_mean(path.stem, short)
+    return f"{target}: no such file, and no config or suite of that name{hint}"

@@ -12,6 +12,7 @@ from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS
 from rnncli.judging.explaining.combinations import parts_of
 from rnncli.judging.explaining.patterns import patterns_of
 from rnncli.mutants.table import MUTANTS, is_scored
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,10 +79,13 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The cause in one line."""
-        passes = f", and predicts {self.predicts} of {self.predicts + len(self.refuted)} passes"
-        others = f"; so do {', '.join(self.indistinguishable)}" if self.indistinguishable else ""
+        passing = counted(self.predicts + len(self.refuted), "pass", "passes")
+        passes = f", and predicts {self.predicts} of {passing}"
+        do = plural(len(self.indistinguishable), "does", "do")
+        others = f"; so {do} {', '.join(self.indistinguishable)}" if self.indistinguishable else ""
+        failures = counted(self.of, "failure")
         return (
-            f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {self.of} failures"
+            f"{self.cell}: {self.hypothesis} explains {len(self.explains)} of {failures}"
             f"{passes if self.predicts or self.refuted else ''}{others}"
             f"{f' ({self.where})' if self.where else ''}"
         )
@@ -90,12 +94,15 @@ class Cause:
     def doubt(self) -> str:
         """Why it is not a cause although it fits, in one line."""
         facts = (
-            f"{len(self.refuted)} pass in which it would be seen" * bool(self.refuted),
-            f"{len(self.contradicted)} differ in another way" * bool(self.contradicted),
+            f"{counted(len(self.refuted), 'passes', 'pass')} in which it would be seen"
+            * bool(self.refuted),
+            f"{counted(len(self.contradicted), 'differs', 'differ')} in another way"
+            * bool(self.contradicted),
         )
+        against = " and ".join(filter(None, facts)) or "nothing explains the others"
         return (
-            f"{self.cell}: {self.hypothesis} fits {len(self.explains)} of {self.of} failures by"
-            f" value, but {' and '.join(filter(None, facts)) or 'nothing explains the others'}"
+            f"{self.cell}: {self.hypothesis} fits {len(self.explains)} of"
+            f" {counted(self.of, 'failure')} by value, but {against}"
         )
 
     def record(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.operators import OPERATORS
+from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,8 +49,9 @@ def _sizes(axis: str, rows: Iterable[VectorRow]) -> CoverageItem:
 
 def _calls(rows: Sequence[VectorRow]) -> CoverageItem:
     again = sum(row.calls > 1 for row in rows)
-    missing = "" if again == len(rows) else f"{len(rows) - again} of {len(rows)} are called once"
-    return CoverageItem("second calls", f"{again} of {len(rows)} cases", missing)
+    once = len(rows) - again
+    missing = f"{once} of {len(rows)} {plural(once, 'is', 'are')} called once" if once else ""
+    return CoverageItem("second calls", f"{again} of {counted(len(rows), 'case')}", missing)
 
 
 def _threads() -> CoverageItem:

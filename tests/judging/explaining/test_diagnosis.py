@@ -196,7 +196,7 @@ def test_passing_cases_decide_between_bugs_that_explain_as_much():
     (cause,) = found.causes
 
     assert (cause.hypothesis, cause.predicts, cause.refuted) == ("unseen", 2, ())
-    assert cause.sentence == "RNN: unseen explains 1 of 1 failures, and predicts 2 of 2 passes"
+    assert cause.sentence == "RNN: unseen explains 1 of 1 failure, and predicts 2 of 2 passes"
 
 
 def test_what_cannot_be_told_apart_is_said():
