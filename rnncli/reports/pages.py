@@ -34,17 +34,17 @@ PLOT_NEEDS = ("matplotlib",)
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def check_extra(what: str = "an HTML report", needed: Sequence[str] = NEEDED) -> None:
+def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> None:
     """Check that the packages for a page are installed.
 
     Args:
         what: the thing to make, for the message.
-        needed: the packages it takes.
+        needed: the packages it takes; those of a page if none is named.
 
     Raises:
         Unsupported: the extra `report` is not installed.
     """
-    missing = [name for name in needed if find_spec(name) is None]
+    missing = [name for name in needed or NEEDED if find_spec(name) is None]
     if missing:
         raise Unsupported(
             f"{what} needs {' and '.join(missing)}; install it with: pip install 'rnncli[report]'"
