@@ -63,7 +63,7 @@ def test_outputs_may_stand_in_the_order_of_the_case():
     assert rnncli.judge(alone, only).passed
     assert rnncli.judge(alone, (only,)).passed
     wrong = rnncli.judge(vector, dict(list(right.items())[1:]))
-    assert wrong.sentences[0] == "Y: is missing; there is Y_h, Y_c"
+    assert wrong.sentences[0] == "Y: is missing; the outputs are Y_h, Y_c"
 
 
 @pytest.mark.parametrize(
