@@ -17,6 +17,7 @@ import functools
 import inspect
 import os
 import pkgutil
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -311,12 +312,20 @@ class PackCollector(pytest.Directory):
         }
         try:
             cases = [*CaseSelection(self.path, **options).cases(self.config.rootpath)]
-            function = pkgutil.resolve_name(self.config.getoption("--rnncli-subject"))
+            function = _subject(self.config)
         except (RnncliError, ImportError, AttributeError, ValueError) as error:
             raise self.CollectError(str(error)) from error
         for case in cases:
             item = CaseItem.from_parent(self, name=case.record["id"], case=case, function=function)
             yield item
+
+
+def _subject(config: pytest.Config) -> Any:
+    """Import the function of --rnncli-subject, also from the folder that pytest was started in."""
+    here = str(config.invocation_params.dir)
+    if here not in sys.path:  # `python -m pytest` has put it there, the script `pytest` has not
+        sys.path.insert(0, here)
+    return pkgutil.resolve_name(config.getoption("--rnncli-subject"))
 
 
 class CaseItem(pytest.Item):

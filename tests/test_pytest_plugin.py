@@ -85,6 +85,26 @@ def counts(output):
     return {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
 
 
+def test_the_function_may_lie_in_the_folder_where_pytest_is_started(tmp_path):
+    """The script `pytest` finds it as `python -m pytest` does."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    script = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", script, "-q", "-p", "no:cacheprovider"),
+            *(f"--rnncli={CORE}", "--rnncli-subject=kernels:right"),
+            "--rnncli-select=id:gru_14_both",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
 def test_each_case_is_an_item(run):
     """Named by its id, beneath its pack."""
     code, output = run()
