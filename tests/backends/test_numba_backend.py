@@ -367,7 +367,7 @@ def test_what_exists_as_python_alone_is_refused():
     assert "activation Mine" in NUMBA.supports(
         replace(recurrence, activations=((foreign,),)), Compute.NATIVE
     )
-    assert "a kernel for the RNN of the specification" in NUMBA.supports(
+    assert "a kernel for the specification's RNN" in NUMBA.supports(
         replace(recurrence, cell=step), Compute.NATIVE
     )
 

@@ -363,7 +363,7 @@ WAYS = {
     "program that refuses everything, pack of invalid cases": (
         REFUSE,
         ("verify", "rejections", *COMMAND),
-        "because valid ones fail, too",
+        "because valid cases fail as well",
     ),
     "program that always fails, pack of invalid cases": (
         CRASH,

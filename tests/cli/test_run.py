@@ -406,7 +406,7 @@ def test_several_targets_need_a_folder(rnncli, config, tmp_path):
     outcome = rnncli("run", config, config, "-o", tmp_path / "out.npz")
 
     assert outcome.code == 2
-    assert "several targets write into a folder" in outcome.err
+    assert "several targets need a folder" in outcome.err
 
 
 def test_json_lines_in_input_order_whatever_j(spawned, config, tmp_path):

@@ -36,7 +36,7 @@ def test_pad_cuts_more_than_there_is(agrees, pads):
     ("pads", "mode", "reason"),
     [
         ([-2, -2], "constant", "pads -2 and -2 cut more than the 3 elements"),
-        ([-4, 2], "edge", "mode 'edge' has nothing to pad with"),
+        ([-4, 2], "edge", "mode 'edge' cannot pad an empty axis"),
     ],
 )
 def test_pad_cuts_too_much(evaluate, pads, mode, reason):

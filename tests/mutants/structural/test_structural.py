@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,10 +191,3 @@ def test_results_have_the_dtype_of_the_recurrence():
 
         assert found.Y.dtype == recurrence.dtype.numpy
         assert np.isfinite(found.Y.astype(float)).all()
-
-
-def test_the_readme_counts_them():
-    """The number there is the table's."""
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-
-    assert f"Structural mutants, {len(STRUCTURAL)} bugs" in readme
