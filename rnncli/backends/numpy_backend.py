@@ -44,7 +44,7 @@ class NumPyBackend:
             return _by_equations(recurrence, dtype)
 
     def bind(self, recurrence: Recurrence, compute: Compute) -> BoundCall | None:
-        """Return a short way to evaluate recurrences like one, which has been, or None."""
+        """Return the fast path of recurrences like one that was evaluated, or None."""
         dtype = working_dtype(recurrence, compute)
         return bound(recurrence, dtype) if has_kernel(recurrence.cell) else None
 

@@ -100,7 +100,7 @@ def _operators() -> Iterable[str]:
 
 
 def backend_names() -> Iterable[str]:
-    """Return the names of all backends, those of installed packages too."""
+    """Return the names of all backends, including those of installed packages."""
     from rnncli.backends import known_backends
 
     return known_backends()
@@ -168,7 +168,7 @@ class Listed(click.ParamType[list[str]]):
         param: click.Parameter | None,  # noqa: ARG002
         ctx: click.Context | None,  # noqa: ARG002
     ) -> list[str]:
-        """Read it; a pipe of the shell, `<(command)`, too."""
+        """Read it from a file or a pipe of the shell, `<(command)`."""
         from rnncli.files.regular import read_standard_input, read_text, text_of
 
         if isinstance(value, list):

@@ -318,7 +318,7 @@ class PreparedCall:
 
 
 def bound(recurrence: Recurrence, dtype: np.dtype[Any]) -> BoundCall | None:
-    """Return a short way to evaluate recurrences like one, which has been; None if there is none.
+    """Return the fast path of recurrences like one that was evaluated, or None.
 
     See `rnncli.backends.backend.bound_call`.
     """
