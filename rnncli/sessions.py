@@ -56,6 +56,9 @@ class Session:
     A session has no state: the states of a streaming model are inputs and outputs of each call.
     Threads may call one session concurrently without waiting for each other.
 
+    A session keeps its constant weights, of any size, and what backends derive from them at the
+    first call: about as much memory again, or twice that in float64.
+
     Attributes:
         name: the name of the model or operator in messages.
         inputs: the names that each call must pass.

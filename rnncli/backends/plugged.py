@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.plugins import calling, load
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
-    from rnncli.backends.backend import Compute
-    from rnncli.numerics import Array
+    from rnncli.backends.backend import BoundCall, Compute
+    from rnncli.numerics import Array, DType
     from rnncli.plugins import Plugin
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -27,6 +28,7 @@ class PluggedBackend:
         maker = load(plugin)
         with calling(plugin):
             self._backend = maker()
+            self._bind = getattr(self._backend, "bind", None)
             self.name = str(getattr(self._backend, "name", plugin.name))
             self.summary = str(getattr(self._backend, "summary", ""))
 
@@ -40,31 +42,73 @@ class PluggedBackend:
         """Evaluate, and check the form of the result."""
         with calling(self._plugin):
             result = self._backend.run(recurrence, compute)
-            _check(result, recurrence)
-        return result  # type: ignore[no-any-return]
+            if not isinstance(result, Result):
+                raise TypeError(f"run returned {type(result).__name__}, not a Result")
+            ResultForm.of(recurrence).check("run", result.Y, *result.last)
+        return result
+
+    def bind(self, recurrence: Recurrence, compute: Compute) -> BoundCall | None:
+        """Return the plug-in's fast path, whose results are checked, or None."""
+        if self._bind is None:
+            return None
+        with calling(self._plugin):
+            call = self._bind(recurrence, compute)
+        return None if call is None else partial(self._call, call, ResultForm.of(recurrence))
+
+    def _call(
+        self, call: BoundCall, form: ResultForm, *inputs: Any
+    ) -> tuple[Array | None, ...] | None:
+        """Return what a fast path returns, or None if it declines."""
+        with calling(self._plugin):
+            tensors = call(*inputs)
+            if tensors is not None:
+                form.check("the function from bind", *tensors)
+        return tensors
 
 
-def _check(result: Any, recurrence: Recurrence) -> None:
-    """Raise if an object is not a result of the recurrence.
+class ResultForm(NamedTuple):
+    """The form of the results of recurrences.
 
-    Raises:
-        TypeError: it is not a `Result`, or its arrays are wrong.
+    Attributes:
+        dtype: of all tensors.
+        Y: the shape of Y; None if it is not requested.
+        last: the shape of each last state.
+        states: the number of last states.
     """
-    if not isinstance(result, Result):
-        raise TypeError(f"run returned {type(result).__name__}, not a Result")
-    T, N, _ = recurrence.X.shape
-    D, _, H, _ = recurrence.W.shape
-    states = recurrence.cell.states
-    if len(result.last) != states:
-        raise TypeError(f"run returned {len(result.last)} last states, not {states}")
-    for state in result.last:
-        _check_array(state, (D, N, H), recurrence)
-    if recurrence.wants_Y:
-        _check_array(result.Y, (T, D, N, H), recurrence)
 
+    dtype: DType
+    Y: tuple[int, ...] | None
+    last: tuple[int, ...]
+    states: int
 
-def _check_array(array: Array | None, shape: tuple[int, ...], recurrence: Recurrence) -> None:
-    actual = getattr(array, "dtype", None), getattr(array, "shape", None)
-    if actual != (recurrence.dtype.numpy, shape):
-        expected = f"{recurrence.dtype} {list(shape)}"
-        raise TypeError(f"run returned {actual[0]} {actual[1]}, expected {expected}")
+    @classmethod
+    def of(cls, recurrence: Recurrence) -> ResultForm:
+        """Return the form of a recurrence's results."""
+        T, N, _ = recurrence.X.shape
+        D, _, H, _ = recurrence.W.shape
+        Y = (T, D, N, H) if recurrence.wants_Y else None
+        return cls(recurrence.dtype, Y, (D, N, H), recurrence.cell.states)
+
+    def check(self, source: str, Y: Any, *last: Any) -> None:
+        """Raise if a result has another form.
+
+        Args:
+            source: what returned it.
+            Y: hidden states of all steps.
+            last: the last states.
+
+        Raises:
+            TypeError: the number, dtype or shape of the arrays differs.
+        """
+        if len(last) != self.states:
+            raise TypeError(f"{source} returned {len(last)} last states, not {self.states}")
+        for state in last:
+            self._check_array(source, state, self.last)
+        if self.Y is not None:
+            self._check_array(source, Y, self.Y)
+
+    def _check_array(self, source: str, array: Any, shape: tuple[int, ...]) -> None:
+        actual = getattr(array, "dtype", None), getattr(array, "shape", None)
+        if actual != (self.dtype.numpy, shape):
+            expected = f"{self.dtype} {list(shape)}"
+            raise TypeError(f"{source} returned {actual[0]} {actual[1]}, expected {expected}")

@@ -46,7 +46,9 @@ class Body:
         """
         if len(inputs) != len(self.names):
             raise InvalidRequest(f"body takes {len(self.names)} inputs, the node has {len(inputs)}")
-        feeds = {name: value for name, value in outer.items() if name not in self._own}
+        feeds = {**outer}
+        for name in self._own:
+            feeds.pop(name, None)
         feeds.update(zip(self.names, inputs, strict=True))
         return list(self._evaluator.run(None, feeds))
 

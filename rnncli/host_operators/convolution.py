@@ -2,40 +2,83 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest
+from rnncli.host_operators.kernel import Staged, per_shape
 from rnncli.host_operators.precision import gemm_dtype, rounded
 from rnncli.host_operators.quantisation import along_axis, requantized
 from rnncli.host_operators.windows import Slide, Slides, extent, placed_once, slides, windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.numerics import Array
 
+    OfX: TypeAlias = Callable[[Array], Array]
+
+# Elements of the most padded input that a convolution keeps for the next.
+_KEPT_ELEMENTS = 1 << 16
 # Unfolded windows repeat every element once per tap: a batch is unfolded in blocks of this many.
 _BLOCK_ELEMENTS = 1 << 24
 
 
-def conv(X: Array, W: Array, B: Array | None = None, **attributes: Any) -> Array:
-    """Convolve.
+@Staged
+def conv(
+    W: Array,
+    B: Array | None = None,
+    *,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    **placing: Any,
+) -> OfX:
+    """Convolve X [N, C, D1 ... Dn] to [N, M, *steps], of the type of X.
 
     Args:
-        X: [N, C, D1 ... Dn].
         W: [M, C/group, k1 ... kn].
         B: [M].
-        attributes: group, kernel_shape, strides, dilations, pads, auto_pad.
-
-    Returns:
-        [N, M, *steps], of the type of X.
+        group: number of groups.
+        kernel_shape: k1 ... kn, when given.
+        placing: strides, dilations, pads, auto_pad.
     """
-    dtype = gemm_dtype(X, W)
-    Y = _convolve(X.astype(dtype, copy=False), W.astype(dtype, copy=False), **attributes)
-    return rounded(_biased(Y, B), X)
+
+    def plan(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
+        _check_weights(W.shape[1] * group, shape[1], W, group, kernel_shape)
+        along = slides(shape, W.shape[2:], **placing)
+        return _products(W.astype(dtype, copy=False), group, along, shape)
+
+    return _planned(plan, W, B)
+
+
+def _planned(
+    plan: Callable[[tuple[int, ...], np.dtype[Any]], OfX], W: Array, B: Array | None
+) -> OfX:
+    """Return a convolution that is planned once for each kind of input.
+
+    Args:
+        plan: from the input's shape, and the type to compute in.
+        W: the weights.
+        B: one number per channel of the output.
+    """
+
+    @per_shape
+    def planned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
+        wide = gemm_dtype(np.empty((), dtype), W)
+        convolve = plan(shape, wide)
+        bias = 0 if B is None else along_axis(B.astype(wide), len(shape), 1)
+
+        def convolved(X: Array) -> Array:
+            Y = convolve(X.astype(wide, copy=False))
+            Y += bias
+            return rounded(Y, X)
+
+        return convolved
+
+    return lambda X: planned(X.shape, X.dtype)(X)
 
 
 def conv_integer(
@@ -50,9 +93,8 @@ def conv_integer(
     Returns:
         [N, M, *steps] as int32.
     """
-    return _convolve(_centred(x, x_zero_point), _centred(w, w_zero_point), **attributes).astype(
-        np.int32
-    )
+    total = conv(_centred(x, x_zero_point), _centred(w, w_zero_point), **attributes)
+    return np.asarray(total, np.int32)
 
 
 def qlinear_conv(  # noqa: PLR0917 -- inputs are positional, and it has as many
@@ -68,42 +110,45 @@ def qlinear_conv(  # noqa: PLR0917 -- inputs are positional, and it has as many
     **attributes: Any,
 ) -> Array:
     """Convolve quantised tensors and quantise the result; `w_scale` may be per output channel."""
-    total = _convolve(_centred(x, x_zero_point), _centred(w, w_zero_point), **attributes)
+    total = conv(_centred(x, x_zero_point), _centred(w, w_zero_point), B, **attributes)
     scale = along_axis(np.asarray(w_scale, np.float64), total.ndim, 1) * np.float64(x_scale)
-    return requantized(_biased(total, B) * scale, y_scale, y_zero_point)
+    return requantized(total * scale, y_scale, y_zero_point)
 
 
+@Staged
 def conv_transpose(
-    X: Array,
     W: Array,
     B: Array | None = None,
     *,
     group: int = 1,
     kernel_shape: Sequence[int] | None = None,
-    **attributes: Any,
-) -> Array:
+    **placing: Any,
+) -> OfX:
     """Convolve the other way: spread every input element over a window of the output.
 
+    X is [N, C, D1 ... Dn], and the result [N, M, *sizes] of its type.
+
     Args:
-        X: [N, C, D1 ... Dn].
         W: [C, M/group, k1 ... kn].
         B: [M].
         group: number of groups.
         kernel_shape: k1 ... kn, when given.
-        attributes: strides, dilations, pads, output_padding, output_shape, auto_pad.
-
-    Returns:
-        [N, M, *sizes], of the type of X.
+        placing: strides, dilations, pads, output_padding, output_shape, auto_pad.
     """
-    _check_weights(W.shape[0], X.shape[1], W, group, kernel_shape)
-    dtype = gemm_dtype(X, W)
-    along = _spread(X.shape, W.shape[2:], **attributes)
-    inputs, weights = X.astype(dtype, copy=False), W.astype(dtype, copy=False)
-    if along.mirrored is None:
-        Y = _gathered(_taps(inputs, weights, group), along)
-    else:
-        Y = _products(inputs, _turned(weights, group), group, along.mirrored)
-    return rounded(_biased(Y, B), X)
+
+    @lru_cache(maxsize=1)
+    def turned(dtype: np.dtype[Any]) -> Array:
+        return _turned(W.astype(dtype, copy=False), group)
+
+    def plan(shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
+        _check_weights(W.shape[0], shape[1], W, group, kernel_shape)
+        along = _spread(shape, W.shape[2:], **placing)
+        if along.mirrored is not None:
+            return _products(turned(dtype), group, along.mirrored, shape)
+        taps = _taps(W.astype(dtype, copy=False), group, shape)
+        return lambda X: _gathered(taps(X), along)
+
+    return _planned(plan, W, B)
 
 
 def _turned(W: Array, group: int) -> Array:
@@ -114,13 +159,14 @@ def _turned(W: Array, group: int) -> Array:
     return turned.reshape(group * W.shape[1], -1, *W.shape[2:])
 
 
-def _taps(X: Array, W: Array, group: int) -> Array:
-    """Multiply every input element by every tap: [N, M, *kernel, *steps]."""
-    weights = W.reshape(group, W.shape[0] // group, -1)
-    inputs = X.reshape(X.shape[0], group, W.shape[0] // group, -1)
-    multiply = np.multiply if inputs.shape[2] == 1 else np.matmul  # one channel: nothing to add up
-    spread: Array = multiply(weights.transpose(0, 2, 1), inputs)
-    return spread.reshape(X.shape[0], group * W.shape[1], *W.shape[2:], *X.shape[2:])
+def _taps(W: Array, group: int, shape: tuple[int, ...]) -> OfX:
+    """Return the product of every input element and every tap: [N, M, *kernel, *steps]."""
+    channels = W.shape[0] // group
+    weights = W.reshape(group, channels, -1).transpose(0, 2, 1)
+    multiply = np.multiply if channels == 1 else np.matmul  # one channel: nothing to add up
+    inputs = shape[0], group, channels, prod(shape[2:])
+    made = shape[0], group * W.shape[1], *W.shape[2:], *shape[2:]
+    return lambda X: multiply(weights, X.reshape(inputs)).reshape(made)
 
 
 def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
@@ -140,28 +186,27 @@ def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: An
     return _gathered(columns.reshape(len(columns), -1, *block, *along.steps), along)
 
 
-def _convolve(
-    X: Array,
-    W: Array,
-    *,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    **placing: Any,
-) -> Array:
-    _check_weights(W.shape[1] * group, X.shape[1], W, group, kernel_shape)
-    return _products(X, W, group, slides(X.shape, W.shape[2:], **placing))
+def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> OfX:
+    """Return the product of windows and weights, a matrix product for each group."""
+    N, steps, channels = shape[0], prod(along.steps), W.shape[0] // group
+    weights = W.reshape(*[group] * (group != 1), channels, -1)
+    # Axes of one group or one sequence cost more than a small product.
+    columns = *[group] * (group != 1), weights.shape[-1], steps
+    made = N, W.shape[0], *along.steps
+    blocks = [*_blocks(N, shape[1] * steps * prod(along.kernel))]
+    if along.is_pointwise or len(blocks) == 1:
+        unfold = _unfolding(along, shape, W.dtype)
+        whole = (*[N] * (N != 1), *columns)
+        return lambda X: np.matmul(weights, unfold(X).reshape(whole)).reshape(made)
 
+    def in_blocks(X: Array) -> Array:
+        Y = np.empty((N, *columns[:-2], channels, steps), W.dtype)
+        for block in blocks:
+            unfolded = _windows_as_columns(X[block], along).reshape(-1, *columns)
+            np.matmul(weights, unfolded, out=Y[block])
+        return Y.reshape(made)
 
-def _products(X: Array, W: Array, group: int, along: Slides) -> Array:
-    """Multiply windows by weights, a matrix product for each group."""
-    weights, N, steps = W.reshape(group, W.shape[0] // group, -1), X.shape[0], prod(along.steps)
-    Y = np.empty((N, group, weights.shape[1], steps), W.dtype)
-    if along.is_pointwise:
-        np.matmul(weights, X.reshape(N, group, X.shape[1] // group, steps), out=Y)
-    else:
-        for block in _blocks(N, X.shape[1] * steps * prod(along.kernel)):
-            np.matmul(weights, _unfolded(X[block], group, along), out=Y[block])
-    return Y.reshape(N, W.shape[0], *along.steps)
+    return in_blocks
 
 
 def _check_weights(
@@ -179,16 +224,26 @@ def _blocks(count: int, elements_each: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def _unfolded(X: Array, group: int, along: Slides) -> Array:
-    """Lay the windows out as columns: [N, group, C/group * taps, steps]."""
+def _unfolding(along: Slides, shape: tuple[int, ...], dtype: np.dtype[Any]) -> OfX:
+    """Return what lays the windows out as columns, [N, C, *kernel, *steps], to read at once."""
+    if along.is_pointwise:
+        return lambda X: X
+    padded = (*shape[:2], *along.spans)
+    if prod(padded) > _KEPT_ELEMENTS:
+        return lambda X: _windows_as_columns(X, along)
+    kept = np.zeros(padded, dtype)  # whose edges stay zero
+    columns, (target, source) = _windows_as_columns(kept, along.within), along.copied
+
+    def unfolded(X: Array) -> Array:
+        kept[target] = X[source]
+        return columns
+
+    return unfolded
+
+
+def _windows_as_columns(X: Array, along: Slides) -> Array:
     n = len(along)
-    taps_first = (0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
-    columns = windows(X, along, 0).transpose(taps_first)
-    return columns.reshape(X.shape[0], group, -1, prod(along.steps))
-
-
-def _biased(Y: Array, B: Array | None) -> Array:
-    return Y if B is None else Y + along_axis(B.astype(Y.dtype), Y.ndim, 1)
+    return windows(X, along, 0).transpose(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
 
 
 def _centred(x: Array, zero_point: Array | None) -> Array:

@@ -9,6 +9,7 @@ import onnx
 
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.host_operators import indexing
+from rnncli.host_operators.kernel import Staged
 from rnncli.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered
 
@@ -69,9 +70,10 @@ def clip(x: Array, min: float = -np.inf, max: float = np.inf) -> Array:  # noqa:
     return np.asarray(np.clip(x, x.dtype.type(min), x.dtype.type(max)))
 
 
-def reshape(data: Array, shape: Sequence[int] = ()) -> Array:
+@Staged
+def reshape(shape: Sequence[int] = ()) -> Callable[[Array], Array]:
     """Reshape by an attribute; 0 keeps a size, -1 infers one (opset 1)."""
-    return indexing.reshape(data, np.asarray(shape))
+    return indexing.reshape.prepare(np.asarray(shape))
 
 
 def tile(data: Array, tiles: Array, axis: Array) -> Array:

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.host_operators.kernel import Staged, per_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rnncli.numerics import Array
 
+    OfData: TypeAlias = Callable[[Array], Array]
+    Ends: TypeAlias = Sequence[tuple[int, int]]
+
 _REDUCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
+@Staged
 def pad(
-    data: Array,
     pads: Array,
     constant_value: Array | None = None,
     axes: Array | None = None,
     *,
     mode: str = "constant",
-) -> Array:
-    """Pad, or crop with negative numbers, a tensor at both ends of its axes.
+) -> OfData:
+    """Pad, or crop with negative numbers, a tensor [D1 ... Dn] at both ends of its axes.
 
     Args:
-        data: [D1 ... Dn].
         pads: the amounts at the start of all axes, then at their ends.
         constant_value: the value of the mode constant; 0 if absent.
         axes: the axes; all if absent.
@@ -40,29 +44,41 @@ def pad(
     """
     if mode != "constant" and mode not in _SOURCES:
         raise Unsupported(f"mode '{mode}' is not supported")
-    chosen = range(data.ndim) if axes is None else axes.ravel().tolist()
-    if len(pads) != 2 * len(chosen):
-        raise InvalidRequest(f"pads must have {2 * len(chosen)} elements, got {len(pads)}")
-    amounts, numbers = [(0, 0)] * data.ndim, np.ravel(pads).tolist()
-    for axis, begin, end in zip(chosen, numbers, numbers[len(chosen) :], strict=False):
+    numbers = np.ravel(pads).tolist()
+    chosen = None if axes is None else axes.ravel().tolist()
+
+    @per_shape
+    def padding(shape: tuple[int, ...]) -> OfData:
+        amounts = _amounts(numbers, range(len(shape)) if chosen is None else chosen, len(shape))
+        kept, added = tuple(_kept(amounts, shape)), _added(amounts, shape)
+        sizes = [part.stop - part.start for part in kept]
+        if mode == "constant":
+            return _surrounding(kept, added, sizes, constant_value)
+        if any(n == 0 and any(ends) for ends, n in zip(added, sizes, strict=True)):
+            raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
+        return _continuing(kept, added, sizes, _SOURCES[mode])
+
+    return lambda data: padding(data.shape)(data)
+
+
+def _amounts(numbers: Sequence[int], axes: Sequence[int], rank: int) -> Ends:
+    """Return the padding at both ends of each axis."""
+    if len(numbers) != 2 * len(axes):
+        raise InvalidRequest(f"pads must have {2 * len(axes)} elements, got {len(numbers)}")
+    amounts = [(0, 0)] * rank
+    for axis, begin, end in zip(axes, numbers, numbers[len(axes) :], strict=False):
         amounts[axis] = begin, end
-    kept, added = data, amounts
-    if min(numbers, default=0) < 0:
-        kept, added = data[*_kept(amounts, data.shape)], _added(amounts, data.shape)
-    if mode == "constant":
-        return _surrounded(kept, added, constant_value)
-    if any(n == 0 and any(ends) for ends, n in zip(added, kept.shape, strict=True)):
-        raise InvalidRequest(f"mode '{mode}' cannot pad an empty axis")
-    return _continued(kept, added, _SOURCES[mode])
+    return amounts
 
 
-def _kept(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> Iterator[slice]:
+def _kept(amounts: Ends, shape: Sequence[int]) -> Iterator[slice]:
     """Yield the part of each axis that remains after cropping."""
     for (begin, end), n in zip(amounts, shape, strict=True):
-        yield slice(max(-begin, 0), max(n - max(-end, 0), 0))
+        start = min(max(-begin, 0), n)
+        yield slice(start, max(n - max(-end, 0), start))
 
 
-def _added(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[tuple[int, int]]:
+def _added(amounts: Ends, shape: Sequence[int]) -> Ends:
     """Return the amounts of padding, reduced if one end crops beyond the other."""
     added = []
     for (begin, end), n in zip(amounts, shape, strict=True):
@@ -72,24 +88,43 @@ def _added(amounts: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[tup
     return added
 
 
-def _surrounded(data: Array, added: Sequence[tuple[int, int]], value: Array | None) -> Array:
+def _surrounding(
+    kept: tuple[slice, ...], added: Ends, sizes: Sequence[int], value: Array | None
+) -> OfData:
     """Pad with a constant; np.pad's overhead exceeds the copying of most models' tensors."""
-    shape = [begin + n + end for (begin, end), n in zip(added, data.shape, strict=True)]
-    given = value is not None and np.size(value)
-    filled = np.full(shape, np.asarray(value).astype(data.dtype).item() if given else 0, data.dtype)
-    filled[*(slice(b, b + n) for (b, _), n in zip(added, data.shape, strict=True))] = data
-    return filled
+    shape = [begin + n + end for (begin, end), n in zip(added, sizes, strict=True)]
+    inside = tuple(slice(b, b + n) for (b, _), n in zip(added, sizes, strict=True))
+    given = np.asarray(value) if value is not None and np.size(value) else np.asarray(0)
+
+    def surrounded(data: Array) -> Array:
+        filled = np.empty(shape, data.dtype)
+        filled[...] = given
+        filled[inside] = data[kept]
+        return filled
+
+    return surrounded
 
 
-def _continued(
-    data: Array, added: Sequence[tuple[int, int]], source: Callable[[Array, int], Array]
-) -> Array:
+def _continuing(
+    kept: tuple[slice, ...],
+    added: Ends,
+    sizes: Sequence[int],
+    source: Callable[[Array, int], Array],
+) -> OfData:
     """Pad with elements of the tensor; `source` maps positions to elements."""
-    for axis, (begin, end) in enumerate(added):
-        if begin or end:
-            n = data.shape[axis]
-            data = data.take(source(np.arange(-begin, n + end), n), axis)
-    return data
+    taken = [
+        (source(np.arange(-begin, n + end), n), axis)
+        for axis, ((begin, end), n) in enumerate(zip(added, sizes, strict=True))
+        if begin or end
+    ]
+
+    def continued(data: Array) -> Array:
+        data = data[kept]
+        for positions, axis in taken:
+            data = data.take(positions, axis)
+        return data
+
+    return continued
 
 
 def _reflected(at: Array, n: int) -> Array:
@@ -105,24 +140,25 @@ _SOURCES: dict[str, Callable[[Array, int], Array]] = {
 }
 
 
-def pad_2(data: Array, pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> Array:
+@Staged
+def pad_2(pads: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
     """Pad by attributes (opsets 2 to 10)."""
-    return pad(data, np.asarray(pads), np.asarray(value), mode=mode)
+    return pad.prepare(np.asarray(pads), np.asarray(value), mode=mode)
 
 
-def pad_1(
-    data: Array, paddings: Sequence[int], value: float = 0.0, mode: str = "constant"
-) -> Array:
+@Staged
+def pad_1(paddings: Sequence[int], value: float = 0.0, mode: str = "constant") -> OfData:
     """Pad by attributes (opset 1)."""
-    return pad_2(data, paddings, value, mode)
+    return pad_2.prepare(paddings, value, mode)
 
 
-def reshape(data: Array, shape: Array, *, allowzero: int = 0) -> Array:
+@Staged
+def reshape(shape: Array, *, allowzero: int = 0) -> OfData:
     """Reshape; 0 keeps a size unless `allowzero` is set, -1 infers one."""
-    sizes = shape.tolist()
-    if not allowzero:
-        sizes = [data.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
-    return data.reshape(sizes)
+    sizes = tuple(shape.tolist())  # NumPy reads a list in four times a tuple's time
+    if allowzero or 0 not in sizes:
+        return lambda data: data.reshape(sizes)
+    return lambda data: data.reshape([n or data.shape[i] for i, n in enumerate(sizes)])
 
 
 def expand(data: Array, shape: Array) -> Array:
@@ -132,18 +168,30 @@ def expand(data: Array, shape: Array) -> Array:
     return filled
 
 
-def unsqueeze(data: Array, axes: Array | Sequence[int]) -> Array:
+@Staged
+def unsqueeze(axes: Array | Sequence[int]) -> OfData:
     """Insert axes of size 1; the numbers are positions in the result, in any order."""
-    wanted = axes.ravel().tolist() if isinstance(axes, np.ndarray) else axes
-    if len(wanted) == 1 and 0 <= wanted[0] <= data.ndim:
-        shape = data.shape
-        return data.reshape((*shape[: wanted[0]], 1, *shape[wanted[0] :]))
-    return np.expand_dims(data, tuple(wanted))
+    wanted = np.ravel(axes).tolist()
+    if len(wanted) != 1:
+        return lambda data: np.expand_dims(data, tuple(wanted))
+    (axis,) = wanted
+    rest = slice(None)
+    place = (*[rest] * axis, None, ...) if axis >= 0 else (..., None, *[rest] * (-1 - axis))
+    return lambda data: data[place]
 
 
-def transpose(data: Array, perm: Sequence[int] | None = None) -> Array:
+@Staged
+def squeeze(axes: Array | Sequence[int] | None = None) -> OfData:
+    """Remove axes of size 1, by default all."""
+    chosen = None if axes is None or not np.size(axes) else tuple(np.ravel(axes).tolist())
+    return lambda data: data.squeeze(chosen)
+
+
+@Staged
+def transpose(perm: Sequence[int] | None = None) -> OfData:
     """Reorder the axes; without an order, reverse them."""
-    return data.transpose(perm or None)
+    order = tuple(perm) if perm else None
+    return lambda data: data.transpose(order)
 
 
 def concat(*inputs: Array, axis: int) -> Array:
@@ -151,27 +199,34 @@ def concat(*inputs: Array, axis: int) -> Array:
     return np.concatenate(inputs, axis)
 
 
-def gather(data: Array, indices: Array, axis: int = 0) -> Array:
+@Staged
+def gather(indices: Array, axis: int = 0) -> OfData:
     """Pick slices along an axis; negative numbers count from the end."""
-    return np.asarray(data.take(indices, axis))
+    if indices.ndim or axis < 0:
+        return lambda data: np.asarray(data.take(indices, axis))
+    place: Any = (*[slice(None)] * axis, int(indices), ...)  # a view, whatever is left
+    return lambda data: data[place]
 
 
+@Staged
 def cut(
-    data: Array,
-    starts: Array,
-    ends: Array,
-    axes: Array | None = None,
-    steps: Array | None = None,
-) -> Array:
+    starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
+) -> OfData:
     """Return the part of a tensor from starts to ends: Slice from opset 10 on."""
-    places = [slice(None)] * data.ndim
-    limits = [starts.ravel().tolist(), ends.ravel().tolist()]
-    if steps is not None:
-        limits.append(steps.ravel().tolist())
-    along = range(data.ndim) if axes is None else axes.ravel().tolist()
-    for axis, *limit in zip(along, *limits, strict=False):
-        places[axis] = slice(*limit)
-    return data[tuple(places)]
+    numbers = (each.ravel().tolist() for each in (starts, ends, steps) if each is not None)
+    parts = [slice(*limits) for limits in zip(*numbers, strict=False)]
+    if axes is None:
+        return lambda data: data[tuple(parts[: data.ndim])]
+    chosen = [*zip(axes.ravel().tolist(), parts, strict=False)]
+
+    @per_shape
+    def places(rank: int) -> tuple[slice, ...]:
+        found = [slice(None)] * rank
+        for axis, part in chosen:
+            found[axis] = part
+        return tuple(found)
+
+    return lambda data: data[places(data.ndim)]
 
 
 def one_hot(indices: Array, depth: Array, values: Array, *, axis: int = -1) -> Array:
@@ -268,13 +323,14 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
 
 
-def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = "none") -> Array:
+@partial(Staged, late=(0, 2))
+def scatter_nd(indices: Array, *, reduction: str = "none") -> Callable[[Array, Array], Array]:
     """Write slices by their leading coordinates, the counterpart of `gather_nd`.
 
+    The second stage takes the data, [D1 ... Dn], and the updates, [..., Dk+1 ... Dn].
+
     Args:
-        data: [D1 ... Dn].
         indices: [..., k]; the last of equal ones wins.
-        updates: [..., Dk+1 ... Dn].
         reduction: as in `scatter_elements`.
 
     Raises:
@@ -283,15 +339,33 @@ def scatter_nd(data: Array, indices: Array, updates: Array, *, reduction: str = 
     """
     if reduction not in ("none", *_REDUCTIONS):
         raise Unsupported(f"reduction '{reduction}' is not supported")
-    wanted = indices.shape[:-1] + data.shape[indices.shape[-1] :]
-    if updates.shape != wanted:
-        raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
-    result, place = data.copy(), tuple([indices[..., k] for k in range(indices.shape[-1])])
-    if reduction == "none":
-        result[place] = updates
-    else:
-        _REDUCTIONS[reduction].at(result, place, updates)
-    return result
+    rank = indices.shape[-1]
+    places = per_shape(partial(_places, indices))
+
+    def scattered(data: Array, updates: Array) -> Array:
+        wanted = indices.shape[:-1] + data.shape[rank:]
+        if updates.shape != wanted:
+            raise InvalidRequest(f"updates must be {list(wanted)}, got {list(updates.shape)}")
+        result, place = data.copy(), places(data.shape[:rank])
+        if reduction == "none":
+            result[place] = updates
+        else:
+            _REDUCTIONS[reduction].at(result, place, updates)
+        return result
+
+    return scattered
+
+
+def _places(indices: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return where coordinates [..., k] are in a tensor's first k axes: slices for a block."""
+    rows = [*np.moveaxis(indices, -1, 0)]
+    if len(rows) != indices.ndim - 1 or not indices.size:
+        return tuple(rows)
+    first = indices[(0,) * len(rows)]
+    block = np.moveaxis(np.indices(indices.shape[:-1]), 0, -1) + first
+    if first.min() < 0 or (block[(-1,) * len(rows)] >= shape).any() or (block != indices).any():
+        return tuple(rows)
+    return tuple(slice(a, a + n) for a, n in zip(first.tolist(), indices.shape, strict=False))
 
 
 def _beside(indices: Array, axis: int) -> tuple[slice, ...]:

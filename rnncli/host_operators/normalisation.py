@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from rnncli.errors import Unsupported
+from rnncli.host_operators.kernel import Staged, per_shape
 from rnncli.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered, round_to
 
@@ -62,8 +63,8 @@ log_softmax_of_matrix = _over_matrix(log_softmax)
 hardmax_of_matrix = _over_matrix(hardmax)
 
 
+@Staged
 def batch_normalization(
-    x: Array,
     scale: Array,
     bias: Array,
     mean: Array,
@@ -73,11 +74,10 @@ def batch_normalization(
     epsilon: float = 1e-5,
     spatial: int = 1,
     is_test: int = 1,
-) -> Array:
-    """Normalise with given statistics (BatchNormalization in inference, opsets 1 to 13).
+) -> Callable[[Array], Array]:
+    """Normalise [N, C, D1 ... Dn] with given statistics (in inference, opsets 1 to 13).
 
     Args:
-        x: [N, C, D1 ... Dn].
         scale: [C]; [C, D1 ... Dn] when `spatial` is 0, like the following three.
         bias: likewise.
         mean: likewise.
@@ -92,15 +92,23 @@ def batch_normalization(
     """
     if outputs > 1 or not is_test:
         raise Unsupported("training mode is not supported below opset 14")
-    shape = (-1, *[1] * (x.ndim - 2)) if spatial else x.shape[1:]
-    wide_scale, wide_bias, wide_mean, wide_var = (
-        widened(v).reshape(shape) for v in (scale, bias, mean, var)
-    )
-    wide = widened(x)
-    wide -= wide_mean
-    wide *= wide_scale / np.sqrt(wide_var + epsilon)
-    wide += wide_bias
-    return rounded(wide, x)
+    factor = widened(scale) / np.sqrt(widened(var) + epsilon)
+    wide = widened(mean), factor, widened(bias)
+
+    @per_shape
+    def statistics(shape: tuple[int, ...]) -> tuple[Array, ...]:
+        along = (-1, *[1] * (len(shape) - 1)) if spatial else shape
+        return tuple(values.reshape(along) for values in wide)
+
+    def normalised(x: Array) -> Array:
+        mean, factor, bias = statistics(x.shape[1:])
+        y = widened(x)
+        y -= mean
+        y *= factor
+        y += bias
+        return rounded(y, x)
+
+    return normalised
 
 
 def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:

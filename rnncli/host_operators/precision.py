@@ -23,6 +23,8 @@ def widened(x: Array) -> Array:
 
 def rounded(values: Array, like: Array) -> Array:
     """Round values once to the floating-point type of another array."""
+    if type(values) is np.ndarray and values.dtype == like.dtype:
+        return values
     if like.dtype.type in _PLAIN:
         return np.asarray(values).astype(like.dtype.type, copy=False)
     return round_to(np.asarray(values), dtype_of(like))
@@ -49,23 +51,39 @@ def _standard(operand: Array) -> np.dtype[Any]:
 
 def sigmoid(X: Array) -> Array:
     """``1 / (1 + exp(-x))``; float16 and bfloat16 in float32."""
-    x = X.astype(gemm_dtype(X), copy=False)
+    x = _at_least_float32(X)
+    one = np.ones((), x.dtype)  # NumPy takes longer to read a number
     e = np.exp(-np.abs(x))  # never overflows, unlike exp(-x)
-    return rounded(np.where(x > 0, 1, e) / (1 + e), X)
+    return rounded(np.where(x > 0, one, e) / (one + e), X)
 
 
-def _of_one_type(function: np.ufunc) -> Callable[[Array, Array], Array]:
+def _of_one_type(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
     """Make a kernel of two tensors of one type, and of that type itself."""
 
     def kernel(A: Array, B: Array) -> Array:
         if A.dtype != B.dtype:
             raise InvalidRequest(f"second input is {B.dtype}, first is {A.dtype}")
-        return function(A, B)  # type: ignore[no-any-return]
+        return np.asarray(function(A, B))
 
     return kernel
 
 
+def _prelu(X: Array, slope: Array) -> Array:
+    """Scale negative values."""
+    factor = slope.reshape(()) if slope.size == 1 else slope  # in half of the time
+    return np.where(X > 0, X, X * factor)
+
+
+def _divide(A: Array, B: Array) -> Array:
+    """Divide; quotients of integers are rounded towards zero."""
+    if A.dtype.kind not in "iu":
+        return np.asarray(A / B)
+    quotient, rest = np.divmod(A, B)
+    return np.asarray(quotient + ((rest != 0) & ((A < 0) != (B < 0)))).astype(A.dtype)
+
+
 add, subtract, multiply = map(_of_one_type, (np.add, np.subtract, np.multiply))
+divide, prelu = map(_of_one_type, (_divide, _prelu))
 
 
 def power(X: Array, Y: Array) -> Array:
@@ -76,6 +94,16 @@ def power(X: Array, Y: Array) -> Array:
 def sqrt(X: Array) -> Array:
     """The square root; NaN for negative numbers."""
     return np.asarray(np.sqrt(X))
+
+
+def tanh(X: Array) -> Array:
+    """The hyperbolic tangent."""
+    return np.asarray(np.tanh(X))
+
+
+def relu(X: Array) -> Array:
+    """The greater of x and 0."""
+    return np.asarray(np.maximum(X, np.zeros((), X.dtype)))
 
 
 def matmul(A: Array, B: Array) -> Array:
@@ -109,6 +137,6 @@ def _at_least_float32(x: Array) -> Array:
 
 
 def _like(values: Array, x: Array) -> Array:
-    if dtype_of(x).is_float:
+    if values.dtype == x.dtype or dtype_of(x).is_float:
         return rounded(values, x)
     return np.asarray(values).astype(x.dtype)

@@ -4,41 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from math import prod
 from typing import Any
 
 import numpy as np
 
+from rnncli.host_operators.kernel import Staged
 from rnncli.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_of
 
-Over = Callable[[Array, tuple[int, ...], bool], Any]
+Over = Callable[[Array, tuple[int, ...] | None, bool], Any]
 """A reduction of an array over axes, with or without keeping them as size 1."""
 
 
-def _reduction(over: Over, *, exact: bool = False) -> Callable[..., Array]:
+def _reduction(over: Over, *, exact: bool = False) -> Staged:
     """Return a kernel; an exact one reduces integers as integers."""
 
-    def reduced(
-        data: Array,
+    def prepare(
         axes: Array | Sequence[int] | None = None,
         *,
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
-    ) -> Array:
-        numbers = axes.ravel().tolist() if isinstance(axes, np.ndarray) else axes
-        chosen = tuple(numbers or ())
-        if not chosen and not noop_with_empty_axes:
-            chosen = tuple(range(data.ndim))
-        if dtype_of(data).is_float:
-            return rounded(over(widened(data), chosen, bool(keepdims)), data)
-        values = over(data if exact else widened(data), chosen, bool(keepdims))
-        return np.asarray(values).astype(data.dtype)
+    ) -> Callable[[Array], Array]:
+        numbers = () if axes is None else tuple(np.ravel(axes).tolist())
+        chosen = numbers if numbers or noop_with_empty_axes else None
+        keep = bool(keepdims)
 
-    return reduced
+        def reduced(data: Array) -> Array:
+            if dtype_of(data).is_float:
+                return rounded(over(widened(data), chosen, keep), data)
+            values = over(data if exact else widened(data), chosen, keep)
+            return np.asarray(values).astype(data.dtype)
+
+        return reduced
+
+    return Staged(prepare)
 
 
-def _log_sum_exp(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+def _log_sum_exp(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     """Subtract the maximum first, so that no exponential overflows."""
     top = x.max(axis=axes, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
@@ -46,9 +48,10 @@ def _log_sum_exp(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
     return total if keep else total.squeeze(axes)
 
 
-def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+def _mean(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
     """Divide a sum as `np.mean` does, with half the overhead."""
-    return x.sum(axes, keepdims=keep) / prod(x.shape[axis] for axis in axes)
+    total = x.sum(axes, keepdims=keep)
+    return total / (x.size / max(np.size(total), 1))
 
 
 reduce_sum = _reduction(lambda x, axes, keep: x.sum(axes, keepdims=keep), exact=True)

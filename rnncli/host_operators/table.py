@@ -111,6 +111,7 @@ _ROWS = (
     Row("Pad", 11, None, "indexing:pad"),
     # Nor unsorted axes, numbers of shape [1], or an unsorted Unique of a matrix.
     Row("Unsqueeze", 1, None, "indexing:unsqueeze"),
+    Row("Squeeze", 1, None, "indexing:squeeze"),
     Row("OneHot", 9, None, "indexing:one_hot"),
     Row("Unique", 11, None, "indexing:unique"),
     # The reference searches shapes of three numbers for zeros by array operations, slowly.
@@ -133,6 +134,10 @@ _ROWS = (
     Row("Slice", 10, None, "indexing:cut"),
     Row("Sigmoid", 1, None, "precision:sigmoid"),
     Row("Sqrt", 1, None, "precision:sqrt"),
+    Row("Tanh", 1, None, "precision:tanh"),
+    Row("Relu", 1, None, "precision:relu"),
+    Row("PRelu", 7, None, "precision:prelu"),
+    Row("Div", 7, None, "precision:divide"),
     Row("Pow", 7, None, "precision:power"),
     Row("Col2Im", 18, None, "convolution:col2im"),
     # The reference cannot infer the columns of a matrix without rows.

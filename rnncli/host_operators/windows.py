@@ -82,6 +82,11 @@ class Slides(tuple[Slide, ...]):  # noqa: SLOT001 -- what follows is found out o
         return all(slide.begin == 0 and slide.span == slide.length for slide in self)
 
     @cached_property
+    def within(self) -> Slides:
+        """The same windows on an input that is padded already."""
+        return Slides(replace(s, length=s.span, begin=0, end=0) for s in self)
+
+    @cached_property
     def is_pointwise(self) -> bool:
         """Whether each window is one element, and each element a window."""
         return self.covers and all(slide.kernel == slide.stride == 1 for slide in self)

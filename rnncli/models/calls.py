@@ -17,6 +17,8 @@ from onnx.reference.ops.op_bitwise_and import BitwiseAnd
 from onnx.reference.ops.op_not import Not
 from onnx.reference.ops.op_relu import Relu
 
+from rnncli.host_operators.kernel import KernelRun
+
 Call: TypeAlias = Callable[..., tuple[Any, ...]]
 """A function from a node's inputs to its outputs."""
 
@@ -29,6 +31,8 @@ def call_of(operator: OpRun) -> Call:
     Args:
         operator: the node, whose attributes are final.
     """
+    if isinstance(operator, KernelRun):
+        return operator.call
     shorter = _SHORTER.get(type(operator).run)
     if shorter is None or operator.has_linked_attribute or operator.need_context():
         return operator.run

@@ -16,6 +16,7 @@ from onnx import FunctionProto
 
 from rnncli import budget, deadline
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
+from rnncli.models.constant_folding import MOST_LEARNT, FoldedSchedule, OtherShapeError
 from rnncli.models.functions import FunctionCall, Library
 from rnncli.models.memory import MemoryTally, may_be_giant
 from rnncli.models.model import (
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from onnx.reference.op_run import OpRun
 
     from rnncli.models.calls import Call
-    from rnncli.models.constant_folding import FoldedSchedule
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer, Watch
     from rnncli.numerics import Array
@@ -82,11 +82,20 @@ def run(evaluator: Evaluator, inputs: Mapping[str, Any]) -> list[Any]:
     Raises:
         RnncliError: a node cannot be evaluated; the sentence names it.
     """
+    return [*outputs(evaluator, inputs).values()]
+
+
+def outputs(evaluator: Evaluator, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a prepared model as `run` does, and return its outputs by name.
+
+    Raises:
+        RnncliError: a node cannot be evaluated; the sentence names it.
+    """
     evaluator.begin_run()
     if evaluator.is_recurrent:  # which see to that themselves
-        return evaluator.run(None, inputs)
+        return evaluator.outputs(inputs)
     with np.errstate(all="ignore"):
-        return evaluator.run(None, inputs)
+        return evaluator.outputs(inputs)
 
 
 def _refuse_idle_readings(model: Model, readings: Mapping[str, str]) -> None:
@@ -139,11 +148,10 @@ class Evaluator:
             fold_late(steps, fed - self._initial.keys()),
             {*self.output_names, *self._initial, *self._constants},
         )
-        self._may_fold = any(step.may_fold for step in self._steps)
         self._folded: FoldedSchedule | None = None
-        # An omitted input is named "".
-        self._known: dict[str | None, Any] = {"": None}
-        self._known.update(self._initial)
+        self._has_run = False
+        self._replaced: dict[str, Array] = {}  # initializers for which a run was given others
+        self._learnt = 0  # how often the schedule was made for other shapes
         self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
         held = [*self._initial.values(), *self._constants.values()]
         self._library.folding.hold(held)
@@ -229,22 +237,60 @@ class Evaluator:
         """
         assert not attributes
         wanted = self.output_names if output_names is None else output_names
-        values = self._known.copy()
-        values.update(feed_inputs)
-        if self._constants:  # whose names others may have outside
-            values.update(self._constants)
-        watch, folded = self._library.watch, self._library.folding.run
-        activity, memory = deadline.current(), budget.current()
-        steps = self._unfolded(values) if self._may_fold and not watch else self._steps
+        values = self._evaluated(feed_inputs)
+        return [values[name] for name in wanted]
+
+    def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Evaluate the nodes as `run` does, and return the body's outputs by name."""
+        values = self._evaluated(feed_inputs)
+        return {name: values[name] for name in self.output_names}
+
+    def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
+        """Evaluate the nodes; return the values that are left, by name."""
+        memory = budget.current()
+        values, steps = self._start(feed_inputs)
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
+        self._run_steps(steps, values, tally)
+        if tally:
+            tally.close()
+        self._has_run = True
+        return values
+
+    def _start(self, fed: Mapping[str, Any]) -> tuple[dict[Any, Any], Sequence[Step]]:
+        """Return the values that are known, by name, and the steps to run.
+
+        These are all steps in the first run, and where folded ones would read other constants.
+        """
+        if self._has_run and self._folded is None and not self._library.watch:
+            kept = {k: v for k, v in self._initial.items() if k not in self._replaced}
+            known, outputs = {"": None, **self._constants}, self.output_names
+            self._folded = self._library.folding.schedule(self._steps, kept, known, outputs)
+        folded = self._folded
+        if folded is not None and folded.holds(fed):
+            return {**self._replaced, **fed, **folded.known}, folded.steps
+        self._folded = None
+        self._replaced |= {k: v for k, v in self._initial.items() if k in fed}
+        # An omitted input is named ""; constants may have names that others have outside.
+        return {"": None, **self._initial, **fed, **self._constants}, self._steps
+
+    def _run_steps(
+        self, steps: Sequence[Step], values: dict[Any, Any], tally: MemoryTally | None
+    ) -> None:
+        """Run steps; their outputs are added to the values, which are released when read."""
+        watch, folded, activity = self._library.watch, self._library.folding.run, deadline.current()
         for step in steps:
             try:
                 if activity:
                     activity.begin(partial(self._place, step))
-                made = folded(step, values) if step.may_fold else step.run(values)
-                values.update(zip(step.outputs, made, strict=False))
+                if step.short:
+                    step.short(values)
+                else:
+                    made = folded(step, values) if step.may_fold else step.run(values)
+                    values.update(zip(step.outputs, made))  # noqa: B905 -- `strict` takes 0.1 us
                 if tally:
-                    tally.add(made[: len(step.outputs)])
+                    tally.add(map(values.get, step.outputs))
+            except OtherShapeError:
+                return self._run_steps(self._learnt_from(step, values), values, tally)
             except Exception as error:  # noqa: BLE001 -- raised again, with the node named
                 self._fail(step, values, error)
             if watch:
@@ -253,24 +299,22 @@ class Evaluator:
                 value = values.pop(name, None)
                 if tally:
                     tally.drop(value)
-        if tally:
-            tally.close()
-        return [values[name] for name in wanted]
+        return None
 
-    def _unfolded(self, values: dict[str | None, Any]) -> Sequence[Step]:
-        """Return the steps to run, all of them where folded ones would read other constants.
+    def _learnt_from(self, step: Step, values: dict[Any, Any]) -> Sequence[Step]:
+        """Return all steps from one on that reads another shape than the schedule expects.
 
-        Args:
-            values: by name; what folded steps made is added.
+        Constants that only folded steps read are added to the values.
         """
-        folded = self._folded = self._folded or self._library.folding.schedule(self._steps)
-        if folded is None:
-            return self._steps
-        if not folded.holds(values):
-            self._folded = None
-            return self._steps
-        values.update(folded.made)
-        return folded.steps
+        assert self._folded
+        at = next(i for i, each in enumerate(self._steps) if each.operator is step.operator)
+        for name, value in self._folded.own.items():
+            values.setdefault(name, value)
+        self._folded, steps = None, self._steps[at:]
+        if self._learnt < MOST_LEARNT:
+            self._learnt += 1
+            self._library.folding.forget(steps)
+        return steps
 
     def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
         """Raise a node's exception as an error that names the node."""

@@ -157,25 +157,33 @@ class FunctionCall(OwnNode):
 
 
 class TypedFunctionCall(OwnNode):
-    """A node that ONNX defines by a function that depends on its inputs' types."""
+    """A node that ONNX defines by a function that depends on its inputs' types.
+
+    The function for the last types is kept.
+    """
 
     def __init__(self, onnx_node: NodeProto, library: Library, opset: int) -> None:
         super().__init__(onnx_node)
         self._library, self._opset = library, opset
+        self._kept: tuple[list[bytes], Runnable] | None = None
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
-        """Build the function for these inputs and evaluate it."""
+        """Evaluate the function for the types of these inputs."""
+        types = [_type_of(values).SerializeToString() for values in inputs]
+        if self._kept is None or self._kept[0] != types:
+            self._kept = types, self._built(types)
+        return _call(self._kept[1], inputs)
+
+    def _built(self, types: Sequence[bytes]) -> Runnable:
         from onnx import defs
 
         node = self.onnx_node
         schema: Any = defs.get_schema(node.op_type, self._opset)
-        types = [_type_of(values).SerializeToString() for values in inputs]
         body = schema.get_context_dependent_function_with_opset_version(
             self._opset, node.SerializeToString(), types
         )
         function = resolve_call(FunctionProto.FromString(body), node, schema)
-        evaluator = self._library.build(function, {}, self._library, (node.op_type,))
-        return _call(evaluator, inputs)
+        return self._library.build(function, {}, self._library, (node.op_type,))
 
 
 def _call(body: Runnable, inputs: Sequence[Any]) -> tuple[Any, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from rnncli.models.model import subgraphs
 from rnncli.models.own_node import OwnNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from onnx.reference.op_run import OpRun
 
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
 # Operators that draw different numbers in each run.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
 
+# Operators that read nothing of their input but its shape.
+OF_SHAPES = {"Shape", "Size"}
 
-class Step(NamedTuple):
+
+@dataclass(slots=True, eq=False)
+class Step:
     """A prepared node with the names it reads, produces, and is the last to read.
 
     An omitted output is None, because "" is the name of omitted inputs.
@@ -39,10 +45,19 @@ class Step(NamedTuple):
     may_be_giant: bool
     may_fold: bool
     last_reads: tuple[str | None, ...] = ()
+    of_shapes: bool = field(init=False)
+    read: Callable[[Mapping[str | None, Any]], tuple[Any, ...]] = field(init=False)
+    short: Callable[[dict[Any, Any]], None] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.of_shapes = self.may_fold and self.operator.op_type in OF_SHAPES
+        self.read = _reader(self.inputs)
+        is_short = not (self.may_be_giant or self.sees_outer or self.may_fold)
+        self.short = _short(self) if is_short and len(self.outputs) == 1 else None
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
         """Run the node; return its outputs, at least the named ones."""
-        inputs = [values[name] for name in self.inputs]
+        inputs = self.read(values)
         if self.may_be_giant:
             refuse_giant(self.operator.op_type, inputs)
         if self.sees_outer:
@@ -53,6 +68,36 @@ class Step(NamedTuple):
         if len(outputs) < len(self.outputs) and any(self.outputs[len(outputs) :]):
             raise ValueError(f"makes {len(outputs)} outputs, the node names {len(self.outputs)}")
         return outputs
+
+
+def _reader(names: tuple[str, ...]) -> Callable[[Mapping[str | None, Any]], tuple[Any, ...]]:
+    """Return the function that looks up names, in a third of a comprehension's time."""
+    match names:
+        case ():
+            return lambda _: ()
+        case (name,):
+            return lambda values: (values[name],)
+    return itemgetter(*names)
+
+
+def _short(step: Step) -> Callable[[dict[Any, Any]], None]:
+    """Return what runs a plain step of one output and stores that, in half of the time.
+
+    A function of one or two inputs by name takes a third of the time of one of any number.
+    """
+    call, read, (output,) = step.call, step.read, step.outputs
+    first, second = (*step.inputs, None, None)[:2]
+
+    def unary(values: dict[Any, Any]) -> None:
+        values[output] = call(values[first])[0]
+
+    def binary(values: dict[Any, Any]) -> None:
+        values[output] = call(values[first], values[second])[0]
+
+    def variadic(values: dict[Any, Any]) -> None:
+        values[output] = call(*read(values))[0]
+
+    return {1: unary, 2: binary}.get(len(step.inputs), variadic)
 
 
 def may_fold(operator: OpRun | OwnNode) -> bool:
@@ -71,9 +116,9 @@ def fold_late(steps: list[Step], fed: set[str]) -> list[Step]:
     varying: set[str | None] = {*fed}
     planned = []
     for step in steps:
-        folds = step.may_fold and varying.isdisjoint(step.inputs)
+        folds = step.may_fold and (step.of_shapes or varying.isdisjoint(step.inputs))
         varying.update(() if folds else step.outputs)
-        planned.append(step._replace(may_fold=folds))
+        planned.append(replace(step, may_fold=folds))
     return planned
 
 
@@ -95,6 +140,6 @@ def forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
     seen, planned = {*kept, ""}, []
     for step in reversed(steps):
         names = {*step.inputs, *step.captured, *step.outputs} - seen
-        planned.append(step._replace(last_reads=tuple(names)))
+        planned.append(replace(step, last_reads=tuple(names)))
         seen |= names - {None}
     return planned[::-1]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property, lru_cache
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,15 +18,16 @@ from rnncli.operators.activation_binding import resolve_activations
 from rnncli.operators.attributes import complete, remember
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
-from rnncli.recurrence.recurrence import Constants, Direction, Recurrence, Result, is_constant
+from rnncli.operators.weights import EVALUATED
+from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.operators.operator import Operator
+    from rnncli.operators.weights import WeightCache
     from rnncli.recurrence.activations import Activation
 
-    WeightTensors: TypeAlias = tuple[Array | None, ...]
     Kinds: TypeAlias = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
     Orders: TypeAlias = Mapping[str, tuple[str, tuple[int, ...] | None]]
 
@@ -48,10 +48,6 @@ CANONICAL = {
     "Y_h": shape("D N H"),
     "Y_c": shape("D N H"),
 }
-
-# Limits of the cache of weights: bytes per node, bytes in total, number of nodes. What backends
-# derive from them takes about as much again, twice that in float64.
-MOST_OF_ONE, MOST_OF_ALL, MOST_NODES = 1 << 24, 1 << 26, 256
 
 
 class Node:
@@ -141,11 +137,16 @@ class Node:
         order = self._orders[name][1] or range(inputs[name].ndim)
         remember(self._sound, _kinds(inputs), inputs[name].shape[order[0]])
 
-    def recurrence(self, inputs: Mapping[str, Array]) -> Recurrence:
-        """Return the canonical recurrence for some inputs."""
+    def recurrence(self, inputs: Mapping[str, Array], cache: WeightCache = EVALUATED) -> Recurrence:
+        """Return the canonical recurrence for some inputs.
+
+        Args:
+            inputs: arrays by the operator's input names, free of problems.
+            cache: of constant weights.
+        """
         tensors = _by_role(self._orders, inputs)
         is_literal = self.readings.get("recurrence") == "literal"
-        weights = weights_of(self.operator, tensors, literal=is_literal)
+        weights = cache.of(self.operator, tensors, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
         recurrence = Recurrence(
             dtype=dtype_of(tensors["X"]),
@@ -290,125 +291,3 @@ def _lengths(tensors: Mapping[str, Array]) -> Array | None:
     if lengths is None or bool(np.all(lengths == tensors["X"].shape[-3])):
         return None
     return lengths.astype(np.int64)
-
-
-class Weights(NamedTuple):
-    """Weights in the cell's order of gates.
-
-    Attributes:
-        W: input weights [D, G, H, I].
-        R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
-        Wb: input bias [D, G, H]; or the sum of both biases, if the node has only that.
-        Rb: recurrent bias [D, G, H].
-        P: peephole weights [D, 3, H].
-        constants: objects derived from the weights, if they are constants.
-    """
-
-    W: Array
-    R: Array
-    Wb: Array | None
-    Rb: Array | None
-    P: Array | None
-    constants: Constants | None = None
-
-
-class CachedWeights(NamedTuple):
-    """Translated weights and their source arrays, kept alive so that their ids stay unique.
-
-    Attributes:
-        given: W, R, B and P of the node.
-        weights: the translated weights.
-        nbytes: total size.
-    """
-
-    given: WeightTensors
-    weights: Weights
-    nbytes: int
-
-
-_CACHED_WEIGHTS: dict[tuple[object, ...], CachedWeights] = {}
-_LOCK = Lock()
-
-
-def weights_of(operator: Operator, tensors: Mapping[str, Array], *, literal: bool) -> Weights:
-    """Return a node's weights in canonical form.
-
-    Args:
-        operator: the row.
-        tensors: the node's tensors by role.
-        literal: whether states are multiplied by R instead of its transpose.
-    """
-    sources = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
-    key = (operator, literal, id(W), id(R), id(B), id(P))
-    cached = _CACHED_WEIGHTS.get(key)
-    if cached is not None and not any_unlocked(sources):
-        return cached.weights
-    if not all(values is None or is_constant(values) for values in sources):
-        return _bound(operator, sources, literal=literal)
-    weights = _bound(operator, sources, literal=literal)
-    nbytes = sum(values.nbytes for values in sources if values is not None)
-    if nbytes > MOST_OF_ONE:
-        return weights
-    weights = weights._replace(constants=Constants())
-    _cache_weights(key, CachedWeights(sources, weights, nbytes))
-    return weights
-
-
-def any_unlocked(tensors: WeightTensors) -> bool:
-    """Return whether a former constant has become writeable, which disqualifies it."""
-    for values in tensors:  # noqa: SIM110 -- a generator takes twice as long, at every call
-        if values is not None and values.flags.writeable:
-            return True
-    return False
-
-
-def _cache_weights(key: tuple[object, ...], new: CachedWeights) -> None:
-    """Add weights to the cache, which is cleared if they do not fit."""
-    with _LOCK:
-        total = sum(other.nbytes for other in _CACHED_WEIGHTS.values()) + new.nbytes
-        if total > MOST_OF_ALL or len(_CACHED_WEIGHTS) >= MOST_NODES:
-            _CACHED_WEIGHTS.clear()
-        _CACHED_WEIGHTS[key] = new
-
-
-def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weights:
-    W, R, B, P = tensors
-    assert W is not None
-    assert R is not None
-    recurrent = _gates(operator, R)
-    return Weights(
-        _gates(operator, W),
-        recurrent.swapaxes(-1, -2) if literal else recurrent,
-        *_biases(operator, B),
-        _peepholes(P),
-    )
-
-
-def _gates(operator: Operator, weights: Array) -> Array:
-    """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
-    *front, rows, K = weights.shape
-    G = len(operator.gates)
-    return _ordered(operator, weights.reshape(*front, G, rows // G, K), axis=-3)
-
-
-def _ordered(operator: Operator, values: Array, axis: int) -> Array:
-    """Bring an axis from the dialect's order of gates into the cell's."""
-    if operator.gates == operator.cell.gates:
-        return values
-    return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
-
-
-def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
-    """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
-    if B is None:
-        return None, None
-    parts = 2 if operator.bias == "split" else 1
-    *front, rows = B.shape
-    G = len(operator.gates)
-    split = B.reshape(*front, parts, G, rows // (parts * G))
-    pieces = [_ordered(operator, split[..., k, :, :], axis=-2) for k in range(parts)]
-    return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
-
-
-def _peepholes(P: Array | None) -> Array | None:
-    return None if P is None else P.reshape(*P.shape[:-1], 3, P.shape[-1] // 3)

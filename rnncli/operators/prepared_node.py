@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rnncli.backends.backend import bound_call
 from rnncli.operators.attributes import remember
 from rnncli.operators.evaluation import evaluate_recurrence
-from rnncli.operators.node import Node, any_unlocked, checked, in_order
+from rnncli.operators.node import Node, checked, in_order
+from rnncli.operators.weights import WeightCache, any_unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,8 @@ class PreparedNode:
     """An operator with its attributes, outputs and readings, ready to run; threads may share it.
 
     A call with the dtypes, shapes and weight arrays of an earlier one is neither checked nor
-    resolved again.
+    resolved again. Constant weights of any size are kept with what the backend derives from them,
+    which takes about as much memory again, or twice that in float64.
 
     Args:
         operator: the row.
@@ -53,6 +55,7 @@ class PreparedNode:
         self._varying = itemgetter(*[places[role] for role in VARYING if role in places])
         self._steady = itemgetter(*[places[role] for role in STEADY if role in places])
         self._node: Node | None = None
+        self._weights = WeightCache(nodes=1)
         self._bound: dict[tuple[Any, ...], BoundNode] = {}
 
     @property
@@ -84,7 +87,7 @@ class PreparedNode:
             node = self._node = checked(
                 self._operator, self._attributes, inputs, self._outputs, self._readings
             )
-        recurrence = node.recurrence(inputs)
+        recurrence = node.recurrence(inputs, self._weights)
         result = evaluate_recurrence(self._operator, recurrence, *self._engine)
         if recurrence.constants:
             if not (bound and bound.is_for(steady)):

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class OperatorSession:
     """A prepared operator; threads may share it.
 
+    It keeps its weights, and what the backend derives from them at the first call: about as much
+    memory again, or twice that in float64.
+
     Args:
         operator: the row.
         held: inputs that every call shares, such as weights; they are copied.
@@ -66,8 +69,8 @@ class OperatorSession:
         ]:
             raise InvalidOperator(operator.name, violations)
         self._node = PreparedNode(operator, attributes, outputs, readings, engine)
-        self._names = frozenset(self._node.names)
-        self._slots = [(row.name, self._held.get(row.name)) for row in operator.inputs]
+        self._places = {name: place for place, name in enumerate(self._node.names)}
+        self._in_order = [self._held.get(name) for name in self._node.names]
         required = (row.name for row in operator.inputs if not row.optional)
         self.inputs = tuple(name for name in required if name not in self._held)
         every = [row.name for row in operator.outputs]
@@ -92,10 +95,14 @@ class OperatorSession:
             if not isinstance(values, np.ndarray):
                 inputs = arrays_of(operator, inputs)
                 break
-        if not self._names.issuperset(inputs):
+        in_order = self._in_order.copy()
+        try:
+            for name, values in inputs.items():
+                in_order[self._places[name]] = values
+        except KeyError:
             checked(operator, attributes, {**self._held, **inputs}, outputs, readings)
-        made = self._node.run([inputs.get(name, held) for name, held in self._slots])
-        return dict(zip(self.outputs, made, strict=True))
+        made = self._node.run(in_order)
+        return dict(zip(self.outputs, made))  # noqa: B905 -- `strict` takes 0.1 us
 
 
 def _read_only_copy(values: Array) -> Array:

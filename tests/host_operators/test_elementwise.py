@@ -29,7 +29,7 @@ def as_the_reference(evaluate):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("op_type", ["Sigmoid", "Sqrt"])
+@pytest.mark.parametrize("op_type", ["Sigmoid", "Sqrt", "Tanh", "Relu"])
 def test_unary(as_the_reference, normal, op_type, dtype):
     """Over the whole range, and for a number of shape []."""
     for x in (SPECIAL, 5 * normal(30, 40), 0.75, np.zeros((0, 3))):
@@ -69,3 +69,20 @@ def test_powers_of_special_numbers(as_the_reference):
     """NaN to the power of 0 is 1, and a negative base has no square root."""
     for exponent in (0, 0.5, 2, -1, np.nan):
         as_the_reference("Pow", 13, np.float32(SPECIAL), np.float32([exponent]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int32, np.uint64])
+@pytest.mark.parametrize("op_type", ["Div", "PRelu"])
+def test_binary(as_the_reference, normal, op_type, dtype):
+    """With zeros and infinities; integer quotients are rounded towards zero."""
+    x, y = 9 * normal(2, 3), np.float64([[2.5, 3, 7.25]])
+    if np.dtype(dtype).kind != "f":
+        special = [0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min + 1]
+        as_the_reference(op_type, 14, dtype(special), dtype([5]))
+        x = abs(x) if dtype is np.uint64 else x
+    else:
+        with np.errstate(over="ignore"):
+            special = np.asarray(SPECIAL, dtype)
+        for slope in (0, -0.0, np.inf, np.nan, -1):
+            as_the_reference(op_type, 14, special, np.asarray([slope], dtype))
+    as_the_reference(op_type, 14, x.astype(dtype), y.astype(dtype))

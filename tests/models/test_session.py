@@ -84,13 +84,13 @@ def test_threads_do_not_share_an_evaluator():
 
 def test_what_is_kept_is_bounded_and_dies_with_the_model(parse, monkeypatch):
     """No more than a few arithmetics; a model that nobody holds leaves nothing behind."""
-    model, seen, original = parse(RNN), [], evaluator.Evaluator.run
+    model, seen, original = parse(RNN), [], evaluator.Evaluator.outputs
 
-    def run(self, *args, **options):
+    def outputs(self, *args, **options):
         seen.append(weakref.ref(self))
         return original(self, *args, **options)
 
-    monkeypatch.setattr(evaluator.Evaluator, "run", run)
+    monkeypatch.setattr(evaluator.Evaluator, "outputs", outputs)
     for compute, zero, order in product(
         ("float64", "native"), ("zero", "initial"), ("queue", "positional")
     ):

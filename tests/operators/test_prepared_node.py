@@ -10,6 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import rnncli
 from rnncli.errors import InvalidOperator, InvalidRequest, RnncliError
+from rnncli.operators.prepared_node import PreparedNode
+from rnncli.operators.table import OPERATORS
+from rnncli.recurrence.recurrence import Compute, Result, lock
 
 N, I, H = 2, 3, 4  # noqa: E741 -- the specification's letters
 BACKENDS = ("numpy", "numba", "reference")
@@ -162,6 +165,39 @@ def test_weights_of_one_call_are_not_those_of_the_next(backend):
     for _ in range(3):
         assert_same(session.run(other), rnncli.evaluate("LSTM-14", {**held, **other}, **how))
         assert_same(session.run(CALLS["plain"]), first)
+
+
+class KeepingBackend:
+    """A backend that notes what it may derive from the weights of each call."""
+
+    name, summary = "keeping", ""
+
+    def __init__(self):
+        self.constants = []
+
+    def supports(self, recurrence, compute):
+        """Support everything."""
+
+    def run(self, recurrence, compute):
+        """Return zeros."""
+        self.constants.append(recurrence.constants)
+        (T, B, _), (D, _, units, _) = recurrence.X.shape, recurrence.W.shape
+        return Result(np.zeros((T, D, B, units)), tuple([np.zeros((D, B, units))] * 2))
+
+
+def test_weights_of_any_size_are_prepared_once():
+    """Also those that an evaluation on its own would translate at every call."""
+    large, spy = 1024, KeepingBackend()
+    W, R = (np.zeros((1, 4 * large, size), np.float32) for size in (I, large))
+    for values in (W, R):
+        lock(values)
+    node = PreparedNode(OPERATORS["LSTM-14"], {}, None, None, (spy, Compute.NATIVE))
+
+    for T in (1, 2):
+        node.run([numbers(T, N, I), W, R, *[None] * 5])
+    assert R.nbytes + W.nbytes > 1 << 24
+    assert spy.constants[0] is not None
+    assert spy.constants[0] is spy.constants[1]
 
 
 def test_results_stay_when_the_next_call_is_made(backend):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rnncli.backends.backend import Compute
     from rnncli.backends.compiled.routines import Routine
     from rnncli.backends.compiled.workspace import Workspace
-    from rnncli.numerics import Array
+    from rnncli.numerics import Array, DType
     from rnncli.recurrence.recurrence import Recurrence
 
 # The least number of multiplications worth waking threads for: about a millisecond.
@@ -54,15 +54,18 @@ def run(recurrence: Recurrence, compute: Compute) -> Result:
 def bind(recurrence: Recurrence, compute: Compute) -> BoundScan | None:
     """Return a fast path for recurrences like one, or None; see `backend.bound_call`.
 
-    There is one if packed weights are cached, nothing needs conversion and one thread suffices.
+    There is one if packed weights are cached, what needs conversion is one block, and one thread
+    suffices.
     """
     constants = recurrence.constants
     if constants is None or not recurrence.X.size:
         return None
     routine = ROUTINES.of(recurrence, compute, is_kept=True)
     packed: PackedWeights | None = constants.get(routine.layout)
-    is_short = len(recurrence.X) * routine.multiplications <= WORTHWHILE
-    if packed is None or not routine.is_native or not is_short:
+    T = len(recurrence.X)
+    is_short = T * routine.multiplications <= WORTHWHILE
+    is_one_block = routine.is_native or block_steps(recurrence) == T
+    if packed is None or not (is_short and is_one_block):
         return None
     kind = BoundScan if recurrence.lengths is None else RaggedScan
     return kind(routine, packed, recurrence)
@@ -78,8 +81,10 @@ class BoundScan:
     """
 
     def __init__(self, routine: Routine, packed: PackedWeights, recurrence: Recurrence) -> None:
-        self._routine, self._packed, self._T = routine, packed.addresses, len(recurrence.X)
+        self._routine, self._T = routine, len(recurrence.X)
+        self._scans = [(d, scan, packed.addresses[d]) for d, scan in enumerate(routine.scans)]
         self._states, self._dtype = routine.states, routine.dtype
+        self._rounds_to = None if routine.is_native else recurrence.dtype
         self._shape = (self._T, *routine.states) if recurrence.wants_Y else None
 
     def __call__(
@@ -91,19 +96,23 @@ class BoundScan:
         Y = self._routine.no_Y if self._shape is None else np.empty(self._shape, self._dtype)
         made = self._walk(workspace, X, initial, Y)
         self._routine.give(workspace)
-        return made
+        return made if self._rounds_to is None else self._rounded(made, self._rounds_to)
+
+    @staticmethod
+    def _rounded(tensors: tuple[Array, ...], dtype: DType) -> tuple[Array, ...]:
+        return tuple([round_to(values, dtype) for values in tensors])
 
     def _walk(
         self, workspace: Workspace, X: Array, initial: Sequence[Array | None], Y: Array
     ) -> tuple[Array, ...]:
-        routine, states, dtype = self._routine, self._states, self._dtype
-        X, h0, Y_h = routine.tensor(X), routine.tensor(initial[0]), np.empty(states, dtype)
-        c0 = Y_c = routine.absent
+        tensor, states, dtype = self._routine.tensor, self._states, self._dtype
+        X, h0, Y_h = tensor(X), tensor(initial[0]), np.empty(states, dtype)
+        c0 = Y_c = self._routine.absent
         if len(initial) == 2:
-            c0, Y_c = routine.tensor(initial[1]), np.empty(states, dtype)
-        plans = workspace.addresses
-        for scan, plan, packed in zip(routine.scans, plans, self._packed, strict=False):
-            scan(plan, packed, 0, self._T, 1, 0, X, h0, c0, Y, Y_h, Y_c)
+            c0, Y_c = tensor(initial[1]), np.empty(states, dtype)
+        plans, T = workspace.addresses, self._T
+        for d, scan, packed in self._scans:
+            scan(plans[d], packed, 0, T, 1, 0, X, h0, c0, Y, Y_h, Y_c)
         return (Y, Y_h, Y_c) if len(initial) == 2 else (Y, Y_h)
 
 
@@ -136,7 +145,7 @@ class RaggedScan(BoundScan):
             for state in made[1:]:
                 state[:, lengths == 0] = 0
         self._free.append(own)
-        return made
+        return made if self._rounds_to is None else self._rounded(made, self._rounds_to)
 
     def _workspace(self, N: int) -> tuple[Workspace, Array, Array, Array]:
         """Return a workspace, and its order, lengths and numbers of live rows, yet to be set."""
@@ -156,10 +165,13 @@ def team_size(T: int, routine: Routine) -> int:
     return size if size > 1 and POOL.reserve() else 1
 
 
-def block_steps(T: int, N: int, width: int) -> int:
-    """Return the number of time steps, of N rows of some width, to convert together."""
-    steps = max(BLOCK_NUMBERS // max(1, N * width), BLOCK_ROWS // max(1, N), 1)
-    return min(steps, max(1, T))
+def block_steps(recurrence: Recurrence) -> int:
+    """Return the number of time steps to convert together."""
+    T, N, I = recurrence.X.shape  # noqa: E741
+    numbers = N * max(recurrence.W.shape[2], I)
+    steps: int = max(BLOCK_NUMBERS // max(1, numbers), BLOCK_ROWS // max(1, N), 1)
+    most: int = max(1, T)
+    return min(steps, most)
 
 
 class Call:
@@ -216,9 +228,8 @@ class Call:
 
     def _walk_in_blocks(self, team: int) -> None:
         """Run one block of time after another, which bounds the memory of converted tensors."""
-        r = self.recurrence
-        T, N, I = r.X.shape  # noqa: E741
-        steps = block_steps(T, N, max(r.W.shape[2], I))
+        r, T = self.recurrence, self.T
+        steps = block_steps(r)
         for done in range(0, T or 1, steps):
             check()
             count = min(steps, T - done)

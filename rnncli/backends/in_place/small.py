@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,26 @@ def _weights(settings: Settings) -> int:
     return len(settings.kernel.stacked) * settings.H * (settings.I + 1 + settings.H)
 
 
+class StageSpan(NamedTuple):
+    """The parts of a stage that a number of steps use; those of states have an axis of direction.
+
+    Attributes:
+        steps: their number S.
+        calls: the arguments of each step.
+        inputs: x [S, N, I].
+        states: h after each step [S, 1, N, H].
+        last: h and C after the last step [1, N, H].
+        numbers: those of `last` in the order of memory [H*N].
+    """
+
+    steps: int
+    calls: Sequence[tuple[Array, ...]]
+    inputs: Array
+    states: Array
+    last: tuple[Array, Array]
+    numbers: tuple[Array, Array]
+
+
 class SmallStage:
     """A stage whose gates are [G, H, N].
 
@@ -87,7 +107,7 @@ class SmallStage:
 
     Attributes:
         stacks: the stack before each step [S + 1, H + 1 + I, N].
-        inputs, history: x [S, N, I] and h [S + 1, N, H], as views of the stacks.
+        history: h [S + 1, N, H], as a view of the stacks.
         matrix: weights of all gates [H + 1 + I, G*H]; BLAS is faster with this transposed form.
         gates: the gates computed by the product, and one more [G + 1, H, N].
     """
@@ -101,16 +121,16 @@ class SmallStage:
         G, K = len(self.kernel.stacked), H + 1 + I
         self.steps = max(1, min(settings.steps, tuning.STACKED_NUMBERS // max(1, K * N)))
         self.stacks = np.ones((self.steps + 1, K, N), dtype)
-        self.inputs = self.stacks[:-1, H + 1 :].swapaxes(1, 2)
         self.history = self.stacks[:, :H].swapaxes(1, 2)
-        self._flat = self.stacks[:, :H].reshape(len(self.stacks), -1)
         self.matrix = np.empty((K, G * H), dtype)
         self.gates = np.empty((G + 1, H, N), dtype)
-        self.C, self.last_C = self.gates[-1], self.gates[-1].T
-        self._flat_C = self.C.reshape(-1)
+        self.C = self.gates[-1]
         self.P = np.empty((3, H, N), dtype) if settings.has_P else None
         self.walk: Walk = self.kernel.make(self._buffers(activations))
-        self.calls = self._calls()
+        self._initial = self.history[0], self.C.T
+        self._zeroed = self.stacks[0, :H].reshape(-1), self.C.reshape(-1)
+        self._calls = self._arguments()
+        self._span = self._spanned(self.steps)
         self.nbytes = self.stacks.nbytes + self.matrix.nbytes + 2 * self.gates.nbytes
 
     def _buffers(self, activations: Sequence[Activation]) -> StepBuffers:
@@ -144,7 +164,7 @@ class SmallStage:
             functions[0] = sigmoid_divisor(buffers, self.settings.clips[0])
         return functions
 
-    def _calls(self) -> list[tuple[Array, ...]]:
+    def _arguments(self) -> list[tuple[Array, ...]]:
         """Return the arguments of each step; the product writes to x."""
         kernel, gates = self.kernel, self.gates
         parts = [gates[:-1].reshape(-1, self.settings.N)]
@@ -181,23 +201,55 @@ class SmallStage:
 
     def run(self, X: Array, states: Sequence[Array | None]) -> tuple[Array, Sequence[Array]]:
         """Write the inputs to the stacks and run the steps."""
-        count = len(X)
-        self.inputs[:count] = X.astype(self.matrix.dtype, copy=False)  # 16 bits: faster in order
-        for place, state in zip((self.history[0], self.last_C), states, strict=False):
-            if state is None:
-                place.fill(0)
-            else:
-                place[...] = state
-        self.walk(self.calls if count == self.steps else self.calls[:count])
-        return self.history[1 : count + 1], (self.history[count], self.last_C)[: len(states)]
+        span = self.span(len(X))
+        self.step(span, X, [None if state is None else state[None] for state in states], 0)
+        return span.states[:, 0], [state[0] for state in span.last[: len(states)]]
 
-    def is_finite(self, count: int, states: int) -> bool:
-        """Return whether the states after some steps are finite."""
-        h = self._flat[count]
-        if not math.isfinite(h.dot(h)):
-            return False
-        C = self._flat_C
-        return states == 1 or math.isfinite(C.dot(C))
+    def span(self, count: int) -> StageSpan:
+        """Return the parts that a number of steps use; those of the last number are kept."""
+        span = self._span
+        if span.steps != count:
+            span = self._span = self._spanned(count)
+        return span
+
+    def _spanned(self, count: int) -> StageSpan:
+        H = self.settings.H
+        states = self.history[1 : count + 1, None]
+        return StageSpan(
+            count,
+            self._calls[:count],
+            self.stacks[:count, H + 1 :].swapaxes(1, 2),
+            states,
+            (self.history[count][None], self.C.T[None]),
+            (self.stacks[count, :H].reshape(-1), self.C.reshape(-1)),
+        )
+
+    def step(self, span: StageSpan, X: Array, initial: Sequence[Array | None], d: int) -> None:
+        """Run the steps of a span.
+
+        Args:
+            span: a span of this stage.
+            X: inputs [S, N, I].
+            initial: H and, for an LSTM, C before the span [D, N, H]; None means zero.
+            d: the direction.
+        """
+        dtype = self.matrix.dtype  # 16 bits: faster in order
+        span.inputs[...] = X if X.dtype == dtype else X.astype(dtype)
+        for state, place, numbers in zip(initial, self._initial, self._zeroed, strict=False):
+            if state is None:
+                numbers.fill(0)
+            else:
+                place[...] = state[d]
+        self.walk(span.calls)
+
+
+def is_finite(span: StageSpan, states: int) -> bool:
+    """Return whether the last states of a span are finite, and not so large that a product is not.
+
+    Whatever it is multiplied by, a number that is not finite makes one that is not.
+    """
+    h, C = span.numbers
+    return math.isfinite(h.dot(h if states == 1 else C))
 
 
 PREPARED = "in place"
@@ -245,6 +297,20 @@ def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]
     )
 
 
+class PreparedSteps(NamedTuple):
+    """A number of steps of a prepared call.
+
+    Attributes:
+        steps: the number.
+        lanes: for each direction its stage, span, and whether it is reverse.
+        outputs: Y [T, 1, N, H] and the last states [1, N, H] of each direction, in order of time.
+    """
+
+    steps: int
+    lanes: Sequence[tuple[SmallStage, StageSpan, bool]]
+    outputs: Sequence[Sequence[Array]]
+
+
 class PreparedCall:
     """A prepared call for recurrences of the same weights and features.
 
@@ -263,13 +329,14 @@ class PreparedCall:
         self.features, self.lock = features_of(r, dtype), Lock()
         self._context = in_silence()
         self._dtype, self._is_native = r.dtype, dtype == r.dtype.numpy
-        self._sizes = r.W.shape[0], r.W.shape[2]
-        self._directions = []
+        self._directions: list[tuple[SmallStage, bool]] = []
+        self._states = r.cell.states
         for d, activations in enumerate(r.activations):
             stage = SmallStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
             stage.load(stage.lay_out(direction_weights(r, d, dtype), lambda _: None))
             self._directions.append((stage, r.directions[d] is Direction.REVERSE))
         self.steps = self._directions[0][0].steps
+        self._prepared = self._steps(self.steps)
 
     def run(self, recurrence: Recurrence) -> Result:
         """Evaluate one recurrence; the call must be reserved.
@@ -301,20 +368,36 @@ class PreparedCall:
             self.lock.release()
 
     def _run(self, X: Array, initial: Sequence[Array | None], *, wants_Y: bool) -> tuple[Any, ...]:
-        (T, N, _), (D, H), dtype = X.shape, self._sizes, self._dtype
-        Y = np.empty((T, D, N, H), dtype.numpy) if wants_Y else None
-        last = [np.empty((D, N, H), dtype.numpy) for _ in initial]
-        for d, (stage, is_reverse) in enumerate(self._directions):
-            states = [None if state is None else state[d] for state in initial]
-            history, ends = stage.run(X[::-1] if is_reverse else X, states)
-            if not stage.is_finite(T, len(last)):
+        prepared = self._prepared
+        if prepared.steps != len(X):
+            prepared = self._prepared = self._steps(len(X))
+        for d, (stage, span, is_reverse) in enumerate(prepared.lanes):
+            stage.step(span, X[::-1] if is_reverse else X, initial, d)
+            if not is_finite(span, len(initial)):
                 raise NotFiniteError
-            if Y is not None:
-                values = history[::-1] if is_reverse else history
-                Y[:, d] = values if self._is_native else ready_to_round(values, dtype)
-            for state, end in zip(last, ends, strict=True):
-                state[d] = end if self._is_native else ready_to_round(end, dtype)
-        return (Y, *last)
+        outputs = prepared.outputs if wants_Y else prepared.outputs[1:]
+        tensors = [self._output(parts) for parts in outputs]
+        return tuple(tensors) if wants_Y else (None, *tensors)
+
+    def _steps(self, steps: int) -> PreparedSteps:
+        lanes = [(stage, stage.span(steps), reverse) for stage, reverse in self._directions]
+        outputs = [
+            (span.states[::-1] if is_reverse else span.states, *span.last[: self._states])
+            for _, span, is_reverse in lanes
+        ]
+        return PreparedSteps(steps, lanes, [*zip(*outputs, strict=True)])
+
+    def _output(self, parts: Sequence[Array]) -> Array:
+        """Return an output [..., D, N, H], given that of each direction [..., 1, N, H]."""
+        if not self._is_native:
+            parts = [ready_to_round(part, self._dtype) for part in parts]
+        if len(parts) == 1:
+            return parts[0].copy() if self._is_native else parts[0].astype(self._dtype.numpy, "C")
+        *front, _, N, H = parts[0].shape
+        both = np.empty((*front, len(parts), N, H), self._dtype.numpy)
+        for d, part in enumerate(parts):
+            both[..., d : d + 1, :, :] = part
+        return both
 
 
 def bound(recurrence: Recurrence, dtype: np.dtype[Any]) -> BoundCall | None:
@@ -322,13 +405,28 @@ def bound(recurrence: Recurrence, dtype: np.dtype[Any]) -> BoundCall | None:
 
     See `rnncli.backends.backend.bound_call`.
     """
-    if recurrence.constants is None or pays(recurrence):
+    if recurrence.constants is None:
         return None
+    if pays(recurrence):
+        of_both = bound(fuse_directions(recurrence), dtype)
+        return of_both and partial(_attempt_fused, of_both)
     call = prepared_call(recurrence, dtype)
     if call is None:
         return None
     call.lock.release()
     return partial(call.attempt, wants_Y=recurrence.wants_Y)
+
+
+def _attempt_fused(
+    call: BoundCall, X: Array, initial: Sequence[Array | None], lengths: None
+) -> tuple[Array | None, ...] | None:
+    """Return Y and the last states of both directions, given the call of the fused recurrence."""
+    tensors = call(_both_ways(X), [_side_by_side(state) for state in initial], lengths)
+    if tensors is None:
+        return None
+    Y, *last = tensors
+    result = split_directions(Result(Y, tuple(last)))  # type: ignore[arg-type]
+    return (result.Y, *result.last)
 
 
 FUSED = "fused"
@@ -354,7 +452,7 @@ def fuse_directions(recurrence: Recurrence) -> Recurrence:
     weights, constants = _fused_weights(r)
     both = replace(
         r,
-        X=np.concatenate((r.X, r.X[::-1]), axis=2),
+        X=_both_ways(r.X),
         initial=tuple([_side_by_side(state) for state in r.initial]),
         directions=(Direction.FORWARD,),
         activations=r.activations[:1],
@@ -362,6 +460,11 @@ def fuse_directions(recurrence: Recurrence) -> Recurrence:
     )
     both.constants = constants
     return both
+
+
+def _both_ways(X: Array) -> Array:
+    """Return inputs [T, N, I] as those of both directions [T, N, 2*I]."""
+    return np.concatenate((X, X[::-1]), axis=2)
 
 
 def split_directions(result: Result) -> Result:

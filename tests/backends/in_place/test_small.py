@@ -10,7 +10,14 @@ from recurrences import but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.plan import NotFiniteError, direction_weights, settings_of
-from rnncli.backends.in_place.small import FUSED, SmallStage, is_small, pays, prepared_call
+from rnncli.backends.in_place.small import (
+    FUSED,
+    SmallStage,
+    is_finite,
+    is_small,
+    pays,
+    prepared_call,
+)
 from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_PRODUCT
 from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
 from rnncli.numerics import DTYPES
@@ -66,14 +73,29 @@ def test_states_that_are_not_finite_are_seen():
     """H of the last step and C, and nothing else that lies there."""
     recurrence, stage = staged("LSTM", {})
     T = len(recurrence.X)
+    span = stage.span(T)
     with np.errstate(all="ignore"):
-        stage.run(recurrence.X, (None, None))
-        assert stage.is_finite(T, 2)
-        stage.run(
-            np.where(np.arange(T)[:, None, None] == T - 1, np.nan, recurrence.X), (None, None)
-        )
-    assert not stage.is_finite(T, 2)
-    assert stage.is_finite(T - 1, 1)
+        stage.step(span, recurrence.X, (None, None), 0)
+        assert is_finite(span, 2)
+        ends = np.arange(T)[:, None, None] == T - 1
+        stage.step(span, np.where(ends, np.nan, recurrence.X), (None, None), 0)
+    assert not is_finite(span, 2)
+    assert is_finite(stage.span(T - 1), 1)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("state", [0, 1])
+@pytest.mark.parametrize("other", [0.0, 1.0, np.inf])
+def test_one_number_that_is_not_finite_is_enough(number, state, other):
+    """Whatever the other state is, zero included."""
+    recurrence, stage = staged("LSTM", {})
+    span = stage.span(len(recurrence.X))
+    span.numbers[1 - state][...] = other
+    span.numbers[state][...] = 0
+    span.numbers[state][2] = number
+
+    with np.errstate(all="ignore"):
+        assert not is_finite(span, 2)
 
 
 def test_large_products_are_not_stacked():

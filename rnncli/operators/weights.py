@@ -1,0 +1,159 @@
+"""Weights in canonical form, translated once if they are constants."""
+
+from __future__ import annotations
+
+import sys
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from rnncli.recurrence.recurrence import Constants, is_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.numerics import Array
+    from rnncli.operators.operator import Operator
+
+    WeightTensors: TypeAlias = tuple[Array | None, ...]
+
+
+class Weights(NamedTuple):
+    """Weights in the cell's order of gates.
+
+    Attributes:
+        W: input weights [D, G, H, I].
+        R: recurrent weights [D, G, H, H], used as Ht-1*(R^T).
+        Wb: input bias [D, G, H]; or the sum of both biases, if the node has only that.
+        Rb: recurrent bias [D, G, H].
+        P: peephole weights [D, 3, H].
+        constants: objects derived from the weights, if they are constants.
+    """
+
+    W: Array
+    R: Array
+    Wb: Array | None
+    Rb: Array | None
+    P: Array | None
+    constants: Constants | None = None
+
+
+class CachedWeights(NamedTuple):
+    """Translated weights and their source arrays, kept alive so that their ids stay unique.
+
+    Attributes:
+        given: W, R, B and P of the node.
+        weights: the translated weights.
+        nbytes: total size.
+    """
+
+    given: WeightTensors
+    weights: Weights
+    nbytes: int
+
+
+class WeightCache:
+    """Weights of nodes, with what backends derive from them; threads may share it.
+
+    What backends derive takes about as much memory as the weights, twice that in float64.
+
+    Args:
+        nodes: the most nodes.
+        of_one: the most bytes of a node's weights.
+        of_all: the most bytes of all weights; if they do not fit, the cache is cleared.
+    """
+
+    def __init__(self, nodes: int, of_one: int = sys.maxsize, of_all: int = sys.maxsize) -> None:
+        self._nodes, self._of_one, self._of_all = nodes, of_one, of_all
+        self._cached: dict[tuple[object, ...], CachedWeights] = {}
+        self._lock = Lock()
+
+    @property
+    def sizes(self) -> list[int]:
+        """The bytes of each node's weights."""
+        return [each.nbytes for each in self._cached.values()]
+
+    def of(self, operator: Operator, tensors: Mapping[str, Array], *, literal: bool) -> Weights:
+        """Return a node's weights in canonical form.
+
+        Args:
+            operator: the row.
+            tensors: the node's tensors by role.
+            literal: whether states are multiplied by R instead of its transpose.
+        """
+        sources = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
+        key = (operator, literal, id(W), id(R), id(B), id(P))
+        cached = self._cached.get(key)
+        if cached is not None and not any_unlocked(sources):
+            return cached.weights
+        weights = _bound(operator, sources, literal=literal)
+        nbytes = sum(values.nbytes for values in sources if values is not None)
+        if nbytes > self._of_one or not _are_constants(sources):
+            return weights
+        weights = weights._replace(constants=Constants())
+        self._keep(key, CachedWeights(sources, weights, nbytes))
+        return weights
+
+    def _keep(self, key: tuple[object, ...], new: CachedWeights) -> None:
+        with self._lock:
+            if sum(self.sizes) + new.nbytes > self._of_all or len(self._cached) >= self._nodes:
+                self._cached.clear()
+            self._cached[key] = new
+
+
+EVALUATED = WeightCache(nodes=256, of_one=1 << 24, of_all=1 << 26)
+"""The weights of nodes that are not prepared, such as those of `evaluate`."""
+
+
+def any_unlocked(tensors: WeightTensors) -> bool:
+    """Return whether a former constant has become writeable, which disqualifies it."""
+    for values in tensors:  # noqa: SIM110 -- a generator takes twice as long, at every call
+        if values is not None and values.flags.writeable:
+            return True
+    return False
+
+
+def _are_constants(tensors: WeightTensors) -> bool:
+    return all(values is None or is_constant(values) for values in tensors)
+
+
+def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weights:
+    W, R, B, P = tensors
+    assert W is not None
+    assert R is not None
+    recurrent = _gates(operator, R)
+    return Weights(
+        _gates(operator, W),
+        recurrent.swapaxes(-1, -2) if literal else recurrent,
+        *_biases(operator, B),
+        _peepholes(P),
+    )
+
+
+def _gates(operator: Operator, weights: Array) -> Array:
+    """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
+    *front, rows, K = weights.shape
+    G = len(operator.gates)
+    return _ordered(operator, weights.reshape(*front, G, rows // G, K), axis=-3)
+
+
+def _ordered(operator: Operator, values: Array, axis: int) -> Array:
+    """Bring an axis from the dialect's order of gates into the cell's."""
+    if operator.gates == operator.cell.gates:
+        return values
+    return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
+
+
+def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
+    """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
+    if B is None:
+        return None, None
+    parts = 2 if operator.bias == "split" else 1
+    *front, rows = B.shape
+    G = len(operator.gates)
+    split = B.reshape(*front, parts, G, rows // (parts * G))
+    pieces = [_ordered(operator, split[..., k, :, :], axis=-2) for k in range(parts)]
+    return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
+
+
+def _peepholes(P: Array | None) -> Array | None:
+    return None if P is None else P.reshape(*P.shape[:-1], 3, P.shape[-1] // 3)
