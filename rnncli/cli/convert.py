@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import Written, within_memory
+from rnncli.packs.layouts import LAYOUTS, described
 
 
 @click.command()
@@ -13,11 +14,16 @@ from rnncli.cli.options import Written, within_memory
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["onnx", "npz", "h5"]),
-    help="Layout of a converted pack: a folder for each case (onnx), or one file (npz, h5).",
+    type=click.Choice([*LAYOUTS]),
+    help=f"Layout of a converted pack. {described()}.",
+)
+@click.option(
+    "--pack",
+    type=click.IntRange(1, 4096),
+    help="Elements in a word of the layout hex, the first in the low bits.  [default: 1]",
 )
 @within_memory
-def convert(source: str, destination: str, layout: str | None) -> None:
+def convert(source: str, destination: str, layout: str | None, pack: int | None) -> None:
     """Convert tensors, or a pack, from one file format to another.
 
     The extension selects the format (`rnncli formats` lists them); a folder is an ONNX test case.
@@ -31,6 +37,7 @@ def convert(source: str, destination: str, layout: str | None) -> None:
     \b
     rnncli convert out.npz out.h5
     rnncli convert vectors/core core_npz --format npz
+    rnncli convert vectors/core core_hex --format hex --pack 4
     """
     from pathlib import Path
 
@@ -42,10 +49,11 @@ def convert(source: str, destination: str, layout: str | None) -> None:
 
     if is_pack(source):
         if layout is None:
-            raise InvalidRequest(f"{source}: is a pack; add --format onnx, npz or h5")
-        convert_pack(open_pack(source), Path(destination), layout)
+            raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
+        options = {} if pack is None else {"elements": pack}
+        convert_pack(open_pack(source), Path(destination), layout, **options)
         return
-    if layout is not None:
+    if layout is not None or pack is not None:
         raise InvalidRequest(
             f"{source}: not a pack; the extension of {destination} selects the format"
         )

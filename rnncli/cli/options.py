@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.packs.layouts import LAYOUTS, ONNX, described
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -256,10 +258,17 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 layout_option = click.option(
     "--format",
-    type=click.Choice(["onnx", "npz", "h5"]),
-    default="onnx",
+    type=click.Choice([*LAYOUTS]),
+    default=ONNX,
     show_default=True,
-    help="onnx: an ONNX test-case folder for each case; npz, h5: one file, a group for each case.",
+    help=f"Layout of the pack. {described()}.",
+)
+weights_option = click.option(
+    "--weights",
+    type=click.Choice(["constants", "inputs"]),
+    callback=lambda _, __, value: value or "",
+    help="Where models have W, R, B and P: constants makes them initializers, inputs graph inputs."
+    "  [default: as each case says]",
 )
 readings_option = click.option(
     "--reading",

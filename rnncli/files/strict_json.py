@@ -12,8 +12,13 @@ DEEPEST = 32
 LONGEST_NUMBER = 40  # characters: a float64 has 24, an integer of 64 bits 20
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, surrogates: bool = False) -> Any:
     """Return the value of a JSON text.
+
+    Args:
+        text: the text.
+        surrogates: whether escapes of half a surrogate pair are allowed, as in messages whose bytes
+            are no UTF-8.
 
     Raises:
         InvalidRequest: it is not JSON, has a key twice, NaN, an infinity, a number of more than 40
@@ -26,7 +31,7 @@ def parse_json(text: str | bytes) -> Any:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidRequest(f"is not JSON: {reason}") from error
     _check_depth(value)
-    if "\\u" in written or "\\U" in written:
+    if not surrogates and ("\\u" in written or "\\U" in written):
         _check_text(value)
     return value
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rnncli.formats.format import Tensors
+    from rnncli.packs.pack import Pack
 
 PREFIX = "test_"
 
@@ -61,8 +62,18 @@ def readings_of(call: int) -> str:
 
 def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
     """Return the manifest entry of a vector, and its files by their path within the pack."""
+    return with_files(vector, files_of(vector))
+
+
+def with_files(vector: Vector, own: Mapping[str, bytes]) -> tuple[Record, dict[str, bytes]]:
+    """Return the manifest entry of a vector, and its files by their path within the pack.
+
+    Args:
+        vector: the vector.
+        own: its files by their path within its folder, in any layout of folders.
+    """
     folder = folder_of(vector.id)
-    files = {f"{folder}/{path}": content for path, content in files_of(vector).items()}
+    files = {f"{folder}/{path}": content for path, content in own.items()}
     sums = {path: sha256(content) for path, content in files.items()}
     return Record.of({**vector.record, "files": sums}), files
 
@@ -101,6 +112,11 @@ def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
         f"{folder}/{role}_{k}.pb": pb.serialize(name, values)
         for k, (name, values) in enumerate(tensors.items())
     }
+
+
+def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+    """Return the vector of a case, whose parts are read on first use."""
+    return StoredVector(below(pack.folder, folder_of(record["id"])), record)
 
 
 class StoredVector(Vector):

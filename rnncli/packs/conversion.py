@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ from rnncli.files.small_files import write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.packs.case_folder import packed
+from rnncli.packs.case_folder import files_of, with_files
+from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest
-from rnncli.packs.pack import ONNX, file_of
 from rnncli.packs.single_file import gather
-from rnncli.packs.vector import WEIGHTS
+from rnncli.packs.vector import WEIGHTS, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,47 +25,67 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.operators import Operator
     from rnncli.packs.pack import Pack
-    from rnncli.packs.vector import Vector
 
 
-def convert_pack(pack: Pack, folder: Path, layout: str) -> Manifest:
+def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manifest:
     """Write a pack in another layout.
 
     Args:
         pack: the pack to read; every file must match its checksum.
         folder: a new or empty folder; it appears whole or not at all.
-        layout: "onnx", "npz" or "h5".
+        layout: a row of `LAYOUTS`.
+        options: settings of that layout.
 
     Returns:
         The new manifest, equal to the one that `generate` writes in that layout.
 
     Raises:
-        InvalidRequest: a file is missing or altered, the folder is not empty, or writing fails.
+        InvalidRequest: a file is missing or altered, the folder is not empty, the layout has no
+            such option or cannot hold a case, or writing fails.
     """
+    if strange := [name for name in options if name not in LAYOUTS[layout].options]:
+        able = ", ".join(name for name, row in LAYOUTS.items() if strange[0] in row.options)
+        raise InvalidRequest(f"{folder}: '{strange[0]}' is of the layout {able}, not of {layout}")
     wrong = [f"{path} is {word}" for path, word in pack.problems()]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise InvalidRequest(f"{pack.folder}: {wrong[0]}{more}; only whole packs are converted")
     with atomic_folder(folder, lambda _: False) as temporary:
         header = {**pack.manifest.header, "layout": layout}
-        write = _write_folders if layout == ONNX else _write_single
-        manifest = write(pack, temporary, header)
+        manifest = write_cases(header, pack, temporary, **options)
         for name, content in manifest.contents().items():
             put_file(f"{temporary}/{name}", content)
     return manifest
 
 
-def _write_single(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
-    return gather(header, pack, folder / file_of(header["layout"]))
+def write_cases(header: Mapping[str, Any], pack: Pack, folder: Path, **options: Any) -> Manifest:
+    """Write the cases of a pack in the layout that a header names; return the manifest.
 
+    Args:
+        header: the header of the manifest.
+        pack: the pack to read.
+        folder: the folder to write to.
+        options: settings of the layout.
 
-def _write_folders(pack: Pack, folder: Path, header: Mapping[str, Any]) -> Manifest:
+    Raises:
+        InvalidRequest: the layout cannot hold a case, or the disk refuses.
+        UnreadableFile: a case is damaged.
+    """
+    layout = header["layout"]
+    if not LAYOUTS[layout].files:
+        return gather(header, pack, folder / file_of(layout))
+    files_of_case = pkgutil.resolve_name(LAYOUTS[layout].files)
     records = []
     for vector in pack.vectors():
-        record, files = packed(with_model(vector))
+        record, files = with_files(vector, files_of_case(vector, **options))
         write_files(folder, files)
         records.append(record)
     return Manifest(header, tuple(records))
+
+
+def onnx_files(vector: Vector) -> dict[str, bytes]:
+    """Return the files of a vector as an ONNX test case, with the model."""
+    return files_of(with_model(vector))
 
 
 def with_model(vector: Vector) -> Vector:
@@ -88,6 +109,42 @@ def with_model(vector: Vector) -> Vector:
         initializers=held,
         later=tuple(replace(each, model=serialized, initializers=held) for each in vector.later),
     )
+
+
+def with_weights(vector: Vector, weights: str) -> Vector:
+    """Return a vector whose model has the weights in a place; its values stay.
+
+    Args:
+        vector: the vector.
+        weights: "inputs" or "initializers". As initializers, a later call with other weights has
+            a model of its own.
+    """
+    if vector.record["weights"] == weights:
+        return vector
+    first, *later = (_with_weights(each, weights) for each in vector.calls)
+    return replace(first, later=tuple(later))
+
+
+def _with_weights(vector: Vector, weights: str) -> Vector:
+    moved = Vector(
+        id=vector.id,
+        model=b"",
+        inputs=vector.inputs,
+        initializers=(),
+        answers=vector.answers,
+        alternatives=vector.alternatives,
+        record=record_with_weights(vector.record, weights),
+        call=vector.call,
+    )
+    return with_model(moved)
+
+
+def record_with_weights(record: Mapping[str, Any], weights: str) -> Mapping[str, Any]:
+    """Return the record of a case whose model has the weights in a place."""
+    if record["weights"] == weights:
+        return record
+    requirements = {**record["requirements"], "weights": weights}
+    return {**record, "weights": weights, "requirements": requirements}
 
 
 def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) -> tuple[str, ...]:

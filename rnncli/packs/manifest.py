@@ -18,8 +18,9 @@ from rnncli.files.strict_json import parse_json
 from rnncli.formats.reading import reading
 from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
+from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.record import Record, as_json, sums_of
-from rnncli.packs.schema_check import check
+from rnncli.packs.schema_check import check, whole_object
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -62,17 +63,6 @@ _FILES = Field(
 _WEIGHTS = {"enum": ["inputs", "initializers"]}
 
 
-def _whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the schema of an object that has these entries and no others."""
-    names = list(required or properties)
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": names,
-        "additionalProperties": False,
-    }
-
-
 _ALTERNATIVES = Field(
     "READING=CHOICE of each stored alternative answer",
     {"type": "array", "items": _ID, "uniqueItems": True},
@@ -80,7 +70,7 @@ _ALTERNATIVES = Field(
 _GOLDEN = Field(
     "certified: proved correctly rounded, by balls of `bits` bits in `passes` passes;"
     " float64: computed in float64 and rounded once; none: the case must be refused",
-    _whole_object(
+    whole_object(
         {
             "kind": {"enum": ["certified", "float64", "none"]},
             "bits": _WHOLE,
@@ -93,7 +83,7 @@ _TOLERANCE = Field(
     "for each output an rtol and atol that accept everything its tolerances accept",
     {
         "type": "object",
-        "additionalProperties": _whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
+        "additionalProperties": whole_object({"rtol": _ATLEAST_0, "atol": _ATLEAST_0}),
     },
 )
 # The entries that each call of a case has for itself.
@@ -146,7 +136,7 @@ CASE_FIELDS: Mapping[str, Field] = {
     "alternatives": _ALTERNATIVES,
     "requirements": Field(
         "what an implementation must support to run the case",
-        _whole_object(
+        whole_object(
             {
                 "opset": _WHOLE,
                 "dtype": _TEXT,
@@ -171,7 +161,7 @@ CASE_FIELDS: Mapping[str, Field] = {
     "horizon": Field(
         "number of steps for which an input must be visible in the outputs beyond their tolerances,"
         " and the number measured, in every sequence of that length; only if the suite claims one",
-        _whole_object({"wanted": _WHOLE, "measured": _WHOLE}),
+        whole_object({"wanted": _WHOLE, "measured": _WHOLE}),
         optional=True,
     ),
     "later_calls": Field(
@@ -179,7 +169,7 @@ CASE_FIELDS: Mapping[str, Field] = {
         " and then the first again; only if there are any",
         {
             "type": "array",
-            "items": _whole_object({name: row.schema for name, row in _CALL_FIELDS.items()}),
+            "items": whole_object({name: row.schema for name, row in _CALL_FIELDS.items()}),
         },
         optional=True,
     ),
@@ -197,14 +187,12 @@ PACK_FIELDS: Mapping[str, Field] = {
     "summary": Field("purpose of the suite", _TEXT),
     "seed": Field("seed of the suite", _WHOLE),
     "selection": Field("the -k expression that chose the cases; empty for all", _TEXT),
-    "layout": Field(
-        "onnx: one folder per case; npz, h5: one file", {"enum": ["onnx", "npz", "h5"]}
-    ),
+    "layout": Field(described(), {"enum": [*LAYOUTS]}),
     "profiles": Field(
         "the error model behind the tolerances, by name",
         {
             "type": "object",
-            "additionalProperties": _whole_object(
+            "additionalProperties": whole_object(
                 {
                     "name": _TEXT,
                     "summary": _TEXT,
@@ -396,7 +384,7 @@ def _object(fields: Mapping[str, Field]) -> dict[str, Any]:
 def _bare(fields: Mapping[str, Field]) -> dict[str, Any]:
     """Return the schema of an object, without descriptions."""
     schemas = {name: row.schema for name, row in fields.items()}
-    return _whole_object(schemas, [name for name, row in fields.items() if not row.optional])
+    return whole_object(schemas, [name for name, row in fields.items() if not row.optional])
 
 
 _PACK, _CASE = _bare(PACK_FIELDS), _bare(CASE_FIELDS)

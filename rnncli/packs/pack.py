@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.selection import Selection, is_called
-from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
-from rnncli.files.paths import RelativePath, below
-from rnncli.formats import read_tensors
-from rnncli.packs.case_folder import StoredVector, folder_of
+from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.packs.layouts import read_case
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
     SPOOL,
     Manifest,
-    calls_of,
     differences,
     read_manifest,
 )
-from rnncli.packs.vector import (
-    INPUTS,
-    OUTPUTS,
-    READINGS,
-    TOLERANCES,
-    Answers,
-    Vector,
-    group_of,
-    stored_answers,
-)
+from rnncli.packs.single_file import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.packs.vector import Vector
 
-ONNX = "onnx"
 # The prefix of a word of -k that selects cases by the mutants they kill.
 KILLS = "kills:"
 
@@ -57,11 +45,6 @@ def is_pack(path: str | Path) -> bool:
     return False
 
 
-def file_of(layout: str) -> str:
-    """Return the name of the tensor file of a single-file layout."""
-    return f"vectors.{layout}"
-
-
 @dataclass(frozen=True)
 class Pack:
     """A pack, whose vectors are read on demand.
@@ -79,7 +62,7 @@ class Pack:
 
     @property
     def layout(self) -> str:
-        """`onnx`, `npz` or `h5`."""
+        """A row of `LAYOUTS`."""
         return str(self.manifest.header["layout"])
 
     def vectors(self) -> Iterator[Vector]:
@@ -114,14 +97,13 @@ class Pack:
         return Selection(expression).chosen(self.manifest.cases, _is_called, str(self.folder))
 
     def read(self, record: Mapping[str, Any]) -> Vector:
-        """Return one vector; with one folder per case, each part is read on first use.
+        """Return one vector; in ONNX folders, each part is read on first use.
 
         Raises:
+            InvalidRequest: the layout is only written.
             UnreadableFile: the vector is missing or damaged.
         """
-        if self.layout == ONNX:
-            return StoredVector(below(self.folder, folder_of(record["id"])), record)
-        return _vector(record, self._groups.get(record["id"], {}))
+        return read_case(self, record)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield (path, problem) for every file that is missing or does not match its checksum."""
@@ -132,14 +114,9 @@ class Pack:
         return {record["id"]: record for record in self.manifest.cases}
 
     @cached_property
-    def _groups(self) -> dict[str, Tensors]:
-        """The tensors of each case, in a single-file layout."""
-        groups: dict[str, Tensors] = {}
-        file = below(self.folder, RelativePath(file_of(self.layout)))
-        for name, values in read_tensors(file).items():
-            case, _, rest = name.partition("/")
-            groups.setdefault(case, {})[rest] = values
-        return groups
+    def tensors(self) -> Mapping[str, Tensors]:
+        """The tensors of each case by id, in a layout of one file."""
+        return tensors_in(self.folder, self.layout)
 
 
 def _is_called(record: Mapping[str, Any], word: str) -> bool:
@@ -156,45 +133,3 @@ def open_pack(path: str | Path) -> Pack:
     """
     folder = Path(path)
     return Pack(folder, read_manifest(folder))
-
-
-def _vector(record: Mapping[str, Any], tensors: Tensors) -> Vector:
-    """Build a vector from tensors named as in `Vector.tensors`."""
-    first, *later = (
-        _at_call(own, call, _below(group_of(call), tensors))
-        for call, own in enumerate(calls_of(record))
-    )
-    return replace(first, record=record, later=tuple(later)) if later else first
-
-
-def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
-    found = Vector(
-        id=record["id"],
-        model=b"",
-        inputs=_below(f"{INPUTS}/", tensors),
-        initializers=(),
-        answers=_answers(record, "", tensors),
-        alternatives={
-            name: _answers(record, f"{READINGS}/{name}/", tensors)
-            for name in record["alternatives"]
-        },
-        record=record,
-        call=call,
-    )
-    if list(found.inputs) != record["inputs"]:
-        held = ", ".join(found.inputs) or "none"
-        raise UnreadableFile(f"{record['id']}: has inputs {held} for call {call + 1}")
-    return found
-
-
-def _answers(record: Mapping[str, Any], prefix: str, tensors: Tensors) -> Answers:
-    outputs = _below(f"{prefix}{OUTPUTS}/", tensors)
-    return stored_answers(record, outputs, _below(f"{prefix}{TOLERANCES}/", tensors))
-
-
-def _below(prefix: str, tensors: Tensors) -> Tensors:
-    return {
-        name.removeprefix(prefix): values
-        for name, values in tensors.items()
-        if name.startswith(prefix)
-    }

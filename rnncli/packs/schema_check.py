@@ -9,7 +9,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.files.paths import Identifier, RelativePath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LONGEST_SHOWN = 60
 
@@ -20,6 +20,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "boolean": bool,
     "array": list,
     "object": dict,
+    "null": type(None),
 }
 _TEXT = {"type": "string"}
 # Formats of texts that name files; other validators ignore them.
@@ -29,13 +30,24 @@ FORMATS: Mapping[str, Callable[[str], str]] = {
 }
 
 
+def whole_object(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the schema of an object that has these entries and no others."""
+    names = list(required or properties)
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": names,
+        "additionalProperties": False,
+    }
+
+
 def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
     """Refuse a value that does not follow its schema.
 
     Args:
         value: the JSON data.
-        schema: a schema with the keywords type, const, enum, pattern, format, minimum, maximum,
-            items, uniqueItems, properties, required and additionalProperties.
+        schema: a schema with the keywords type, const, enum, anyOf, pattern, format, minimum,
+            maximum, items, uniqueItems, properties, required and additionalProperties.
         where: the value's name in messages.
 
     Raises:
@@ -43,10 +55,24 @@ def check(value: Any, schema: Mapping[str, Any], where: str) -> None:
     """
     for problem in _problems(value, schema):
         raise InvalidRequest(f"{where} {problem}, got {_shown(value)}")
+    if "anyOf" in schema:
+        _check_any(value, schema["anyOf"], where)
     if isinstance(value, list) and "items" in schema:
         _check_items(value, schema["items"], where)
     if isinstance(value, dict):
         _check_entries(value, schema, where)
+
+
+def _check_any(value: Any, schemas: list[Mapping[str, Any]], where: str) -> None:
+    """Refuse a value that follows none of the schemas, for the last one's reason."""
+    for last, schema in enumerate(schemas, 1 - len(schemas)):
+        try:
+            check(value, schema, where)
+        except InvalidRequest:
+            if not last:
+                raise
+        else:
+            return
 
 
 def _check_items(values: list[Any], schema: Mapping[str, Any], where: str) -> None:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from rnncli.errors import UnreadableFile
+from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import sha256_of
-from rnncli.formats import write_tensors
+from rnncli.formats import read_tensors, write_tensors
+from rnncli.packs.layouts import file_of
 from rnncli.packs.manifest import Manifest, calls_of
-from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
+from rnncli.packs.vector import (
+    INPUTS,
+    OUTPUTS,
+    READINGS,
+    TOLERANCES,
+    Answers,
+    Vector,
+    group_of,
+    stored_answers,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,3 +105,71 @@ def _names_at_a_call(record: Mapping[str, Any]) -> Iterator[str]:
         for role in (OUTPUTS, TOLERANCES):
             for name in answered:
                 yield f"{prefix}{role}/{name}"
+
+
+def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+    """Return the vector of a case.
+
+    Raises:
+        UnreadableFile: the file, or the vector, is missing or damaged.
+    """
+    return vector_of(record, pack.tensors.get(record["id"], {}))
+
+
+def tensors_in(folder: Path, layout: str) -> dict[str, Tensors]:
+    """Return the tensors of each case, by id.
+
+    Raises:
+        UnreadableFile: the file is missing or damaged.
+    """
+    groups: dict[str, Tensors] = {}
+    for name, values in read_tensors(below(folder, RelativePath(file_of(layout)))).items():
+        case, _, rest = name.partition("/")
+        groups.setdefault(case, {})[rest] = values
+    return groups
+
+
+def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:
+    """Build the vector of a record from tensors named as in `Vector.tensors`.
+
+    Raises:
+        UnreadableFile: they are not those of the record, or a tolerance does not fit its output.
+    """
+    first, *later = (
+        _at_call(own, call, _under(group_of(call), tensors))
+        for call, own in enumerate(calls_of(record))
+    )
+    return replace(first, record=record, later=tuple(later)) if later else first
+
+
+def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
+    found = Vector(
+        id=record["id"],
+        model=b"",
+        inputs=_under(f"{INPUTS}/", tensors),
+        initializers=(),
+        answers=_answers_under(record, "", tensors),
+        alternatives={
+            name: _answers_under(record, f"{READINGS}/{name}/", tensors)
+            for name in record["alternatives"]
+        },
+        record=record,
+        call=call,
+    )
+    if list(found.inputs) != record["inputs"]:
+        held = ", ".join(found.inputs) or "none"
+        raise UnreadableFile(f"{record['id']}: has inputs {held} for call {call + 1}")
+    return found
+
+
+def _answers_under(record: Mapping[str, Any], prefix: str, tensors: Tensors) -> Answers:
+    outputs = _under(f"{prefix}{OUTPUTS}/", tensors)
+    return stored_answers(record, outputs, _under(f"{prefix}{TOLERANCES}/", tensors))
+
+
+def _under(prefix: str, tensors: Tensors) -> Tensors:
+    return {
+        name.removeprefix(prefix): values
+        for name, values in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -83,7 +83,8 @@ class Vector:
         alternatives: `READING=CHOICE` -> the outputs under that reading, if they differ.
         record: its manifest entry without files; for a later call, the entry of that call.
         call: the number of its data set.
-        later: the other data sets of the case, for the same model; empty for these themselves.
+        later: the other data sets of the case, for the same model unless weights that differ have
+            been moved into it; empty for these themselves.
     """
 
     id: str
@@ -103,6 +104,11 @@ class Vector:
     def calls(self) -> tuple[Vector, ...]:
         """The vectors of all data sets: this one, then the later ones."""
         return (self, *self.later)
+
+    @property
+    def has_one_model(self) -> bool:
+        """Whether all data sets are for one model, so that one session can run them."""
+        return all(each.model == self.model for each in self.later)
 
     @property
     def call_order(self) -> tuple[int, ...]:

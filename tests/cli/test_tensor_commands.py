@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from rnncli.formats import read_tensors, write_tensors
 
+CORE = Path(__file__).parents[2] / "vectors" / "core"
 TENSORS = {
     "Y": np.array([[1.0, -0.0], [np.nan, 3.0]], np.float32),
     "deep/name": np.array([1.5, np.inf], ml_dtypes.bfloat16),
@@ -98,3 +100,15 @@ def test_unknown_extension_lists_the_formats(rnncli, tmp_path):
     assert outcome.code == 2
     assert "no format is named '.nc': there are .npz, .h5" in outcome.err
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
+
+
+def test_words_of_several_elements_are_of_the_layout_hex(rnncli, tmp_path):
+    """Four float32 elements are a word of 128 bits; other layouts have no words."""
+    done = rnncli("convert", CORE, tmp_path / "hex", "--format", "hex", "--pack", 4)
+    words = (tmp_path / "hex" / "test_rnn_7_plain" / "inputs" / "X.hex").read_text().split()
+
+    assert done.code == 0
+    assert {len(word) for word in words} == {32}
+    outcome = rnncli("convert", CORE, tmp_path / "raw", "--format", "raw", "--pack", 4)
+    assert (outcome.code, "of the layout hex, not of raw" in outcome.err) == (2, True)
+    assert rnncli("verify", tmp_path / "hex", "--backend", "numpy").code == 2

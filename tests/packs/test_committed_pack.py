@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from rnncli.cases.suite.suite import load_suite
+from rnncli.packs.conversion import convert_pack
 from rnncli.packs.generating.checking import check
 from rnncli.packs.generating.generation import GenerationPlan
+from rnncli.packs.layouts import ONNX
 from rnncli.packs.pack import open_pack
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +28,18 @@ def test_it_is_what_its_suite_gives():
 
     assert report.failed == []
     assert report.findings == []
+
+
+def test_it_comes_back_from_raw_files(tmp_path):
+    """Byte for byte, models, manifest and sums included."""
+    convert_pack(open_pack(CORE), tmp_path / "there", "raw")
+    convert_pack(open_pack(tmp_path / "there"), tmp_path / "back", ONNX)
+
+    before, after = (
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (CORE, tmp_path / "back")
+    )
+    assert before == after
 
 
 def test_it_stays_small():

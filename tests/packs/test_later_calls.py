@@ -18,7 +18,7 @@ from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.manifest import MANIFEST, Manifest, check_case
 from rnncli.packs.pack import open_pack
 
-LAYOUTS = ("onnx", "npz", "h5")
+LAYOUTS = ("onnx", "raw", "npz", "h5")
 
 
 def made(folder, text=TEXT, layout="onnx"):

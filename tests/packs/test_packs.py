@@ -20,9 +20,9 @@ from rnncli.packs.pack import is_pack, open_pack
 
 @pytest.fixture(scope="module")
 def packs(tmp_path_factory):
-    """The small suite as folders and as one file."""
+    """The small suite as ONNX and raw folders, and as one file."""
     root = tmp_path_factory.mktemp("packs")
-    for layout in ("onnx", "npz"):
+    for layout in ("onnx", "raw", "npz"):
         plan = GenerationPlan(suite=small_suite(), layout=layout)
         assert generate(plan, root / layout, lambda _: None).failed == []
     return root
@@ -34,7 +34,7 @@ def pack(packs, tmp_path):
     return Path(shutil.copytree(packs / "onnx", tmp_path / "pack"))
 
 
-@pytest.mark.parametrize("layout", ["onnx", "npz"])
+@pytest.mark.parametrize("layout", ["onnx", "raw", "npz"])
 def test_vectors_are_read_back(packs, layout):
     """Outputs and tolerances have the same names and shapes, dtypes are the case's."""
     vectors = list(open_pack(packs / layout).vectors())

@@ -56,6 +56,7 @@ class Suite:
         file: its name in messages.
         folder: the folder of the files that it names.
         files: the names of those files, sorted.
+        weights: the place of the weights in every model, instead of the cases' own; "" for those.
     """
 
     name: str
@@ -70,6 +71,12 @@ class Suite:
     file: str
     folder: Path
     files: tuple[str, ...]
+    weights: str = ""
+
+    def with_weights(self, weights: str) -> Suite:
+        """Return the suite with the weights of every model in one place, a key of `WEIGHTS`."""
+        entries = tuple(replace(entry, weights=weights) for entry in self.entries)
+        return replace(self, entries=entries, weights=weights)
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:

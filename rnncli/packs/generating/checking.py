@@ -19,8 +19,8 @@ from rnncli.packs.generating.generation import (
     pack_manifest,
     require_backends,
 )
-from rnncli.packs.manifest import read_manifest, sha256
-from rnncli.packs.pack import ONNX, file_of
+from rnncli.packs.layouts import ONNX
+from rnncli.packs.manifest import differences, read_manifest, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -94,7 +94,7 @@ def _findings(
     beside = manifest.contents()
     wanted = {*manifest.sums(), *beside}
     if plan.layout != ONNX:
-        differing = _compared(folder, spool, file_of(plan.layout))
+        differing = list(differences(manifest.sums(), folder))
     before = _sums_before(folder)
     found = [(path, _word(folder, path, word, before)) for path, word in differing]
     for name, wanted_content in beside.items():
@@ -103,13 +103,6 @@ def _findings(
             found.append((name, "missing" if content is None else "stale or altered"))
     extra = [path for path in files_in(folder) if path not in wanted]
     return sorted(found + [(path, "extra") for path in extra])
-
-
-def _compared(folder: Path, spool: Path, name: str) -> list[tuple[str, str]]:
-    content = _content(folder, name)
-    if content == _content(spool, name):
-        return []
-    return [(name, "missing" if content is None else "differs")]
 
 
 def _sums_before(folder: Path) -> Mapping[str, str]:

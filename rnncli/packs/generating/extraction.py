@@ -19,8 +19,8 @@ from rnncli.packs.generating.captures import ids_of
 from rnncli.packs.generating.foreign_files import files_in, owned_cases, strangers
 from rnncli.packs.generating.generation import in_layout, profiles_of
 from rnncli.packs.generating.production import make_vectors
+from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS
-from rnncli.packs.pack import ONNX
 from rnncli.packs.vector import WEIGHTS, Vector
 from rnncli.profiles import profile_named
 
@@ -49,7 +49,7 @@ class ExtractionPlan(NamedTuple):
         model: the model's name, from which the pack gets its name.
         golden: how expected values are computed: a row of `goldens.KINDS`.
         profile: the name of the profile of the tolerances.
-        layout: one folder per case ("onnx"), or one file ("npz", "h5").
+        layout: a row of `LAYOUTS`.
     """
 
     model: str

@@ -14,16 +14,17 @@ from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
 from rnncli.packs.case_folder import folder_of
+from rnncli.packs.layouts import SINGLE_FILES, file_of
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL
-from rnncli.packs.pack import file_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-# The paths of a case's files, below its folder.
+# The paths of a case's files, below its folder, in any layout.
 _OURS = re.compile(
-    r"model\.onnx"
+    r"model\.onnx|case\.(json|h|svh)"
     r"|(test_data_set_[0-9]|readings(_[1-9])?/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
+    r"|(calls/[0-9]+/)?(readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
 )
 
 
@@ -102,7 +103,7 @@ def remove_stale(folder: Path, keep: Collection[str], owned: Collection[str]) ->
 def strangers(paths: Iterable[str], owned: Collection[str]) -> Iterator[str]:
     """Yield the paths that do not belong to a pack with these cases."""
     folders = {folder_of(case_id) for case_id in owned}
-    singles = {file_of("npz"), file_of("h5")}
+    singles = {*map(file_of, SINGLE_FILES)}
     for path in paths:
         top, _, rest = path.partition("/")
         ours = path in singles or top == SPOOL or (top in folders and _OURS.fullmatch(rest))

@@ -14,13 +14,14 @@ from rnncli.files.lock import LOCK, writing
 from rnncli.files.paths import RelativePath, below
 from rnncli.files.small_files import move_files, write_files
 from rnncli.mutants.table import scored_of
+from rnncli.packs.conversion import write_cases
 from rnncli.packs.generating import goldens
 from rnncli.packs.generating.batch import Delivery, Destination, GeneratedCase, work
 from rnncli.packs.generating.foreign_files import is_empty, owned_cases, remove_stale
 from rnncli.packs.generating.journal import Journal, premises
+from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, JOURNAL, MANIFEST, SPOOL, SUMS, Manifest
-from rnncli.packs.pack import ONNX, Pack, file_of
-from rnncli.packs.single_file import gather
+from rnncli.packs.pack import Pack
 from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class GenerationPlan:
     Attributes:
         suite: the suite of the cases.
         selection: the expression that selects cases, see `Suite.select`; "" for all.
-        layout: one folder per case ("onnx"), or one file ("npz", "h5").
+        layout: a row of `LAYOUTS`.
         jobs: number of workers.
         executor: a row of `EXECUTORS`.
         scheduler: the address of a Dask cluster; "" starts one.
@@ -219,13 +220,13 @@ def _tidied(folder: Path, manifest: Manifest, owned: set[str]) -> list[str]:
 def pack_manifest(
     plan: GenerationPlan, records: Sequence[Record], folder: Path, spool: Path
 ) -> Manifest:
-    """Return the manifest; in a single-file layout, write that file first.
+    """Return the manifest; in a layout other than ONNX's, write its files first.
 
     Args:
         plan: the settings.
         records: the records of all cases, in order.
         folder: the pack's folder.
-        spool: the folder of the cases' own files, in a single-file layout.
+        spool: the folder of the cases as ONNX test cases, in another layout.
     """
     entries = plan.entries()
     header = {
@@ -260,7 +261,7 @@ def in_layout(
     if header["layout"] == ONNX:
         return Manifest(header, tuple(records))
     there = Pack(spool, Manifest({**header, "layout": ONNX}, tuple(records)))
-    return gather(header, there, folder / file_of(header["layout"]))
+    return write_cases(header, there, folder)
 
 
 def _make_folder(root: Path) -> None:

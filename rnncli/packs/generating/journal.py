@@ -43,6 +43,7 @@ def premises(suite: Suite) -> dict[str, Any]:
     return {
         "suite": sha256(text),
         "seed": suite.seed,
+        "weights": suite.weights,
         "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
         "code": _code(),
     }

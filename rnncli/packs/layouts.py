@@ -1,0 +1,89 @@
+"""Layouts of packs: the forms in which the tensors of the cases are stored.
+
+A layout is a row: `convert` writes every one, and `verify` and the others read those with a reader.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.packs.pack import Pack
+    from rnncli.packs.vector import Vector
+
+ONNX = "onnx"
+
+
+class PackLayout(NamedTuple):
+    """A form of a pack.
+
+    Attributes:
+        summary: one phrase for helps and the manifest's schema.
+        files: `module:function` that returns the files of a vector by path within its folder; ""
+            for a layout of one file, `file_of(name)`.
+        reader: `module:function` that returns the vector of (pack, record); "" if the layout is
+            only written.
+        options: the keyword arguments of `files` that `convert` can set.
+    """
+
+    summary: str
+    files: str = ""
+    reader: str = ""
+    options: tuple[str, ...] = ()
+
+
+LAYOUTS: Mapping[str, PackLayout] = {
+    ONNX: PackLayout(
+        "an ONNX test-case folder for each case",
+        "rnncli.packs.conversion:onnx_files",
+        "rnncli.packs.case_folder:read_case",
+    ),
+    "raw": PackLayout(
+        "a folder for each case, with case.json and plain little-endian .bin files",
+        "rnncli.packs.raw_form:files_of",
+        "rnncli.packs.raw_form:read_case",
+    ),
+    "c": PackLayout(
+        "a C header for each case, which rnncli does not read back", "rnncli.packs.c_form:files_of"
+    ),
+    "hex": PackLayout(
+        "files for $readmemh and a .svh for each case, likewise only written",
+        "rnncli.packs.hex_form:files_of",
+        options=("elements",),
+    ),
+    "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
+    "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),
+}
+SINGLE_FILES = tuple(name for name, row in LAYOUTS.items() if not row.files)
+
+
+def file_of(layout: str) -> str:
+    """Return the name of the tensor file of a single-file layout."""
+    return f"vectors.{layout}"
+
+
+def described(separator: str = "; ") -> str:
+    """Return every layout with its summary, for helps."""
+    return separator.join(f"{name}: {row.summary}" for name, row in LAYOUTS.items())
+
+
+def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
+    """Return the vector of a case of a pack.
+
+    Raises:
+        InvalidRequest: the pack's layout is only written.
+        UnreadableFile: the vector is missing or damaged.
+    """
+    reader = LAYOUTS[pack.layout].reader
+    if not reader:
+        raise InvalidRequest(
+            f"{pack.folder}: is a pack in the layout {pack.layout}, which is only written;"
+            " read the pack that it was made from"
+        )
+    vector: Vector = pkgutil.resolve_name(reader)(pack, record)
+    return vector

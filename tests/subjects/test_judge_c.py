@@ -1,0 +1,387 @@
+"""`vectors/judge.c` says what `rnncli verify --results` says, and is never green by mistake."""
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import judge_c
+import numpy as np
+import pytest
+from second_calls import TEXT
+from small_suite import small_suite
+
+from rnncli.judging import judgement
+from rnncli.packs.conversion import convert_pack
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.manifest import MANIFEST
+from rnncli.packs.pack import open_pack
+
+pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+
+CORE = Path(__file__).parents[2] / "vectors" / "core"
+RIGHT = "numpy"
+WRONG = (
+    *("input-weights-columns-first", "recurrent-bias-dropped", "biases-shifted-by-a-gate"),
+    *("last-states-of-first-direction", "padding-flipped", "hidden-tail-4", "clip-of-h"),
+    *("hard-sigmoid", "activation-f-missing", "x-first-step-twice", "gate-order-rhz-in-b"),
+    *("reset-ignored", "peepholes-dropped-from-o", "gate-order-fcio", "gates-f-c-swapped-in-r"),
+    *("c-reset-every-4-steps", "computed-in-bfloat16", "sums-in-float16", "layout-of-y-ignored"),
+    *("y-one-step-late", "fast-exp"),
+)
+"""Plain, data-dependent and numerical bugs: from all elements wrong to a few just beyond."""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    """The program as the how-to compiles it, without a warning."""
+    return judge_c.compiled(tmp_path_factory.mktemp("judge"), "-O2")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """The program with sanitizers, which end it at the first access out of bounds."""
+    return judge_c.compiled(tmp_path_factory.mktemp("guarded"), *judge_c.SANITIZED)
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    """The committed pack in the layout raw, and its vectors."""
+    folder = tmp_path_factory.mktemp("core") / "raw"
+    convert_pack(open_pack(CORE), folder, "raw")
+    return folder, [*open_pack(folder).vectors()]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A small raw pack with second calls and other readings, and right results for it."""
+    root = tmp_path_factory.mktemp("small")
+    text = TEXT.replace("    calls: 1\n", "    calls: 1\n    outputs: [Y_h]\n")
+    plan = GenerationPlan(suite=small_suite(text), layout="raw")
+    assert generate(plan, root / "pack", lambda _: None).failed == []
+    judge_c.write_all(root / "right", [*open_pack(root / "pack").vectors()], RIGHT)
+    return root
+
+
+@pytest.fixture
+def copy(small, tmp_path):
+    """Copies of both to be spoilt."""
+    for name in ("pack", "right"):
+        shutil.copytree(small / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def plain_judging(monkeypatch):
+    """Judge without explaining, which changes no verdict and takes most of the time."""
+    monkeypatch.setattr(judgement, "steps_of", lambda *_: None)
+    monkeypatch.setattr(judgement, "single_fits", lambda *_, **__: {})
+    monkeypatch.setattr(judgement, "error_map", lambda *_: None)
+    monkeypatch.setattr(judgement, "error_over_time", lambda *_: ())
+
+
+@pytest.mark.parametrize("backend", [RIGHT, *[f"mutant:{name}" for name in WRONG]])
+@pytest.mark.usefixtures("plain_judging")
+def test_it_agrees_on_every_case_of_core(judge, core, tmp_path, backend):
+    """The verdict and the worst margin, as printed, of right outputs and of every bug's."""
+    pack, vectors = core
+    judge_c.write_all(tmp_path, vectors, backend)
+
+    said = judge_c.run(judge, pack, tmp_path)
+    assert said.cases == judge_c.judged(tmp_path, vectors)
+    assert said.code == (backend != RIGHT)
+
+
+def output(results, case_id, name="Y", call=""):
+    """The file of an output."""
+    return results / f"test_{case_id}" / call / "outputs" / f"{name}.bin"
+
+
+def fill(path, value, dtype="<f4"):
+    """Replace the elements of a file."""
+    path.write_bytes(np.full(path.stat().st_size // np.dtype(dtype).itemsize, value, dtype))
+
+
+def swap(path):
+    """Exchange the first half of a file and the second."""
+    content = path.read_bytes()
+    path.write_bytes(content[len(content) // 2 :] + content[: len(content) // 2])
+
+
+def refuse(results, case_id):
+    """Say that the device refused a case."""
+    shutil.rmtree(results / f"test_{case_id}")
+    (results / f"test_{case_id}").mkdir()
+    (results / f"test_{case_id}" / "refused.txt").write_text("no room\n")
+
+
+ID = "lstm_14_given"
+SPOILT = {
+    "NaN": lambda r: fill(output(r, ID), np.nan),
+    "infinity": lambda r: fill(output(r, ID), np.inf),
+    "zeros": lambda r: fill(output(r, ID), 0),
+    "nearly right": lambda r: fill(output(r, ID, "Y_h"), 1e-3),
+    "halves swapped": lambda r: swap(output(r, ID, "Y_c")),
+    "a second call wrong": lambda r: fill(output(r, ID, call="calls/1"), 1),
+    "a second call missing": lambda r: shutil.rmtree(r / f"test_{ID}" / "calls"),
+    "an output missing": lambda r: output(r, ID, "Y_c").unlink(),
+    "a case missing": lambda r: shutil.rmtree(r / f"test_{ID}"),
+    "too short": lambda r: output(r, ID).write_bytes(b"1234"),
+    "too long": lambda r: output(r, ID).write_bytes(bytes(4096)),
+    "no whole element": lambda r: output(r, ID).write_bytes(b"12345"),
+    "empty": lambda r: output(r, ID).write_bytes(b""),
+    "not requested": lambda r: output(r, "gru_14_single").write_bytes(b""),
+    "refused": lambda r: refuse(r, ID),
+    "refused with outputs": lambda r: (r / f"test_{ID}" / "refused.txt").write_text(""),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+@pytest.mark.usefixtures("plain_judging")
+def test_it_agrees_on_results_that_are_not_whole(judge, copy, name):
+    """Missing, misshapen, refused: nothing is green, and the verdicts are ours."""
+    SPOILT[name](copy / "right")
+    vectors = [*open_pack(copy / "pack").vectors()]
+
+    said = judge_c.run(judge, copy / "pack", copy / "right")
+    wanted = judge_c.judged(copy / "right", vectors)
+    assert said.cases == wanted
+    assert (said.code == 0) == all(verdict == "pass" for verdict, _ in wanted.values())
+
+
+def write_reading(results, vector, reading, calls):
+    """Write the answers under another reading for some calls, and the case's own for others."""
+    for number, call in enumerate(vector.calls):
+        is_other = number in calls and reading in call.alternatives
+        found = call.alternatives[reading] if is_other else call.answers
+        judge_c.write_outputs(results, call, found.outputs)
+
+
+@pytest.mark.parametrize(("calls", "verdict"), [((0, 1), "acceptable"), ((0,), "differs")])
+def test_all_calls_follow_one_reading(judge, copy, calls, verdict):
+    """Another reading is acceptable if every call has it."""
+    vector = open_pack(copy / "pack").read(open_pack(copy / "pack").case("lstm_14_clip"))
+    write_reading(copy / "right", vector, "clip-scope=gates", calls)
+
+    said = judge_c.run(judge, copy / "pack", copy / "right", "lstm_14_clip")
+    assert said.cases == judge_c.judged(copy / "right", [vector])
+    assert said.cases["lstm_14_clip"][0] == verdict
+
+
+@pytest.fixture(scope="module")
+def invalid(tmp_path_factory):
+    """A raw pack whose cases must be refused."""
+    folder = tmp_path_factory.mktemp("invalid") / "pack"
+    plan = GenerationPlan(suite=small_suite(), selection="lstm_14_shape", layout="raw")
+    assert generate(plan, folder, lambda _: None).failed == []
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("refused.txt", ("pass", 0)),
+        ("outputs/Y.bin", ("accepted", 1)),
+        ("outputs/Y_h.bin", ("accepted", 1)),
+    ],
+)
+def test_a_case_that_must_be_refused_passes_if_it_is(judge, invalid, tmp_path, file, wanted):
+    """An output of any name says that it ran."""
+    path = tmp_path / "test_lstm_14_shape" / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+
+    said = judge_c.run(judge, invalid, tmp_path)
+    assert (said.cases["lstm_14_shape"][0], said.code) == wanted
+    assert ("does not refuse everything" in said.err) == (wanted == ("pass", 0))
+
+
+def test_options_allow_what_they_name(judge, copy):
+    """A refusal and a case that was not run; a run in which nothing is judged is not green."""
+    refuse(copy / "right", ID)
+    shutil.rmtree(copy / "right" / "test_gru_14_single")
+    run = [copy / "pack", copy / "right"]
+
+    assert judge_c.run(judge, *run).code == 1
+    assert judge_c.run(judge, "--allow-missing", *run).code == 1
+    assert judge_c.run(judge, "--allow-missing", "--allow-refused", *run).code == 0
+    assert judge_c.run(judge, "--allow-refused", *run, ID).code == 5
+
+
+def test_usage_says_where_results_go(judge):
+    """On request, with 0; without arguments or with an unknown option, with 2."""
+    assert "RESULTS/test_ID/outputs/Y.bin" in judge_c.run(judge, "--help").out
+    assert [judge_c.run(judge, *words).code for words in (("--help",), (), ("--atol", "1"))] == [
+        0,
+        2,
+        2,
+    ]
+
+
+def sealed(pack):
+    """Give a changed manifest and a changed case the checksums that they now have."""
+    path = pack / MANIFEST
+    text = path.read_text()
+    case = pack / f"test_{ID}" / "case.json"
+    if case.is_file():
+        digest = hashlib.sha256(case.read_bytes()).hexdigest()
+        text = re.sub(rf'("test_{ID}/case.json": ")[0-9a-f]*', rf"\g<1>{digest}", text)
+    entries = re.sub(r',\n"digest": "[0-9a-f]*"\n}\n$', "\n}\n", text)
+    digest = hashlib.sha256(entries.encode()).hexdigest()
+    body = entries.removesuffix("\n}\n")
+    path.write_text(f'{body},\n"digest": "{digest}"\n}}\n')
+
+
+def case_of(pack):
+    """The content of `case.json`."""
+    return json.loads((pack / f"test_{ID}" / "case.json").read_text())
+
+
+def put_case(pack, case):
+    """Replace `case.json`."""
+    text = case if isinstance(case, bytes) else json.dumps(case).encode()
+    (pack / f"test_{ID}" / "case.json").write_bytes(text)
+
+
+def changed(change):
+    """Return a function that lets another change the content of `case.json`."""
+
+    def spoil(pack):
+        case = case_of(pack)
+        change(case["data_sets"][0]["outputs"][0], case)
+        put_case(pack, case)
+
+    return spoil
+
+
+def replaced(*parts):
+    """Return a function that replaces a text of the manifest."""
+
+    def spoil(pack):
+        path = pack / MANIFEST
+        assert parts[0] in path.read_text()
+        path.write_text(path.read_text().replace(*parts))
+
+    return spoil
+
+
+HOSTILE = {
+    "a path out": (changed(lambda o, _: o.update(file="../../x")), 2, "leaves the case's folder"),
+    "an absolute path": (changed(lambda o, _: o.update(file="/etc/passwd")), 2, "leaves"),
+    "an empty path": (changed(lambda o, _: o.update(file="")), 2, "leaves"),
+    "an escape in a path": (changed(lambda o, _: o.update(file="a\x1b[31m")), 2, "leaves"),
+    "a huge shape": (changed(lambda o, _: o.update(shape=[1 << 62] * 4)), 2, "too large"),
+    "an overflowing shape": (changed(lambda o, _: o.update(shape=[10**30])), 2, "whole number"),
+    "a negative shape": (changed(lambda o, _: o.update(shape=[-4])), 2, "whole number"),
+    "another shape": (changed(lambda o, _: o.update(shape=[4])), 2, "has more than"),
+    "many dimensions": (changed(lambda o, _: o.update(shape=[1] * 33)), 2, "dimensions"),
+    "a text for a shape": (changed(lambda o, _: o.update(shape="4")), 2, "'shape'"),
+    "an unknown dtype": (changed(lambda o, _: o.update(dtype="int8")), 3, "dtype int8"),
+    "another checksum": (changed(lambda o, _: o.update(sha256="0" * 64)), 2, "checksum"),
+    "no checksum": (changed(lambda o, _: o.pop("sha256")), 2, "'sha256'"),
+    "a tolerance of 1": (changed(lambda o, _: o.update(tolerance=1)), 2, "must be a text"),
+    "no tolerance": (changed(lambda o, _: o.pop("tolerance")), 2, "must be a text"),
+    "a long name": (changed(lambda o, _: o.update(name="Y" * 999)), 2, "cannot name"),
+    "a name with a slash": (changed(lambda o, _: o.update(name="../Y")), 2, "cannot name"),
+    "many outputs": (changed(lambda o, c: c["data_sets"][0].update(outputs=[o] * 99)), 3, "many"),
+    "no data sets": (changed(lambda _, c: c.update(data_sets=[])), 2, "no data sets"),
+    "another id": (changed(lambda _, c: c.update(id="x")), 2, "id is 'x'"),
+    "another format": (changed(lambda _, c: c.update(format="x")), 2, "format is 'x'"),
+    "neither result nor rejection": (changed(lambda _, c: c.update(expect="")), 2, "expect"),
+    "deep": (lambda p: put_case(p, b"[" * 10**5), 2, "levels"),
+    "deep objects": (lambda p: put_case(p, b'{"a":' * 10**5), 2, "levels"),
+    "a key twice": (lambda p: put_case(p, b'{"id": 1, "id": 2}'), 2, "twice"),
+    "a key twice, escaped": (lambda p: put_case(p, b'{"id": 1, "\\u0069d": 2}'), 2, "twice"),
+    "NaN": (lambda p: put_case(p, b'{"id": NaN}'), 2, "a value is wanted"),
+    "a long number": (lambda p: put_case(p, b"[" + b"1" * 99 + b"]"), 2, "too long"),
+    "a truncated text": (lambda p: put_case(p, b'{"id": "lst'), 2, "without an end"),
+    "a truncated escape": (lambda p: put_case(p, b'{"id": "\\u00'), 2, "escape"),
+    "half a surrogate": (lambda p: put_case(p, b'["\\ud800"]'), 2, "surrogate"),
+    "not UTF-8": (lambda p: put_case(p, b'["\xc0\x80"]'), 2, "UTF-8"),
+    "a truncated character": (lambda p: put_case(p, b'["\xe2\x82'), 2, "UTF-8"),
+    "more after the end": (lambda p: put_case(p, b"{} {}"), 2, "after the end"),
+    "nothing": (lambda p: put_case(p, b""), 2, "is wanted"),
+    "an array for a case": (lambda p: put_case(p, b"[]"), 2, "object is wanted"),
+    "a NUL": (lambda p: put_case(p, b'{"format": "\\u0000"}'), 2, "NUL"),
+    "a case that is lost": (lambda p: shutil.rmtree(p / f"test_{ID}"), 2, "is missing"),
+    "a tensor that is lost": (lambda p: output(p, ID).unlink(), 2, "is missing"),
+    "a tensor that was altered": (lambda p: swap(output(p, ID)), 2, "checksum"),
+    "an id out of the pack": (replaced(f'"id": "{ID}"', '"id": "../x"'), 2, "cannot name a case"),
+    "another layout": (replaced('"layout": "raw"', '"layout": "onnx"'), 2, "convert PACK OUT"),
+    "another manifest": (replaced('"rnncli-pack-1"', '"rnncli-pack-9"'), 2, "rnncli-pack-9"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_pack_is_refused(guarded, copy, name):
+    """In one line without control characters; no access out of bounds, no undefined behaviour."""
+    spoil, code, words = HOSTILE[name]
+    spoil(copy / "pack")
+    sealed(copy / "pack")
+
+    said = judge_c.run(guarded, copy / "pack", copy / "right", ID)
+    if "id out" in name:
+        said = judge_c.run(guarded, copy / "pack", copy / "right")
+    assert (said.code, said.err.count("\n")) == (code, 1)
+    assert words in said.err
+    assert "\x1b" not in said.err
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_a_tolerance_that_accepts_anything_is_refused(guarded, copy, value):
+    """Even if its checksum is right."""
+    path = copy / "pack" / f"test_{ID}" / "tolerances" / "Y.bin"
+    fill(path, value)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    changed(lambda o, _: o.update(tolerance_sha256=digest))(copy / "pack")
+    sealed(copy / "pack")
+
+    said = judge_c.run(guarded, copy / "pack", copy / "right", ID)
+    assert (said.code, "negative, infinite or NaN" in said.err) == (2, True)
+
+
+def test_a_tolerance_that_accepts_zeros_judges_nothing(guarded, copy):
+    """As by rnncli: the case is skipped, and a run of nothing else is not green."""
+    path = copy / "pack" / f"test_{ID}" / "tolerances" / "Y.bin"
+    fill(path, 100)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    changed(lambda o, _: o.update(tolerance_sha256=digest))(copy / "pack")
+    sealed(copy / "pack")
+
+    said = judge_c.run(guarded, copy / "pack", copy / "right", ID)
+    assert said.cases[ID][0] == "skipped"
+
+
+def test_a_pack_that_was_changed_is_refused(guarded, copy):
+    """The digest covers the manifest, which covers each case, which covers each tensor."""
+    replaced('"suite": "twice"', '"suite": "thrice"')(copy / "pack")
+    assert "digest" in judge_c.run(guarded, copy / "pack", copy / "right").err
+    sealed(copy / "pack")
+    assert judge_c.run(guarded, copy / "pack", copy / "right").code == 0
+    put_case(copy / "pack", case_of(copy / "pack"))
+    assert "checksum in the manifest" in judge_c.run(guarded, copy / "pack", copy / "right").err
+
+
+@pytest.mark.parametrize("words", [("pack", "nowhere"), ("nowhere", "right"), ("right", "right")])
+def test_a_wrong_path_is_an_error(guarded, copy, words):
+    """No results at all are a wrong path, not missing cases."""
+    assert judge_c.run(guarded, *[copy / word for word in words]).code == 2
+
+
+def test_a_pack_is_not_judged_by_itself(guarded, copy):
+    """Its outputs are the expected ones: all would pass, and nothing was computed."""
+    for results in ("pack", "other"):
+        if results == "other":
+            shutil.copytree(copy / "pack", copy / "other")
+        said = judge_c.run(guarded, copy / "pack", copy / results)
+        assert (said.code, said.out) == (2, "")
+        assert "is a pack, whose outputs are the expected ones" in said.err
+
+
+def test_right_and_wrong_results_touch_nothing_out_of_bounds(guarded, copy):
+    """The same run as without sanitizers."""
+    assert judge_c.run(guarded, copy / "pack", copy / "right").code == 0
+    fill(output(copy / "right", ID), np.nan)
+    assert judge_c.run(guarded, copy / "pack", copy / "right").code == 1
+    assert judge_c.run(guarded, copy / "pack", copy / "right", "no_such_case").code == 2
