@@ -1,0 +1,48 @@
+"""Pages of findings are ready to be sent; the tests of the documentation run their scripts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "docs/findings"
+PAGES = sorted(FOLDER.glob("*-*.md"))
+# What a script may import: a reader has onnx and the runtime that it is about.
+MODULES = {"numpy", "onnx", "onnx.reference", "onnxruntime", "openvino", "tract"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_finding_is_short_and_stands_alone(page):
+    """At most 40 lines: the specification's sentence, a script, what it prints."""
+    text = page.read_text("utf-8")
+    imported = re.findall(r"^(?:import|from) (\S+)", text, re.MULTILINE)
+    runtime = page.stem.partition("-")[0]
+
+    assert len(text.splitlines()) <= 40
+    assert {*imported} <= MODULES
+    assert len({*imported} - {"numpy", "onnx"}) == 1
+    assert any(name.startswith(runtime) for name in imported)
+    assert re.search(r"^\[\w+\]\(https://onnx\.ai/\S+\), [\w ]+: \"", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_got_is_not_what_is_wanted(page):
+    """A page of a right answer would be no finding."""
+    got, wanted = re.findall(
+        r"^\S+ [\w./-]+: got \[(.*?)\], wanted \[(.*?)\]$", page.read_text("utf-8"), re.MULTILINE
+    )[-1]
+
+    assert got.split() != wanted.split()
+
+
+def test_every_finding_is_listed():
+    """With its title, under the runtime it is about."""
+    listed = dict(
+        re.findall(r"\| \[(.*?)\]\((\S+?)\) \|", (FOLDER / "index.md").read_text("utf-8"))
+    )
+
+    assert {page.name: page.read_text("utf-8").splitlines()[0][2:] for page in PAGES} == {
+        path: title for title, path in listed.items()
+    }
