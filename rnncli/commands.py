@@ -48,6 +48,7 @@ def generate(
     check: bool = False,
     select: str = "",
     seed: int | None = None,
+    weights: str = "",
     jobs: int = 1,
     executor: str = "processes",
     scheduler: str = "",
@@ -59,10 +60,13 @@ def generate(
         suite: a YAML file, or the name of a suite that ships with rnncli.
         output: the pack's folder: new, empty, or a pack of the same suite, which is brought up to
             date; by default `vectors/NAME`.
-        format: "onnx", a folder for each case; "npz" or "h5", one file.
+        format: the pack's layout: "onnx", "raw", "c" or "hex", a folder for each case; "npz" or
+            "h5", one file. "c" and "hex" are not read back.
         check: write nothing; find missing, stale, altered and extra files.
         select: an expression that selects cases, as in `rnncli generate -k`.
         seed: replaces the suite's seed.
+        weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
+            suite has them.
         jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
@@ -83,11 +87,13 @@ def generate(
     from rnncli.cases.suite.suite import load_suite
     from rnncli.packs.generating.generation import GenerationPlan
     from rnncli.packs.generating.report import check_pack, write_pack
+    from rnncli.packs.layouts import LAYOUTS
 
+    read = load_suite(suite, seed=seed)
     plan = GenerationPlan(
-        suite=load_suite(suite, seed=seed),
+        suite=read.with_weights(_place_of(weights)) if weights else read,
         selection=select,
-        layout=_one_of("format", format, ("onnx", "npz", "h5")),
+        layout=_one_of("format", format, tuple(LAYOUTS)),
         jobs=jobs,
         executor=executor,
         scheduler=scheduler,
@@ -111,11 +117,13 @@ def verify(
     backend: str | None = None,
     results: str | Path | None = None,
     command: str | None = None,
+    harness: str | None = None,
     runtime_option: Mapping[str, str] | None = None,
     compute: str = "float64",
     threads: int = 1,
     timeout: float = 60.0,
     max_memory: int | None = None,
+    weights: str = "",
     profile: str = "",
     atol: Limit | None = None,
     rtol: Limit | None = None,
@@ -139,8 +147,8 @@ def verify(
 ) -> VerificationReport:
     """Judge an implementation against a pack of conformance vectors.
 
-    Exactly one of `function`, `runtime`, `backend`, `results` and `command` names it. All but
-    functions and results run in their own process.
+    Exactly one of `function`, `runtime`, `backend`, `results`, `command` and `harness` names it.
+    All but functions and results run in their own process.
 
     Args:
         pack: a folder that `generate` wrote.
@@ -151,11 +159,14 @@ def verify(
         backend: the name of a backend of rnncli.
         results: outputs computed elsewhere: a folder laid out like the pack, an .npz or .h5 file.
         command: a program and its arguments, as in `rnncli verify --command`.
+        harness: a program that speaks the harness protocol, and its arguments.
         runtime_option: the runtime's settings, in its own spelling.
         compute: a backend's arithmetic: "float64" or "native".
         threads: the number of threads a runtime or backend may use.
         timeout: seconds per case, after which the implementation is killed.
         max_memory: limit on memory, bytes, beyond which it is killed; None for no limit.
+        weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
+            pack's have them.
         profile: a profile whose tolerances replace the pack's.
         atol: an absolute tolerance that replaces the pack's; a number for all outputs, or by
             output.
@@ -201,11 +212,13 @@ def diagnose(
     backend: str | None = None,
     results: str | Path | None = None,
     command: str | None = None,
+    harness: str | None = None,
     runtime_option: Mapping[str, str] | None = None,
     compute: str = "float64",
     threads: int = 1,
     timeout: float = 60.0,
     max_memory: int | None = None,
+    weights: str = "",
     profile: str = "",
     atol: Limit | None = None,
     rtol: Limit | None = None,
@@ -227,11 +240,13 @@ def diagnose(
         backend: the name of a backend of rnncli.
         results: outputs computed elsewhere.
         command: a program and its arguments.
+        harness: a program that speaks the harness protocol, and its arguments.
         runtime_option: the runtime's settings.
         compute: a backend's arithmetic: "float64" or "native".
         threads: the number of threads a runtime or backend may use.
         timeout: seconds per case.
         max_memory: limit on memory, bytes; None for no limit.
+        weights: "constants" or "inputs".
         profile: a profile whose tolerances replace the pack's.
         atol: an absolute tolerance that replaces the pack's.
         rtol: a relative tolerance that replaces the pack's.
@@ -353,20 +368,19 @@ def _verification_plan(
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
     from rnncli.judging.tolerances.tolerance import Tolerance
-    from rnncli.subjects.subject_spec import SubjectSpec
+    from rnncli.subjects.subject_spec import LIMITS, NAMED, SubjectSpec
     from rnncli.verifying.case_judging import JudgingTerms
     from rnncli.verifying.verification import Shard, VerificationPlan
 
     if function is not None and (workers["jobs"], workers["executor"]) != (1, "processes"):
         raise InvalidRequest("--jobs is not for a function, which runs in this process")
+    if options["weights"]:
+        _place_of(options["weights"])
     subject = SubjectSpec.chosen(
-        {
-            kind: str(options.pop(kind) or "")
-            for kind in ("runtime", "backend", "results", "command")
-        },
+        {kind: str(options.pop(kind) or "") for kind in NAMED},
         function,
         settings=dict(options.pop("runtime_option") or {}),
-        **{each: options.pop(each) for each in ("compute", "threads", "timeout", "max_memory")},
+        **{each: options.pop(each) for each in LIMITS},
     )
     rule = Rule(
         options.pop("profile"),
@@ -463,6 +477,13 @@ def _begin(modules: Sequence[str], *, jobs: int, executor: str, **numbers: int |
         from rnncli.executors.processes import prepare
 
         prepare(*modules)
+
+
+def _place_of(weights: str) -> str:
+    """Return what records call a place of weights."""
+    from rnncli.cases.suite.keys import PLACES_OF_WEIGHTS
+
+    return PLACES_OF_WEIGHTS[_one_of("weights", weights, PLACES_OF_WEIGHTS)]
 
 
 def _one_of(name: str, value: str, known: Mapping[str, Any] | Sequence[str]) -> str:

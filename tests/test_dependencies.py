@@ -32,6 +32,11 @@ ADVISORIES = [
     ("distributed", "CVE-2026-23528", "2026.1.1", "scripts in the dashboard"),
     ("tornado", "CVE-2026-49854", "6.5.6", "memory read out of bounds"),
     ("tornado", "GHSA-pw6j-qg29-8w7f", "6.5.7", "credentials of another request"),
+    ("torch", "CVE-2025-32434", "2.6.0", "code is run by torch.load with weights_only"),
+    ("torch", "CVE-2025-3730", "2.8.0", "ctc_loss can be made to crash"),
+    ("torch", "CVE-2025-2999", "2.9.1", "unpack_sequence corrupts memory"),
+    ("torch", "CVE-2025-3001", "2.10.0", "lstm_cell corrupts memory"),
+    ("torch", "CVE-2025-3000", "2.13.0", "jit.script corrupts memory"),
     ("msgpack", "CVE-2026-57585", "1.2.1", "memory read out of bounds after an error"),
 ]
 # What no release fixes yet: wheels of h5py 3.16.0, the newest, hold HDF5 2.0.0, and these are fixed
@@ -46,6 +51,7 @@ UNFIXED = {
 CLEAN = {
     *("click", "numpy", "ml_dtypes", "rich", "matplotlib"),
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
+    *("opencv-python-headless", "iree-base-compiler", "iree-base-runtime"),
 }
 DEVELOPMENT = {"test", "lint", "docs", "all"}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from rnncli import prepare
 from rnncli.backends.table import backend_named, describe_backends, known_backends
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.formats import describe_formats, read_tensors, write_tensors
@@ -54,6 +57,23 @@ class Whole(Backend):
     def run(self, recurrence, compute):
         return Result(np.zeros((5, 1, 1, 3)), (np.zeros((1, 1, 3), np.int8),))
 
+class Bound(Backend):
+    # Its fast path returns what X says.
+    def run(self, recurrence, compute):
+        return Result(np.zeros((5, 1, 1, 3)), (np.zeros((1, 1, 3)),))
+
+    def bind(self, recurrence, compute):
+        def call(X, initial, lengths):
+            number = X[0, 0, 0]
+            if number == 1:
+                return None
+            if number == 2:
+                raise RuntimeError("boom")
+            if number == 3:
+                return (np.zeros(15), np.zeros((1, 1, 3)))
+            return (np.full((5, 1, 1, 3), number), np.full((1, 1, 3), number))
+        return call
+
 class Unmade:
     def __init__(self):
         raise KeyError("RNN_HOME")
@@ -79,6 +99,7 @@ BACKENDS = (
     "Stateless",
     "Flat",
     "Whole",
+    "Bound",
     "Unmade",
     "Missing",
 )
@@ -133,6 +154,37 @@ def test_a_backend_that_fails_is_named(name, said):
 
     where = f"it is boom_kernels:{name.capitalize()} of the package boom"
     assert explain(failure.value) == (f"backend '{name}' failed: {said}; {where}", 2)
+
+
+def bound_session():
+    """Return a session of the backend with a fast path, after its first call."""
+    weights = {"W": np.ones((1, 3, 2)), "R": np.ones((1, 3, 3))}
+    session = prepare("RNN-14", backend="bound", **weights)
+    session(X=np.ones((5, 1, 2)))
+    return session
+
+
+@pytest.mark.parametrize(("number", "first"), [(1, 0), (4, 4)])
+def test_a_session_calls_the_fast_path_of_a_backend(number, first):
+    """Unless it declines."""
+    session = bound_session()
+
+    assert session(X=np.full((5, 1, 2), number, float))["Y_h"][0, 0, 0] == first
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (2, "RuntimeError: boom"),
+        (3, "the function from bind returned float64 (15,), expected float64 [5, 1, 1, 3]"),
+    ],
+)
+def test_a_fast_path_that_fails_is_named(number, said):
+    """As `run` is."""
+    session = bound_session()
+
+    with pytest.raises(PluginFailure, match=re.escape(said)):
+        session(X=np.full((5, 1, 2), number, float))
 
 
 def test_a_module_that_is_no_python_is_a_failure_of_its_package():

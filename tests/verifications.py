@@ -127,7 +127,17 @@ def judged(case_id, verdict, more, **record):
         "expect": "rejection" if verdict is Verdict.ACCEPTED else "result",
         "reason": "W has too few rows" if verdict is Verdict.ACCEPTED else "",
         "sizes": {"seq_length": 3, "batch_size": 2, "input_size": 3, "hidden_size": 3},
-        "requirements": {"direction": "reverse" if "reverse" in case_id else "forward"},
+        "requirements": {
+            "opset": 14,
+            "dtype": "float32",
+            "direction": "reverse" if "reverse" in case_id else "forward",
+            "layout": 0,
+            "attributes": [],
+            "activations": [],
+            "inputs": [],
+            "weights": "inputs",
+            "largest_size": 3,
+        },
     }
     return JudgedCase(
         {"id": case_id, **known, **record},

@@ -32,6 +32,7 @@ from rnncli.formats.format import Format
 from rnncli.mutants.table import EVERY
 from rnncli.operators import OPERATORS
 from rnncli.operators.operator import SYMBOLS
+from rnncli.packs.layouts import LAYOUTS
 from rnncli.profiles import ACCUMULATORS, PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.readings import READINGS
@@ -355,6 +356,11 @@ def installed() -> Iterator[str]:
             ("name", "what it is"),
             ((code(a), prose(b)) for a, b in (row.values() for row in found)),
         )
+    yield from ("", "## Layouts of packs", "")
+    yield "`rnncli convert PACK OUT --format LAYOUT` makes one from another."
+    yield from table(
+        ("layout", "what it is"), ((code(n), prose(r.summary)) for n, r in LAYOUTS.items())
+    )
     yield from ("", "## Executors", "")
     yield from table(
         ("executor", "what it is"), ((code(n), prose(r.summary)) for n, r in EXECUTORS.items())

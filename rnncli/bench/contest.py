@@ -12,9 +12,10 @@ from rnncli.bench.machine import MachineLimits, environment
 from rnncli.bench.measurement import RAN, Measurement, WorkloadMeasurements, largest_error
 from rnncli.errors import Unsupported
 from rnncli.packs.attempt import Status
+from rnncli.subjects.supervision.connection import LostError
 from rnncli.subjects.supervision.messages import Message
 from rnncli.subjects.supervision.programs import printable
-from rnncli.subjects.supervision.python_process import IsolatedProcess, LostError
+from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import READY, START, question
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ContestTerms:
         rounds: the number of turns for each.
         seconds: the length of a turn; a longer call runs once.
         timeout: seconds for any answer, including compilation.
+        clock: a name of `stopwatch.CLOCKS`.
         statistic: the statistic over all rounds.
         compute: the arithmetic of our backends, "float64" or "native".
         call: the call of our backends that is timed: "evaluate", "bound" or "session".
@@ -48,6 +50,7 @@ class ContestTerms:
     rounds: int = 15
     seconds: float = 0.02
     timeout: float = 120.0
+    clock: str = "wall"
     statistic: str = "median"
     compute: str = "native"
     call: str = "evaluate"
@@ -198,7 +201,7 @@ class Racer:
     def _loaded(self, vector: Vector, exact: Tensors) -> Message | None:
         """Load and run a vector and compare its outputs; return None if that fails."""
         request = question(self._next(), vector)
-        request.fields["seconds"] = self._terms.seconds
+        request.fields.update(seconds=self._terms.seconds, clock=self._terms.clock)
         answer = self._answer(request)
         if answer.kind != Status.RAN:
             self._fail(answer.kind, str(answer.fields.get("message")))

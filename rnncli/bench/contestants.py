@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
 
 OWN = "rnncli.bench.own:Own"
-TORCH = "torch"
 # Runtimes for which benchmarks have their own class.
-PLACES: Mapping[str, str] = {
-    TORCH: "rnncli.bench.torch_layer:TorchLayer",
-    "onnxruntime": "rnncli.bench.contestants:ProfiledOnnxRuntime",
-}
+PLACES: Mapping[str, str] = {"onnxruntime": "rnncli.bench.contestants:ProfiledOnnxRuntime"}
 # The default runtimes; ratios are relative to the first that is installed.
-USUAL = ("onnxruntime", "openvino", TORCH)
+USUAL = ("onnxruntime", "openvino", "torch")
 USUAL_BACKENDS = ("numpy", "numba")
 # Settings for the fastest single inference.
 SETTINGS: Mapping[str, Mapping[str, str]] = {"openvino": {"PERFORMANCE_HINT": "LATENCY"}}
@@ -54,7 +50,7 @@ class Contestant(NamedTuple):
 
 def runtime_names() -> list[str]:
     """Return the names of all runtimes, installed or not."""
-    return [*known_subjects(), TORCH]
+    return [*known_subjects()]
 
 
 def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, str]]:
@@ -81,8 +77,6 @@ def runtimes(names: Sequence[str] | None) -> tuple[list[Contestant], dict[str, s
 
 def _runtime(name: str) -> tuple[str, str]:
     """Return a runtime's place, and how to install it if it is missing."""
-    if name == TORCH:
-        return PLACES[TORCH], "" if find_spec(TORCH) else "install it with: pip install torch"
     rows = known_subjects()
     if name not in rows:
         known = runtime_names()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Fields that must agree between two runs, and between two measurements, to compare ratios.
-TERMS = ("baseline", "threads", "compute", "call", "statistic")
+TERMS = ("baseline", "threads", "compute", "call", "clock", "statistic")
 COMPARED = ("workload", "operator", "sizes", "implementation", "baseline")
 Key: TypeAlias = tuple[str, ...]
 

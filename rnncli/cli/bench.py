@@ -53,17 +53,18 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     the vectors generated per second, and `rnncli bench startup` the duration of whole processes.
 
     Backends and runtimes run in their own processes and take turns, so other load on the machine
-    affects all alike. Loading, compiling and warming up are not counted; call overhead is. Speed is
-    the time of the first that runs divided by the time of the other. GFLOP/s and GB/s are compared
-    with NumPy's BLAS and plain copying in a process beside them; bytes are those of inputs and
-    outputs, and of the recurrent weights again in every step. The error is the largest absolute
-    difference from float64; for it, a built-in workload with few outputs runs on up to 32 sets of
-    data. Memory is the growth of a process while it loaded and ran.
+    affects all alike; on a busy one, `--clock cpu --by fastest` repeats best. Loading, compiling
+    and warming up are not counted; call overhead is. Speed is the time of the first that runs
+    divided by the time of the other. GFLOP/s and GB/s are compared with NumPy's BLAS and plain
+    copying in a process beside them; bytes are those of inputs and outputs, and of the recurrent
+    weights again in every step. The error is the largest absolute difference from float64; for it,
+    a built-in workload with few outputs runs on up to 32 sets of data. Memory is the growth of a
+    process while it loaded and ran.
 
     \b
     rnncli bench medium large --op LSTM
     rnncli bench tiny --vs onnxruntime --backend numpy --bound --rounds 50
-    rnncli bench tiny small --session
+    rnncli bench tiny small --session --clock cpu
     rnncli bench --threads 2 --by fastest -o after.json --against before.json --max-slowdown 5
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes

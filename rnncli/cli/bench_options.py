@@ -129,6 +129,14 @@ OPTIONS = (
         help="Length of a turn in seconds; a longer call is a turn by itself.",
     ),
     click.option(
+        "--clock",
+        type=click.Choice(["wall", "cpu"]),
+        default="wall",
+        show_default=True,
+        help="Measure the time that passes, or the processor time of each process, which depends"
+        " less on other load.",
+    ),
+    click.option(
         "--by",
         "statistic",
         type=click.Choice(["median", "fastest"]),

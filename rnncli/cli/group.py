@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "rnncli.cli.verify:verify",
         "Judge an implementation against a pack of conformance vectors.",
     ),
+    "smoke": ("rnncli.cli.smoke:smoke", "Check in a second whether a harness is wired right."),
     "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
     "trace": (
         "rnncli.cli.trace:trace",
@@ -43,6 +44,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "diagnose": (
         "rnncli.cli.diagnose:diagnose",
         "Name the bug that explains an implementation's wrong outputs.",
+    ),
+    "site": (
+        "rnncli.cli.site:site",
+        "Write a static site of runtimes by features from results of `rnncli verify --json`.",
     ),
     "extract": (
         "rnncli.cli.extract:extract",

@@ -24,6 +24,12 @@ def inspect(target: str, as_json: bool) -> None:
     conformance vectors is printed with its purpose, the needs of its cases, its digest, which
     covers every file, and every file that does not match its checksum (exit code 1). A case of a
     pack, PACK::ID, is printed with its record in the manifest and the statements it checks.
+
+    \b
+    rnncli inspect lstm_14_peepholes
+    rnncli inspect model.onnx
+    rnncli inspect vectors/core
+    rnncli inspect vectors/core::gru_14_clip --json
     """
     from rnncli.reports.inspection import as_text
 

@@ -13,6 +13,7 @@ from rnncli.cli.options import (
     backend_names,
     compute_option,
     selection_option,
+    weights_option,
     with_options,
     worker_options,
 )
@@ -57,8 +58,8 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--runtime",
             type=Name("name", _runtimes),
-            help="Judge a runtime: onnxruntime, openvino, onnx-reference, tract, or one that an"
-            " installed package adds; `rnncli runtimes` lists them.",
+            help="Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv,"
+            " iree, or one that an installed package adds; `rnncli runtimes` lists them.",
         ),
         click.option(
             "--backend",
@@ -84,6 +85,15 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             " the case, and {here} the folder that rnncli was started in. The working folder is new"
             " and empty, and RNNCLI_CASE is the id. Exit code 3 refuses the case; any other but 0"
             " is a crash, except that 126 and 127 end the run.",
+        ),
+        click.option(
+            "--harness",
+            metavar="'PROG ARGS'",
+            help="Judge a program that answers many cases. It is started once, without a shell, in"
+            " the folder that rnncli was started in, and speaks a protocol of JSON lines on its"
+            " standard input and output: start, run, stop (`rnncli schema harness`). It answers"
+            " each case with outputs, a refusal or an error. `rnncli smoke` says whether it is"
+            " wired right.",
         ),
         click.option(
             "--runtime-option",
@@ -113,6 +123,7 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="SIZE",
             help="Memory beyond which the subject is killed, such as 512M or 2G.",
         ),
+        weights_option,
     )
     return with_options(options, function)
 

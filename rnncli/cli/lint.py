@@ -19,6 +19,10 @@ def lint(ctx: click.Context, files: tuple[str, ...], as_json: bool) -> None:
     FILE is a config or a suite, the name of one that ships with rnncli, or - for standard input.
     Every case of a suite is read, and cases that must be rejected are checked to be invalid.
     Findings are printed as FILE:LINE:COLUMN: SENTENCE; the exit code is 1 if there are any.
+
+    \b
+    rnncli lint my_suite.yaml configs/*.yaml
+    rnncli lint core --json
     """
     from rnncli.running.yaml_target import findings_of
 

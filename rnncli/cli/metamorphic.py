@@ -137,16 +137,16 @@ def relation_plan(target: Path, options: dict[str, Any]) -> RelationPlan:
     from rnncli.metamorphic.run import RelationPlan
     from rnncli.metamorphic.targets import CallTarget
     from rnncli.profiles import profile_named
-    from rnncli.subjects.subject_spec import SubjectSpec
+    from rnncli.subjects.subject_spec import LIMITS, NAMED, SubjectSpec
     from rnncli.verifying.verification import Shard
 
     relations, sizes = options.pop("relation"), options.pop("sizes")
     for name in set(relations) - set(RELATIONS):
         raise click.UsageError(unknown_relation(name))
     subject = SubjectSpec.chosen(
-        {kind: options.pop(kind) for kind in ("runtime", "backend", "command")},
+        {kind: options.pop(kind) for kind in NAMED if kind in options},
         settings=options.pop("runtime_option") or {},
-        **{name: options.pop(name) for name in ("compute", "threads", "timeout", "max_memory")},
+        **{name: options.pop(name) for name in LIMITS},
     )
     profile = profile_named(options.pop("profile") or "standard").name
     command = ["rnncli", "verify", str(target), "--metamorphic", *subject.options]

@@ -56,6 +56,11 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
     size-free, sized if only some sizes show them, or visible only in a second call of a session.
     `rnncli score` scores suites by both kinds, separately, but not by finer variants of other
     mutants. Every mutant is also a backend, --backend mutant:ID.
+
+    \b
+    rnncli mutants --cell GRU
+    rnncli mutants padding-flipped
+    rnncli verify vectors/core --backend mutant:padding-flipped
     """
     from rnncli.mutants.table import EVERY, mutant_named
 

@@ -16,6 +16,10 @@ def ops(operator: str | None, as_json: bool) -> None:
 
     With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
     gate order, equations, activations and readings.
+
+    \b
+    rnncli ops LSTM-14
+    rnncli ops --json
     """
     from rnncli.operators import OPERATORS, operator_named
     from rnncli.reports.operators import as_record, as_text, summary

@@ -81,18 +81,19 @@ from rnncli.cli.options import Written, json_option
 def verify(ctx: click.Context, /, pack: Path, **options: Any) -> None:
     """Judge an implementation against a pack of conformance vectors.
 
-    One of --runtime, --backend, --results and --command names it. PACK may be a suite or a config
-    only with --metamorphic, which needs no expected outputs. All but results run in their own
-    process: a crash, a hang or garbage is a verdict on that case, and the run continues. The exit
-    code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is neither a
-    known failure nor allowed; it is 5 if no case fails but fewer than --min-cases were answered. If
-    a pack has invalid cases that must be refused, valid cases of the same operators run as well: if
-    those fail, a refusal shows nothing, and the exit code is 5.
+    One of --runtime, --backend, --results, --command and --harness names it. PACK may be a suite or
+    a config only with --metamorphic, which needs no expected outputs. All but results run in their
+    own process: a crash, a hang or garbage is a verdict on that case, and the run continues. The
+    exit code is 1 if a case is silently wrong, refused, crashed, timed out or missing and is
+    neither a known failure nor allowed; it is 5 if no case fails but fewer than --min-cases were
+    answered. If a pack has invalid cases that must be refused, valid cases of the same operators
+    run as well: if those fail, a refusal shows nothing, and the exit code is 5.
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --require 'layout=0,dtype=float32'
     rnncli verify vectors/core --results from_device/ --junit verify.xml --html verify.html
     rnncli verify vectors/core --command './run_kernel {model} {inputs} {outputs}' --timeout 10
+    rnncli verify vectors/core --harness 'python3 harness.py' -j 2
     rnncli verify vectors/core --backend numpy --compute native --profile strict
     rnncli verify core --metamorphic --runtime onnxruntime --sizes hidden_size=512,batch_size=64
     """

@@ -139,6 +139,7 @@ class VerificationReport(Displayed):
         diagnosis: the bugs behind the wrong outputs; None if not requested.
         min_cases: number of cases that must be answered.
         unproved: number of invalid cases that were skipped because valid cases fail as well.
+        date: when the run began, in UTC, as in 2026-11-23T02:53:21Z; "" if unknown.
     """
 
     pack: JudgedPack
@@ -150,6 +151,7 @@ class VerificationReport(Displayed):
     diagnosis: Diagnosis | None = None
     min_cases: int = 1
     unproved: int = 0
+    date: str = ""
 
     @property
     def fails(self) -> bool:

@@ -166,7 +166,8 @@ def verdicts_of(plan: RelationPlan, case_id: str) -> Iterator[RelationVerdict]:
         yield RelationVerdict(case_id, "", RelationStatus.NOT_APPLICABLE, str(error))
         return
     relations = [RELATIONS[name] for name in plan.relations]
-    for call in calls:
+    weights = plan.subject.place_of_weights
+    for call in (each.with_changes(weights=weights) if weights else each for each in calls):
         for verdict in judge_call(call, relations, _asker(plan), plan.profile):
             yield replace(_allowed(plan, verdict), data_set=call.data_set)
 

@@ -84,6 +84,17 @@ def failure_groups(report: VerificationReport) -> Iterator[FailureGroup]:
         yield from [FailureGroup(cases)] if whole else (FailureGroup([case]) for case in cases)
 
 
+def refusals(report: VerificationReport) -> Iterator[str]:
+    """Yield the reasons of refused cases, most frequent first, and what would skip those cases."""
+    groups = [group.cases for group in failure_groups(report)]
+    refused = [cases for cases in groups if cases[0].verdict.verdict is Verdict.REFUSED]
+    for cases in sorted(refused, key=lambda cases: -len(cases)):
+        message = excerpt(cases[0].verdict.message) or "no message"
+        yield visible(f"refused {len(cases)}: {message}")
+    if needs := untried(report):
+        yield needs
+
+
 def _likeness(case: JudgedCase) -> object:
     """Return the key that cases of one group share."""
     verdict = case.verdict

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from rnncli.files.atomic import atomic_file
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.reports.failures import sentences
+from rnncli.reports.failures import refusals, sentences
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def write_junit(path: Path, report: VerificationReport) -> None:
     """Write a test suite for each operator, a test case for each case.
 
     An expected failure counts as skipped, as in test runners; one that passes is a failure. Too few
-    answered cases are another failure.
+    answered cases are another failure. The output of a test suite has the reasons of its refused
+    cases, with their number, and the requirements that would skip them.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
@@ -49,6 +51,8 @@ def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -
     pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
     add_properties(suite, report.subject, pack)
     suite.extend(_case(report, case) for case in cases)
+    if told := "\n".join(refusals(replace(report, cases=cases))):
+        ET.SubElement(suite, "system-out").text = told
     count_outcomes(suite, suite.iter("testcase"), sum(case.verdict.seconds for case in cases))
     return suite
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import PurePath
@@ -117,6 +118,26 @@ def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
     )
 
 
+def plain_page(name: str, **context: Any) -> str:
+    """Return a page without a script, whose style is in a file beside it.
+
+    Args:
+        name: the name of its template in the folder `page`.
+        context: the values for the template.
+
+    Raises:
+        Unsupported: the extra `report` is not installed.
+    """
+    check_extra("a site")
+    return _environment().get_template(f"{name}.html").render(**context, version=__version__)
+
+
+def shared_style(name: str) -> str:
+    """Return the style of all pages, then that of some."""
+    return "".join(_part(f"{each}.css") for each in ("shared", name))
+
+
+@cache
 def _environment() -> Environment:
     """Return the template environment; it escapes all text and makes it printable."""
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 # The width of a table that is drawn without a terminal.
 ANY_WIDTH = 10_000
-# Characters between two columns, and before the first and after the last together.
-BETWEEN, BORDERS = 3, 2
+# Cells' padding on the left and right, the widest that fits; a divider stands between two columns.
+PADDINGS = ((1, 1), (0, 1), (0, 0))
+# Characters before the first column and after the last together.
+BORDERS = 2
 # The largest meaningful multiple of a tolerance.
 MOST_TIMES = 1000
 
@@ -97,8 +99,9 @@ def draw_table(
 ) -> None:
     """Draw a table, with a title above it.
 
-    Cells are folded between words, except in columns that are `whole`. If the terminal is too
-    narrow for the words of a row, each row becomes a paragraph.
+    Cells are folded between words, except for numbers and columns that are `whole`. On a narrow
+    terminal columns move together; if the words of a row still do not fit, each row becomes a
+    paragraph.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -106,15 +109,25 @@ def draw_table(
     from rich.text import Text
 
     cells = [[_plain(cell) for cell in row] for row in (columns, *rows)]
-    widths = column_widths(cells, [name in whole for name in columns], terminal_width())
-    if not widths:
+    numeric = [any(isinstance(row[k], int | float) for row in rows) for k in range(len(columns))]
+    kept = [name in whole or number for name, number in zip(columns, numeric, strict=True)]
+    for left, right in PADDINGS:
+        gaps = (left + 1 + right) * (len(columns) - 1)
+        if widths := column_widths(cells, kept, terminal_width() - gaps):
+            break
+    else:
         _draw_paragraphs(title, cells)
         return
     heading = Text(one_line(title), style="bold") if title else None
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left")
-    for k, (name, width) in enumerate(zip(cells[0], widths, strict=True)):
-        numeric = any(isinstance(row[k], int | float) for row in rows)
-        side: JustifyMethod = "right" if numeric else "left"
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, right, 0, left),
+        title=heading,
+        title_justify="left",
+    )
+    for name, width, number in zip(cells[0], widths, numeric, strict=True):
+        side: JustifyMethod = "right" if number else "left"
         table.add_column(Text(name), justify=side, width=width)
     for row in cells[1:]:
         table.add_row(*map(Text, row))
@@ -129,19 +142,23 @@ def column_widths(cells: Sequence[Sequence[str]], whole: Sequence[bool], width: 
 
     Args:
         cells: the cells of the headings and of all rows.
-        whole: for each column, whether its cells are single words.
-        width: the terminal's width.
+        whole: for each column, whether its cells below the heading are single words.
+        width: the terminal's width without the gaps between columns.
     """
     from rich.cells import cell_len
 
     columns = list(zip(*cells, strict=True))
     words = [
-        column if kept else [word for cell in column for word in cell.split() or [""]]
-        for column, kept in zip(columns, whole, strict=True)
+        [
+            *heading.split(),
+            *(body if kept else [word for cell in body for word in cell.split()]),
+            "",
+        ]
+        for (heading, *body), kept in zip(columns, whole, strict=True)
     ]
     widest = [max(map(cell_len, column)) for column in columns]
     widths = [max(map(cell_len, column)) for column in words]
-    room = width - BETWEEN * (len(columns) - 1) - BORDERS
+    room = width - BORDERS
     if sum(widest) <= room:
         return widest
     if sum(widths) > room:

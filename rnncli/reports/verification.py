@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.diagnosis import diagnosis_records, diagnosis_sentences
 from rnncli.reports.failures import excerpt, failure_groups, untried
 from rnncli.reports.tables import draw_table, drawn, is_drawn, print_json_line, print_table
+from rnncli.reports.verification_schema import CASE_NAMES
 from rnncli.terminal import say, visible
 from rnncli.words import counted
 
@@ -211,22 +213,24 @@ def run_record(report: VerificationReport) -> dict[str, Any]:
     pack, subject = report.pack, report.subject
     return {
         "kind": "run",
-        "pack": {"name": pack.name, "digest": pack.digest, "folder": pack.folder},
+        "date": report.date,
+        "pack": asdict(pack),
         "subject": {"name": subject.name, "about": dict(subject.about)},
         "rule": report.rule,
         "command": report.command,
+        "min_cases": report.min_cases,
+        "unproved": report.unproved,
     }
 
 
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     """Return the line of JSON for a case."""
-    known = ("operator", "dtype", "flags", "tags", "expect")
     cause = report.diagnosis and report.diagnosis.cause_of(case.verdict.id)
     return {
         "kind": "case",
         **case.verdict.record(),
         "answered": case.is_answered,
-        **{name: case.record[name] for name in known},
+        **{name: case.record[name] for name in CASE_NAMES},
         "cause": cause.hypothesis if cause else "",
         "repeat": report.repeat(case.verdict),
     }

@@ -22,6 +22,8 @@ from rnncli.reports.schema_parts import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# What a line has of a case's entry in the manifest.
+CASE_NAMES = ("operator", "dtype", "flags", "tags", "expect", "summary", "sizes", "requirements")
 _VERDICT = {"enum": list(map(str, MEANINGS))}
 ELEMENT_FIELDS: Mapping[str, Field] = {
     "index": Field("its position", list_of(WHOLE)),
@@ -59,9 +61,15 @@ LOCALISATION_FIELDS: Mapping[str, Field] = {
 }
 RUN_FIELDS: Mapping[str, Field] = {
     "kind": Field("the first line: the implementation, the pack and the rule", {"const": "run"}),
+    "date": Field("when the run began, in UTC, such as 2026-11-23T02:53:21Z", TEXT),
     "pack": Field(
         "the vectors; the digest covers every file",
-        object_of({name: Field("", TEXT) for name in ("name", "digest", "folder")}),
+        object_of(
+            {
+                **{name: Field("", TEXT) for name in ("name", "digest", "folder")},
+                "notes": Field("flag -> the bug that its cases find", named(TEXT)),
+            }
+        ),
     ),
     "subject": Field(
         "the implementation, with its version and settings",
@@ -69,6 +77,8 @@ RUN_FIELDS: Mapping[str, Field] = {
     ),
     "rule": Field("the tolerances", TEXT),
     "command": Field("the command line of the run, without its selection of cases", TEXT),
+    "min_cases": Field("the number of cases that must be answered", WHOLE),
+    "unproved": Field("the number of refusals that show nothing, as valid cases fail, too", WHOLE),
 }
 VERDICT_FIELDS: Mapping[str, Field] = {
     "kind": Field("a line for each case, in the pack's order", {"const": "case"}),
@@ -111,7 +121,7 @@ VERDICT_FIELDS: Mapping[str, Field] = {
     "answered": Field(
         "whether a computed element was judged, or the response to an invalid case", YES
     ),
-    **{name: CASE_FIELDS[name] for name in ("operator", "dtype", "flags", "tags", "expect")},
+    **{name: CASE_FIELDS[name] for name in CASE_NAMES},
     "cause": Field("of a case that differs, the `hypothesis` of its cause; otherwise ''", TEXT),
     "repeat": Field("the command line that judges it again", TEXT),
 }

@@ -44,8 +44,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import shutil
 import tempfile
 import time
 from dataclasses import replace
@@ -54,11 +52,11 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.files.atomic import put_file
-from rnncli.files.regular import open_regular
 from rnncli.formats import pb, write_tensors
 from rnncli.formats.onnx_folder import MODEL
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
+from rnncli.subjects.program import found_program, require_started, words_of
 from rnncli.subjects.results import garbage, read_file, read_folder
 from rnncli.subjects.supervision.programs import Ending, Supervised, first_line
 from rnncli.subjects.worker import node_record
@@ -72,8 +70,6 @@ if TYPE_CHECKING:
 CASE = "case.json"
 CASE_VARIABLE = "RNNCLI_CASE"
 REFUSES = 3
-# A shell's exit codes for a program it may not execute and for one it does not find.
-UNSTARTABLE = (126, 127)
 
 # placeholder -> name within the working folder; None if it is not a path there.
 PLACEHOLDERS: Mapping[str, str | None] = {
@@ -110,14 +106,11 @@ class CommandSubject:
     ) -> None:
         self.name = command
         self._here = Path.cwd()
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            raise InvalidRequest(f"--command {command}: {error}") from None
-        if not self._words:
-            raise InvalidRequest("--command is empty")
+        self._words = words_of("--command", command)
         self._used = _placeholders(command, self._words)
-        self._program = _program(command, self._words[0], self._here)
+        self._said = f"--command {command}"
+        path = _filled(self._words[0], {"here": str(self._here)})
+        self._program = found_program(self._said, path, self._here)
         self._timeout, self._max_memory = timeout, max_memory
         self._running: Supervised | None = None
 
@@ -160,7 +153,7 @@ class CommandSubject:
         values = {name: str(folder / path) for name, path in PLACEHOLDERS.items() if path}
         values |= {"id": case_id, "here": str(self._here)}
         self._running = program = Supervised(
-            [self._program, *(_filled(word, values) for word in self._words[1:])],
+            [str(self._program), *(_filled(word, values) for word in self._words[1:])],
             folder=folder,
             environment={**os.environ, CASE_VARIABLE: case_id},
             max_memory=self._max_memory,
@@ -174,11 +167,7 @@ class CommandSubject:
     def _judged(self, ending: Ending | None, folder: Path, vector: Vector) -> Attempt:
         if ending is None:
             return Attempt(Status.TIMEOUT, message=f"did not end within {self._timeout:g} s")
-        if ending.unstartable is not None or ending.exit in UNSTARTABLE:
-            raise InvalidRequest(
-                f"--command {self.name}: the program could not be started:"
-                f" {_not_started(ending, Path(self._program))}"
-            )
+        require_started(self._said, self._program, ending)
         if ending.exit == REFUSES:
             reason = first_line(ending.errors)
             return Attempt(Status.REFUSED, message=reason or f"exit code {REFUSES}, no message")
@@ -212,31 +201,9 @@ def _placeholders(command: str, words: list[str]) -> set[str]:
     return used
 
 
-def _program(command: str, word: str, here: Path) -> str:
-    """Find the program as it would be called from the folder rnncli was started in."""
-    path = _filled(word, {"here": str(here)})
-    program = shutil.which(str(here / path) if os.sep in path else path)
-    if program is None:
-        is_there = os.sep in path and (here / path).is_file()
-        not_executable = f"the program could not be started: {path} is not executable"
-        why = not_executable if is_there else f"there is no program '{path}'"
-        raise InvalidRequest(f"--command {command}: {why}")
-    return program
-
-
 def _filled(word: str, values: Mapping[str, str]) -> str:
     def fill(match: re.Match[str]) -> str:
         whole = match[0]
         return whole[0] if whole in ("{{", "}}") else values.get(match[1], whole)
 
     return _BRACES.sub(fill, word)
-
-
-def _not_started(ending: Ending, program: Path) -> str:
-    """Name a program that did not start, with the reason in its or the system's words."""
-    if ending.unstartable is None:
-        return f"{program} {ending.sentence}"
-    with open_regular(program) as stream:
-        is_script = stream.read(2) == b"#!"
-    hint = "; the interpreter named in its first line may be missing" if is_script else ""
-    return f"{program}: {ending.unstartable}{hint}"

@@ -4,9 +4,13 @@ They are either a folder laid out like a pack that holds only outputs:
 
     results/test_ID/test_data_set_0/output_0.pb ...
 
+or a folder laid out like a raw pack, whose files are the elements and nothing else:
+
+    results/test_ID/outputs/Y.bin ...
+
 or one .npz or .h5 file with ID/outputs/Y or simply ID/Y. In output_K.pb, K is the position among
 the case's outputs and names a tensor that has no name itself. The outputs of a second call are in
-test_data_set_1, or at ID/calls/1/outputs/Y.
+test_data_set_1, at test_ID/calls/1/outputs/Y.bin or ID/calls/1/outputs/Y.
 
 A device reports a refusal by a file `refused.txt` beside the case's `test_data_set_0`, whose first
 line may give the reason, or in a single file by a tensor `ID/refused` of any value. A refused case
@@ -24,19 +28,25 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import MissingFile, open_regular
+from rnncli.files.regular import LARGEST, MissingFile, open_regular, read_bytes
 from rnncli.formats import pb, read_tensors
+from rnncli.formats.raw import tensor_from
+from rnncli.numerics import dtype_of
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.case_folder import PREFIX, data_set, folder_of
-from rnncli.packs.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES
+from rnncli.packs.raw_form import RAW
+from rnncli.packs.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
 from rnncli.subjects.supervision.programs import first_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
@@ -77,6 +87,7 @@ class ResultsFolder:
         if not any(entry.name.startswith(PREFIX) for entry in os.scandir(folder)):
             raise InvalidRequest(
                 f"{folder}: holds no results, which are {PREFIX}ID/{data_set(0)}/output_0.pb"
+                f" or {PREFIX}ID/{OUTPUTS}/Y{RAW}"
             )
 
     def describe(self) -> Mapping[str, str]:
@@ -90,6 +101,8 @@ class ResultsFolder:
             reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
             place = below(folder, RelativePath(data_set(vector.call)))
             outputs = read_folder(place, vector.record["outputs"])
+            raw = below(folder, RelativePath(f"{group_of(vector.call)}{OUTPUTS}"))
+            outputs |= read_raw_folder(raw, vector.answers.outputs)
         except RnncliError as error:
             return garbage(error)
         return _attempt(outputs, reason)
@@ -172,6 +185,38 @@ def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
             raise UnreadableFile(f"{folder}: two outputs are named '{name}'")
         tensors[name] = values
     return tensors
+
+
+def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
+    """Read the outputs in a folder of raw files; return none if it does not exist.
+
+    A file has neither dtype nor shape. It has those of the expected output if it has its size, and
+    else as many elements, or bytes, as there are.
+
+    Args:
+        folder: holds Y.bin and so on.
+        wanted: the expected outputs.
+
+    Raises:
+        UnreadableFile: a file cannot be read.
+    """
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 -- as above
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    contents = {
+        name.removesuffix(RAW): read_bytes(below(folder, RelativePath(name)), LARGEST)
+        for name in names
+        if name.endswith(RAW)
+    }
+    return {name: _like(content, wanted.get(name)) for name, content in contents.items()}
+
+
+def _like(content: bytes, wanted: Array | None) -> Array:
+    if wanted is None or len(content) % wanted.itemsize:
+        return np.frombuffer(content, np.uint8)
+    shape = wanted.shape if len(content) == wanted.nbytes else (len(content) // wanted.itemsize,)
+    return tensor_from(content, dtype_of(wanted), shape)
 
 
 def read_file(path: Path) -> Tensors:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from rnncli.packs.attempt import Attempt
     from rnncli.packs.vector import Vector
 
+# A vector's place in a session of several; a vector without one has its own session.
+OPEN, AGAIN = "open", "again"
+
 
 class Subject(Protocol):
     """An implementation in another process, on a device, or recorded as results."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rnncli.cases.suite.keys import PLACES_OF_WEIGHTS
 from rnncli.errors import InvalidRequest
-from rnncli.packs.pack import file_of, is_pack
+from rnncli.packs.layouts import file_of
+from rnncli.packs.pack import is_pack
 from rnncli.subjects.table import takes_threads
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ class SubjectSpec:
         threads: the number of threads a runtime or backend may use.
         timeout: seconds per vector.
         max_memory: limit on resident memory, bytes; None for no limit.
+        weights: where models have W, R, B and P, a key of `PLACES_OF_WEIGHTS`; "" for where the
+            cases have them.
         function: maps a vector to its outputs in this process; it cannot travel.
     """
 
@@ -39,6 +44,7 @@ class SubjectSpec:
     threads: int = 1
     timeout: float = 60.0
     max_memory: int | None = None
+    weights: str = ""
     function: Callable[[Vector], Any] | None = None
 
     @classmethod
@@ -56,8 +62,7 @@ class SubjectSpec:
             limits: the other fields.
 
         Raises:
-            InvalidRequest: none or several are named, or a function is given limits, which nothing
-                could enforce.
+            InvalidRequest: none or several are named, or an option has no effect on the named one.
         """
         named = {kind: name for kind, name in subjects.items() if name}
         if function is not None:
@@ -67,28 +72,35 @@ class SubjectSpec:
             raise InvalidRequest(f"say what to judge: one of {listed}")
         (kind, name), *_ = named.items()
         spec = cls(kind=kind, name=name, function=function, **limits)
-        if function is not None and (options := spec.limits):
-            raise InvalidRequest(
-                f"{options[0]} is not for a function, which runs in this process as it is"
-            )
+        for limit, value in spec.limits:
+            kinds = AFFECTED[limit]
+            if kind not in kinds:
+                these = " and ".join(f"--{each}" for each in kinds)
+                this = "a function" if kind == FUNCTION else f"--{kind}"
+                raise InvalidRequest(f"{limit} {value} has no effect on {this}, only on {these}")
         return spec
 
     @property
-    def limits(self) -> list[str]:
-        """The limits that differ from their defaults, as command-line options."""
+    def limits(self) -> list[tuple[str, str]]:
+        """The options that differ from their defaults, each with its value."""
         plain = SubjectSpec(kind=self.kind, name=self.name)
-        fields = [
-            (f"--{name.replace('_', '-')}", f"{getattr(self, name)}")
-            for name in ("compute", "threads", "timeout", "max_memory")
+        numbers = {
+            f"--{name.replace('_', '-')}": f"{getattr(self, name)}"
+            for name in LIMITS
             if getattr(self, name) != getattr(plain, name)
-        ]
+        }
         settings = [("--runtime-option", f"{name}={v}") for name, v in self.settings.items()]
-        return [word for pair in (*fields, *settings) for word in pair]
+        return [*numbers.items(), *settings]
 
     @property
     def options(self) -> list[str]:
         """The implementation as command-line options."""
-        return [f"--{self.kind}", self.name, *self.limits]
+        return [f"--{self.kind}", self.name, *chain(*self.limits)]
+
+    @property
+    def place_of_weights(self) -> str:
+        """Where models have the weights, as records say it; "" for where the cases have them."""
+        return PLACES_OF_WEIGHTS.get(self.weights, "")
 
     @property
     def can_be_asked(self) -> bool:
@@ -154,6 +166,12 @@ def _command(spec: SubjectSpec) -> Subject:
     return CommandSubject(spec.name, timeout=spec.timeout, max_memory=spec.max_memory)
 
 
+def _harness(spec: SubjectSpec) -> Subject:
+    from rnncli.subjects.harness import HarnessSubject
+
+    return HarnessSubject(spec.name, timeout=spec.timeout, max_memory=spec.max_memory)
+
+
 def _function(spec: SubjectSpec) -> Subject:
     from rnncli.subjects.function import FunctionSubject
 
@@ -162,10 +180,24 @@ def _function(spec: SubjectSpec) -> Subject:
 
 
 RESULTS, FUNCTION = "results", "function"
+# The fields that are options of their own.
+LIMITS = ("compute", "threads", "timeout", "max_memory", "weights")
+# Option -> the kinds of implementations that it affects.
+AFFECTED: Mapping[str, tuple[str, ...]] = {
+    "--compute": ("backend",),
+    "--threads": ("runtime", "backend"),
+    "--runtime-option": ("runtime",),
+    "--timeout": ("runtime", "backend", "command", "harness"),
+    "--max-memory": ("runtime", "backend", "command", "harness"),
+    "--weights": ("runtime", "command", "harness"),
+}
 KINDS: Mapping[str, Callable[[SubjectSpec], Subject]] = {
     "runtime": _runtime,
     "backend": _backend,
     RESULTS: _results,
     "command": _command,
+    "harness": _harness,
     FUNCTION: _function,
 }
+# The kinds that options name, in the order of their help.
+NAMED = tuple(kind for kind in KINDS if kind != FUNCTION)

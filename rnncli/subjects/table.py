@@ -61,6 +61,25 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "runtimes",
         threads=False,
     ),
+    "torch": RuntimeRow(
+        "rnncli.subjects.runtimes.torch_layers:TorchLayers",
+        "PyTorch's layers RNN, GRU and LSTM, with the weights of the node",
+        "torch",
+        "torch",
+    ),
+    "opencv": RuntimeRow(
+        "rnncli.subjects.runtimes.open_cv:OpenCV",
+        "the DNN module of OpenCV 5, on the CPU",
+        "cv2",
+        "opencv",
+    ),
+    "iree": RuntimeRow(
+        "rnncli.subjects.runtimes.iree_runtime:Iree",
+        "IREE, compiled for the CPU",
+        "iree",
+        "iree",
+        threads=False,
+    ),
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from rnncli.errors import RnncliError, Unsupported
 from rnncli.packs.vector import INPUTS, Answers, Vector
 from rnncli.subjects.runtime import OpenSession, put
+from rnncli.subjects.subject import AGAIN, OPEN
 from rnncli.subjects.supervision.messages import Channel, Message
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ FAILURES: Mapping[str, type[Exception]] = {
 }
 
 MODEL = "model"
-# A request's place in a session of several; a request without one has its own session.
-OPEN, AGAIN = "open", "again"
 
 
 def serve(descriptor: int) -> None:

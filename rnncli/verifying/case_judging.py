@@ -12,6 +12,7 @@ from rnncli.judging.comparing.verdict import ALLOWANCES, Verdict
 from rnncli.judging.explaining.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
 from rnncli.mutants.table import mutants_of
 from rnncli.operators import operator_named
+from rnncli.packs.conversion import with_weights
 from rnncli.packs.pack import Pack, open_pack
 from rnncli.verifying.history import History
 
@@ -67,9 +68,11 @@ def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVec
         RunOverError: the run has ended.
     """
     pack, history = pack_in(folder), OpenSubject.opened(terms.subject)
+    weights = terms.subject.place_of_weights
 
     def read(case_id: str) -> Vector:
-        return pack.read(pack.case(case_id))
+        vector = pack.read(pack.case(case_id))
+        return with_weights(vector, weights) if weights else vector
 
     judged = []
     for case_id in ids:

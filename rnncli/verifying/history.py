@@ -36,7 +36,7 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 def session_calls_of(subject: Subject, vector: Vector) -> SessionCalls:
     """Run all data sets of a case on a subject, in one session if it has sessions."""
-    if isinstance(subject, SessionSubject):
+    if isinstance(subject, SessionSubject) and vector.has_one_model:
         order = vector.call_order
         attempts = subject.session([vector.calls[k] for k in order])
         alone = subject.alone if isinstance(subject, KeepingSubject) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from rnncli.judging.report import (
     JudgedSubject,
     VerificationReport,
 )
+from rnncli.packs.conversion import record_with_weights
 from rnncli.packs.pack import is_pack, open_pack
 from rnncli.verifying.case_judging import (
     JudgedVector,
@@ -151,7 +153,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
     _refuse_the_pack_itself(plan)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    records = pack.select(plan.selection)[plan.shard.number - 1 :: plan.shard.of]
+    records = _records(plan, pack)[plan.shard.number - 1 :: plan.shard.of]
     plan.terms.rule.check(records)
     reasons = {record["id"]: plan.requirements.reason(record) for record in records}
     found = SelectedCases(
@@ -160,6 +162,12 @@ def select(plan: VerificationPlan) -> SelectedCases:
     if len(found.ids) < max(1, plan.min_cases):
         raise NothingSelected(_too_few(plan, found))
     return found
+
+
+def _records(plan: VerificationPlan, pack: Pack) -> Sequence[Record]:
+    """Return the selected records, with the weights in the place that the subject is asked for."""
+    records, weights = pack.select(plan.selection), plan.terms.subject.place_of_weights
+    return [record_with_weights(r, weights) for r in records] if weights else records
 
 
 def judge_all(
@@ -178,7 +186,7 @@ def judge_all(
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
     """
-    start = time.perf_counter()
+    start, date = time.perf_counter(), dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     about, probed = _introduced(plan, selected)
     verdicts = {
         case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)
@@ -210,6 +218,7 @@ def judge_all(
         else None,
         min_cases=plan.min_cases,
         unproved=sum(new is not old for new, old in zip(judged, found, strict=True)),
+        date=date,
     )
 
 

@@ -12,6 +12,7 @@ TERMS = {
     "threads": 1,
     "compute": "native",
     "call": "evaluate",
+    "clock": "wall",
     "statistic": "median",
 }
 

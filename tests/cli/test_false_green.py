@@ -103,6 +103,19 @@ def kernel(body):
     return make
 
 
+def harness(answer, *, start="version"):
+    """What makes `./kernel`, a harness with one answer to each request, but for its number."""
+    body = f"""\
+read line
+echo '{{"{start}":1,"implementation":{{"name":"k","version":"1"}}}}'
+seq=0
+while read line; do
+  seq=$((seq + 1))
+  echo "{{\\"seq\\":$seq,{answer}}}"
+done"""
+    return kernel(body)
+
+
 def results(*ids, pack="two", copy=True):
     """What makes `results`: right outputs of some cases, or those under names not asked for."""
 
@@ -311,6 +324,7 @@ RELATIONS = ("--metamorphic",)
 PROGRAM = ("--command", f"{sys.executable} {{here}}/zeros.py {{model}} {{outputs.npz}}")
 BOTH = ("rnn_14_plain", "gru_14_plain")
 RESULTS = ("--results", "results")
+HARNESS = ("--harness", "./kernel")
 CRASH, REFUSE = kernel("exit 1"), kernel("exit 3")
 
 # way -> what is made, the command, words of standard error.
@@ -369,6 +383,41 @@ WAYS = {
         CRASH,
         ("verify", "rejections", *COMMAND),
         "2 crashed. 2 fail",
+    ),
+    "harness that does not start": (
+        kernel("exit 7"),
+        ("verify", "two", *HARNESS, "--allow-refused"),
+        "the program does not start: ended with exit code 7",
+    ),
+    "harness of another protocol": (
+        harness(r"\"skipped\":true", start="dialects"),
+        ("verify", "two", *HARNESS, "--allow-refused"),
+        "the answer to start has no 'version'",
+    ),
+    "harness that refuses everything": (
+        harness(r"\"skipped\":true,\"message\":\"no\""),
+        ("verify", "two", *HARNESS, "--allow-refused"),
+        "no case was answered",
+    ),
+    "harness that gives no outputs, every case in --xfails": (
+        harness(r"\"outputs\":{}"),
+        ("verify", "two", *HARNESS, *XFAILS),
+        "no case was answered",
+    ),
+    "harness that answers nonsense, every case in --xfails": (
+        harness(r"\"result\":0"),
+        ("verify", "two", *HARNESS, *XFAILS),
+        "no case was answered",
+    ),
+    "smoke of a harness that refuses everything": (
+        harness(r"\"skipped\":true,\"message\":\"no\""),
+        ("smoke", *HARNESS),
+        "refused every case",
+    ),
+    "smoke of a harness that gives no outputs": (
+        harness(r"\"outputs\":{}"),
+        ("smoke", *HARNESS),
+        "4 checks of 6 failed",
     ),
     "results of one case of many": (
         results("rnn_14_plain"),

@@ -155,7 +155,7 @@ def tiny(tmp_path):
 
 
 # What takes its time to import and is for other models, formats, terminals and failures.
-IDLE = {"yaml", "rnncli.cases", "rnncli.packs", "rnncli.judging.comparing.comparison"}
+IDLE = {"yaml", "rnncli.cases", "rnncli.packs.pack", "rnncli.judging.comparing.comparison"}
 IDLE |= {"multiprocessing.context", "concurrent.futures", "h5py", "rich", "numba", "flint"}
 IDLE |= {"onnx.reference", "onnxruntime"}
 OF_FILES = {"rnncli.formats.pb", "rnncli.formats.npz"}
@@ -179,7 +179,7 @@ def test_reading_and_writing_tensors_loads_their_formats(tiny, tmp_path):
 
 def test_running_a_config_loads_no_packs():
     """YAML and the suites it could be of, but no evaluator of models, pack or format of tensors."""
-    idle = {"onnx.reference", "rnncli.packs", "rnncli.formats.pb", "h5py"}
+    idle = {"onnx.reference", "rnncli.packs.pack", "rnncli.formats.pb", "h5py"}
 
     assert loaded_by(OURS, "run", "rnn_14") & idle == set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import junitparser
 import pytest
-from verifications import REPORTS, every_verdict, many, report
+from verifications import REPORTS, every_verdict, judged, many, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.reports.junit import write_junit
@@ -36,6 +36,24 @@ def test_what_it_says_adds_up(written, name):
 
     assert said == [(s.tests, s.failures, s.errors, s.skipped) for s in (suites, *suites)]
     assert suites.tests == len(REPORTS[name].cases) + bool(REPORTS[name].shortfall)
+
+
+def test_a_suite_says_why_its_cases_are_refused(written, tmp_path):
+    """Each reason once, with the number of its cases, and what would skip them."""
+    passes = judged("lstm_14_a", Verdict.PASS, {"outputs": (output(),)})
+    refused = [
+        judged(
+            f"lstm_14_{k}", Verdict.REFUSED, {"message": f"no float16 in step {k}"}, dtype="float16"
+        )
+        for k in range(3)
+    ]
+    written(report([passes, *refused]))
+    page = (tmp_path / "junit.xml").read_text("utf-8")
+    told = page.partition("<system-out>")[2].partition("</system-out>")[0]
+
+    assert told.splitlines()[0] == "refused 3: no float16 in step 0"
+    written(report([passes]))
+    assert "system-out" not in (tmp_path / "junit.xml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from rnncli.reports import tables
-from rnncli.reports.tables import BETWEEN, BORDERS, column_widths, print_json_line, print_table
+from rnncli.reports.tables import BORDERS, column_widths, print_json_line, print_table
 
 COLUMNS, ROWS = ("name", "value"), [("Y", 1.23456789), ("a\tb\nc", None)]
 
@@ -70,11 +70,24 @@ def test_a_terminal_of_any_width_breaks_no_word(capsys, monkeypatch, width):
     assert max(map(len, out.splitlines())) <= width
 
 
+def test_columns_move_together_before_rows_become_paragraphs(capsys, monkeypatch):
+    """With each number on one line, below a heading that may be folded."""
+    monkeypatch.setattr(tables, "is_drawn", lambda: True)
+    rows = [("BackwardActivations", 182, 111, 49, 20, "over 1000"), ("Layout", 7, 0, 7, 0, 0.5)]
+    drawn = {}
+    for width in (80, 66):
+        monkeypatch.setattr(tables, "terminal_width", lambda width=width: width)
+        print_table(("feature", "cases", "acceptable", "refused", "differs", "worst margin"), rows)
+        drawn[width] = capsys.readouterr().out
+        assert max(map(len, drawn[width].splitlines())) <= width
+    assert [line for line in drawn[66].splitlines() if "182" in line and "over 1000" in line]
+
+
 def test_the_narrowest_column_is_not_starved():
     """What is left over goes to the cells that are folded most."""
     cells = [["id", "what"], ["a" * 20, "word " * 20]]
     widths = column_widths(cells, [False, False], 60)
 
-    assert widths == [20, 60 - 20 - BETWEEN - BORDERS]
-    assert column_widths(cells, [False, False], 28) == []
+    assert widths == [20, 60 - 20 - BORDERS]
+    assert column_widths(cells, [False, False], 25) == []
     assert column_widths(cells, [True, True], 60) == []

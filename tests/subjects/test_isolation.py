@@ -73,7 +73,7 @@ def test_a_crash_is_told_by_its_name(hostile, called, way, message):
 
 def test_a_process_that_closes_its_line_is_ended(called, family, monkeypatch):
     """It lives, but nothing can come from it any more."""
-    monkeypatch.setattr("rnncli.subjects.supervision.python_process.SECONDS_TO_BE_BURIED", 0.2)
+    monkeypatch.setattr("rnncli.subjects.supervision.connection.SECONDS_TO_BE_BURIED", 0.2)
     subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile")
     try:
         attempt = subject.attempt(called("close"))

@@ -62,6 +62,26 @@ def test_tensors_without_names_are_named_by_position(folder, asked):
     }
 
 
+def test_raw_files_have_the_dtype_and_shape_of_what_is_expected(folder, asked):
+    """If they have its size; else they show how many elements, or bytes, they have."""
+    outputs = folder.parent / "outputs"
+    outputs.mkdir()
+    wanted = asked.answers.outputs
+    (outputs / "Y.bin").write_bytes(wanted["Y"].tobytes())
+    (outputs / "Y_h.bin").write_bytes(bytes(8))
+    (outputs / "Y_c.bin").write_bytes(b"123")
+    (outputs / "notes.txt").write_text("not an output")
+    got = attempted(folder, asked).outputs
+
+    assert np.array_equal(got["Y"], wanted["Y"])
+    assert got["Y_h"].tolist() == [0, 0]
+    assert {name: str(values.dtype) for name, values in got.items()} == {
+        "Y": "float32",
+        "Y_h": "float32",
+        "Y_c": "uint8",
+    }
+
+
 @pytest.mark.parametrize("case_id", ["missing", "other"])
 def test_a_case_without_results_is_missing(folder, asked, case_id):
     """Nobody knows whether it was refused or never run; an empty folder is nothing, too."""

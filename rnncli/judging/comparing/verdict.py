@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -205,11 +205,42 @@ class CaseVerdict:
         """Whether it is a failure that was expected."""
         return self.verdict in FAILURES and bool(self.expected)
 
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> CaseVerdict:
+        """Return the verdict that `record()` described, without its error over time."""
+        known = {row.name: record[row.name] for row in fields(cls) if row.name in record}
+        place, rows = record["localisation"], record["error_map"]
+        return cls(
+            **known
+            | {
+                "verdict": Verdict(record["verdict"]),
+                "outputs": tuple(map(_output_of, record["outputs"])),
+                "localisation": place and Localisation(**place),
+                "fits": {name: float(margin) for name, margin in record["fits"].items()},
+                "error_map": rows and tuple(tuple(map(float, row)) for row in rows),
+                "after": tuple(record["after"]),
+            }
+        )
+
     def record(self) -> dict[str, Any]:
         """Return the verdict as JSON data: numbers that are not finite become text."""
         known = asdict(replace(self, error_over_time=()))
         del known["error_over_time"]
         return {**_json(known), "margin": _json(self.margin), "fails": self.fails}
+
+
+def _output_of(record: Mapping[str, Any]) -> OutputVerdict:
+    worst = record["worst"]
+    element = worst and {name: float(value) for name, value in worst.items() if name != "index"}
+    return OutputVerdict(
+        **dict(record)
+        | {
+            "verdict": Verdict(record["verdict"]),
+            **{name: float(record[name]) for name in ("margin", "max_abs", "max_ulp")},
+            "worst": worst and Element(tuple(worst["index"]), **element),
+            "histogram": tuple(record["histogram"]),
+        }
+    )
 
 
 def _json(value: Any) -> Any:

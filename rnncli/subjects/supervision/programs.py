@@ -104,7 +104,7 @@ class Supervised:
     """A program that ends by itself, by `end`, or with this process.
 
     It has its own POSIX session, so Ctrl-C does not reach it. Its children end with it. Its
-    standard input is empty.
+    standard input is empty, unless `streams` are given.
 
     Args:
         argv: the program and its arguments.
@@ -112,6 +112,8 @@ class Supervised:
         environment: its whole environment; None for this process's own.
         max_memory: limit on the resident memory of it and its children, bytes; None for no limit.
         keep: descriptors it inherits besides the standard ones.
+        streams: descriptors that become its standard input and output; the `output` of its ending
+            is then empty.
 
     Raises:
         Unsupported: the system has no process groups, or no /proc to watch memory by.
@@ -125,6 +127,7 @@ class Supervised:
         environment: Mapping[str, str] | None = None,
         max_memory: int | None = None,
         keep: Sequence[int] = (),
+        streams: tuple[int, int] | None = None,
     ) -> None:
         if os.name != "posix":
             raise Unsupported("a subject in its own process needs a POSIX system")
@@ -133,6 +136,7 @@ class Supervised:
         order = {
             "argv": list(argv),
             "keep": list(keep),
+            "streams": streams,
             "owner": os.getpid(),
             "max_memory": max_memory,
         }
@@ -144,7 +148,7 @@ class Supervised:
             stderr=subprocess.DEVNULL,
             cwd=folder,
             env=None if environment is None else dict(environment),
-            pass_fds=keep,
+            pass_fds=[*keep, *(streams or ())],
             start_new_session=True,
         )
 

@@ -2,7 +2,8 @@
 
 It uses only the standard library, so it starts in about 25 ms:
 
-    python -I -S supervisor.py '{"argv": ["prog"], "keep": [7], "owner": 1234, "max_memory": null}'
+    python -I -S supervisor.py '{"argv": ["prog"], "keep": [7], "streams": null, "owner": 1234,
+                                 "max_memory": null}'
 
 The owner holds the other end of standard input. When it closes for any reason (the owner lets go,
 ends or is killed), the program and all its descendants are ended, including those in other POSIX
@@ -76,32 +77,39 @@ class Supervisor:
     Args:
         argv: the program and its arguments.
         keep: descriptors it inherits besides the standard ones.
+        streams: descriptors that become its standard input and output; None for an empty input and
+            an output that is read here.
         owner: the process that started this one.
         max_memory: limit on resident memory, bytes; None for no limit.
     """
 
     def __init__(
-        self, argv: list[str], keep: list[int], owner: int, max_memory: int | None
+        self,
+        argv: list[str],
+        keep: list[int],
+        streams: list[int] | None,
+        owner: int,
+        max_memory: int | None,
     ) -> None:
         self.owner, self.max_memory = owner, max_memory
         self.status: int | None = None
         self.memory: int | None = None
         self.wakeup = _woken_by_children()
+        stdin, stdout = streams or (subprocess.DEVNULL, subprocess.PIPE)
         program = subprocess.Popen(  # noqa: S603 -- to run what it is told is its purpose
             argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdin=stdin,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
             pass_fds=keep,
             preexec_fn=_dying_with(os.getpid()),  # noqa: PLW1509 -- this process has one thread
         )
-        assert program.stdout
-        assert program.stderr
         self.pid = program.pid
         self.output, self.errors = OutputEnds(), OutputEnds()
-        self.pipes = {program.stdout.fileno(): self.output, program.stderr.fileno(): self.errors}
-        for descriptor in keep:
+        read_here = ((program.stdout, self.output), (program.stderr, self.errors))
+        self.pipes = {pipe.fileno(): ends for pipe, ends in read_here if pipe}
+        for descriptor in (*keep, *(streams or ())):
             os.close(descriptor)
         for descriptor in self.pipes:
             os.set_blocking(descriptor, False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
 # Type -> the layer, and the positions of its gates in ONNX's: i f g o in W[iofc], r z n in W[zrh].
@@ -28,15 +30,20 @@ LAYERS: Mapping[str, tuple[Any, list[int]]] = {
     "RNN": (torch.nn.RNN, [0]),
 }
 STATES = ("initial_h", "initial_c")
-INPUTS = ("X", "W", "R", "B", *STATES)
+INPUTS = ("X", "W", "R", "B", "sequence_lens", *STATES)
 DIRECTIONS = ("forward", "bidirectional")
-# Required values of attributes other than their defaults, and attributes with any value.
-FORMS: Mapping[str, Any] = {"linear_before_reset": 1}
-FREE = ("hidden_size", "direction")
+# Type -> the activations of a direction that its layer has, each with the layer's argument.
+ACTIVATIONS: Mapping[str, Mapping[tuple[str, ...], Mapping[str, str]]] = {
+    "LSTM": {("sigmoid", "tanh", "tanh"): {}},
+    "GRU": {("sigmoid", "tanh"): {}},
+    "RNN": {("tanh",): {}, ("relu",): {"nonlinearity": "relu"}},
+}
+# Attributes that have no effect on the layer, or a rule of their own.
+FREE = ("hidden_size", "direction", "linear_before_reset", "activations")
 SUFFIXES = ("l0", "l0_reverse")
 
 
-class TorchLayer:
+class TorchLayers:
     """Runs a layer with the weights of a vector's node; it has no settings."""
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
@@ -53,13 +60,20 @@ class TorchLayer:
             raise Refusal(reason)
         layer, X = _layer(vector), _tensor(vector.inputs["X"])
         states = tuple(_tensor(vector.inputs[n]) for n in STATES if n in vector.inputs)
+        lengths = vector.inputs.get("sequence_lens")
+        if lengths is not None:
+            X = pack_padded_sequence(X, torch.tensor(lengths).long(), enforce_sorted=False)
         given = (X, states if len(states) > 1 else states[0]) if states else (X,)
 
         def call() -> Any:
             with torch.inference_mode():
                 return layer(*given)
 
-        return Prepared(call, lambda outputs: _named(outputs, vector.record["outputs"]))
+        return Prepared(call, lambda outputs: _named(outputs, vector))
+
+    def run(self, vector: Vector) -> Tensors:
+        """Build the layer and run it."""
+        return self.prepare(vector).outputs()
 
 
 def _unknown(vector: Vector) -> Iterator[str]:
@@ -71,45 +85,66 @@ def _unknown(vector: Vector) -> Iterator[str]:
     if operator.type not in LAYERS:
         yield f"has no layer {operator.type}"
         return
-    values = vector.node.values
-    for name, row in operator.attributes.items():
-        wanted = FORMS.get(name, row.default)
-        if name not in FREE and values[name] != wanted:
-            yield f"its layers support only {name} {wanted}, not {values[name]}"
-    if values["direction"] not in DIRECTIONS:
-        yield f"its layers have no direction {values['direction']}"
+    yield from _unknown_attributes(vector, operator)
     for name in vector.inputs:
         if name not in INPUTS:
             yield f"its layers take no {name}"
+    if not np.all(vector.inputs.get("sequence_lens", 1)):
+        yield "its layers take no sequence of length 0"
     if sum(name in vector.inputs for name in STATES) == 1 and operator.type == "LSTM":
         yield "its layers take both initial states or none"
 
 
+def _unknown_attributes(vector: Vector, operator: Operator) -> Iterator[str]:
+    values = vector.node.values
+    for name, row in operator.attributes.items():
+        if name not in FREE and values[name] != row.default:
+            yield f"its layers support only {name} {row.default}, not {values[name]}"
+    if _activations(vector, operator.type) is None:
+        yield f"its layers have no activations {values['activations']}"
+    if values["direction"] not in DIRECTIONS:
+        yield f"its layers have no direction {values['direction']}"
+    if operator.type == "GRU" and not values.get("linear_before_reset"):
+        yield "its layers reset only after the linear transformation: linear_before_reset 1"
+
+
+def _activations(vector: Vector, kind: str) -> Mapping[str, str] | None:
+    """Return the layer's arguments for a node's activations; None if it has none for them."""
+    known, D = ACTIVATIONS[kind], len(vector.inputs["W"])
+    given = tuple(name.lower() for name in vector.node.values["activations"] or ())
+    fits = (each for each in known if not given or given[: D * len(each)] == each * D)
+    return next((known[each] for each in fits), None)
+
+
 def _layer(vector: Vector) -> Any:
     """Build the layer of a node; its weights are [G*H, I], [G*H, H], [G*H] and [G*H]."""
-    kind, order = LAYERS[operator_named(vector.record["operator"]).type]
+    name = operator_named(vector.record["operator"]).type
+    kind, order = LAYERS[name]
+    activations = _activations(vector, name) or {}
     W, R = vector.inputs["W"], vector.inputs["R"]
     D, H, I = len(W), R.shape[-1], W.shape[-1]  # noqa: E741 -- the specification's letter
     B = vector.inputs.get("B")
     dtype = getattr(torch, dtype_of(W).name)
-    layer = kind(I, H, bias=B is not None, bidirectional=D > 1, dtype=dtype)
+    layer = kind(I, H, bias=B is not None, bidirectional=D > 1, dtype=dtype, **activations)
     for d in range(D):
         weights = {"weight_ih": W[d], "weight_hh": R[d]}
         if B is not None:
             weights |= dict(zip(("bias_ih", "bias_hh"), np.split(B[d], 2), strict=True))
-        for name, values in weights.items():
+        for prefix, values in weights.items():
             gates = values.reshape(len(order), H, *values.shape[1:])[order]
-            parameter = getattr(layer, f"{name}_{SUFFIXES[d]}")
+            parameter = getattr(layer, f"{prefix}_{SUFFIXES[d]}")
             parameter.data = _tensor(gates.reshape(values.shape))
     return layer.eval()
 
 
-def _named(outputs: Any, names: list[str]) -> Tensors:
+def _named(outputs: Any, vector: Vector) -> Tensors:
     """Name a layer's results: Y [T, B, D*H] becomes [T, D, B, H]."""
     Y, last = outputs
+    if isinstance(Y, PackedSequence):
+        Y, _ = pad_packed_sequence(Y, total_length=len(vector.inputs["X"]))
     found = dict(zip(("Y_h", "Y_c"), last if isinstance(last, tuple) else [last], strict=False))
     found["Y"] = Y.unflatten(2, (len(found["Y_h"]), -1)).transpose(1, 2)
-    return {name: _array(found[name]) for name in names}
+    return {name: _array(found[name]) for name in vector.record["outputs"]}
 
 
 def _tensor(values: Array) -> Any:

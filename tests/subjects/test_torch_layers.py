@@ -12,7 +12,7 @@ from rnncli.subjects.runtime import Refusal
 
 pytest.importorskip("torch")
 
-from rnncli.bench.torch_layer import TorchLayer
+from rnncli.subjects.runtimes.torch_layers import TorchLayers
 
 CONFIG = """\
 op: {op}-14
@@ -51,7 +51,7 @@ def workload(op, **more):
 def test_a_layer_computes_what_the_node_does(op, attributes, direction, B, states):
     """Gates are put into PyTorch's order, outputs into ONNX's shapes."""
     asked = workload(op, direction=direction, attributes=attributes, B=B, states=states)
-    outputs = TorchLayer({}, 1).prepare(asked.vector).outputs()
+    outputs = TorchLayers({}, 1).prepare(asked.vector).outputs()
 
     assert list(outputs) == list(asked.exact)
     for name, values in asked.exact.items():
@@ -59,11 +59,23 @@ def test_a_layer_computes_what_the_node_does(op, attributes, direction, B, state
         np.testing.assert_allclose(outputs[name], values, atol=1e-6)
 
 
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+def test_a_ragged_batch_is_packed(op):
+    """Whatever the order of the lengths; the padding of Y is 0."""
+    attributes = (GRU if op == "GRU" else "") + (", activations: [Relu, Relu]" * (op == "RNN"))
+    lengths = ", sequence_lens: [2, 6, 3]"
+    asked = workload(op, direction="bidirectional", attributes=attributes, inputs=lengths)
+    outputs = TorchLayers({}, 1).run(asked.vector)
+
+    for name, values in asked.exact.items():
+        np.testing.assert_allclose(outputs[name], values, atol=1e-6)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float16", 0.01)])
 def test_a_layer_computes_in_the_dtype_of_the_node(dtype, tolerance):
     """Where PyTorch has it."""
     asked = workload("LSTM", dtype=dtype)
-    outputs = TorchLayer({}, 1).prepare(asked.vector).outputs()
+    outputs = TorchLayers({}, 1).prepare(asked.vector).outputs()
 
     for name, values in asked.exact.items():
         assert outputs[name].dtype == values.dtype
@@ -73,23 +85,28 @@ def test_a_layer_computes_in_the_dtype_of_the_node(dtype, tolerance):
 @pytest.mark.parametrize(
     ("op", "more", "reason"),
     [
-        ("GRU", {}, "its layers support only linear_before_reset 1, not 0"),
+        ("GRU", {}, "its layers reset only after the linear transformation"),
         ("RNN", {"direction": "reverse"}, "its layers have no direction reverse"),
         ("RNN", {"attributes": ", clip: 0.5"}, "its layers support only clip None, not 0.5"),
-        ("RNN", {"attributes": ", activations: [Relu]"}, "its layers have activations"),
-        ("RNN", {"inputs": ", sequence_lens: [1, 2, 3]"}, "its layers take no sequence_lens"),
+        (
+            "RNN",
+            {"attributes": ", activations: [Elu]"},
+            r"its layers have no activations \['Elu'\]",
+        ),
+        ("GRU", {"attributes": f"{GRU}, activations: [Sigmoid, Relu]"}, "have no activations"),
+        ("RNN", {"inputs": ", sequence_lens: [1, 0, 3]"}, "take no sequence of length 0"),
         ("LSTM", {"inputs": ", P: uniform"}, "its layers take no P"),
     ],
 )
 def test_what_its_layers_do_not_know_is_refused(op, more, reason):
     """In a sentence, instead of computing something else."""
     with pytest.raises(Refusal, match=reason):
-        TorchLayer({}, 1).prepare(workload(op, **more).vector)
+        TorchLayers({}, 1).prepare(workload(op, **more).vector)
 
 
 def test_it_runs_no_models():
     """There is no node in the record of a model."""
     vector = workload("RNN").vector
 
-    with pytest.raises(Refusal, match="runs no models"):
-        TorchLayer({}, 1).prepare(dataclasses.replace(vector, record={"outputs": ["Y"]}))
+    with pytest.raises(Refusal, match="cannot run models"):
+        TorchLayers({}, 1).prepare(dataclasses.replace(vector, record={"outputs": ["Y"]}))

@@ -1,0 +1,56 @@
+"""`rnncli site`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rnncli.terminal import say
+from rnncli.words import counted
+
+
+@click.command()
+@click.argument(
+    "results", nargs=-1, required=True, metavar="RESULTS.jsonl...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("site"),
+    show_default=True,
+    help="Folder of the site: new, empty, or an older site, which is replaced.",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the tables of runtimes by features as Markdown.",
+)
+def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None:
+    """Write a static site of runtimes by features from results of `rnncli verify --json`.
+
+    A file holds one run or several, one after the other; several runs of one runtime become its
+    history, ordered by date. There is a page for each runtime (its versions over time), for each
+    feature (the bug it finds, and which runtimes have it), for each case, and for the newest run of
+    each runtime; badges are as shields.io reads them. The site fetches nothing and works from a
+    folder (extra `report`).
+
+    \b
+    rnncli verify vectors/core --runtime onnxruntime --json > onnxruntime.jsonl
+    rnncli verify vectors/core --runtime openvino --json > openvino.jsonl
+    rnncli site onnxruntime.jsonl openvino.jsonl -o site
+    """
+    from rnncli.files.atomic import write_text
+    from rnncli.reports.pages import check_extra
+    from rnncli.reports.result_files import read_results
+    from rnncli.reports.site import as_markdown, results_of, write_site
+
+    check_extra("a site")
+    packs = results_of(report for path in results for report in read_results(path))
+    pages = write_site(output, packs)
+    if markdown is not None:
+        write_text(markdown, as_markdown(packs))
+    runtimes = sum(len(pack.runtimes) for pack in packs)
+    say(f"{output}: {counted(pages, 'page')} on {counted(runtimes, 'runtime')}")

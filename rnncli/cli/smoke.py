@@ -1,0 +1,43 @@
+"""`rnncli smoke`."""
+
+from __future__ import annotations
+
+import click
+
+from rnncli.cli.options import json_option
+
+
+@click.command()
+@click.option(
+    "--harness",
+    metavar="'PROG ARGS'",
+    required=True,
+    help="The program, as for `rnncli verify --harness`.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which the program is killed on one request.",
+)
+@json_option
+@click.pass_context
+def smoke(ctx: click.Context, /, harness: str, timeout: float, *, as_json: bool) -> None:
+    """Check in a second whether a harness is wired right.
+
+    The program is started and runs a tiny RNN, GRU and LSTM, each called twice; it may refuse two
+    of the three. It must refuse a case whose activation does not exist, and end with exit code 0
+    after stop. The exit code is 0 if all is well, 1 if a check fails, 2 if the program does not
+    start or does not speak the protocol, and 5 if it refuses all cases.
+
+    \b
+    rnncli smoke --harness ./harness
+    rnncli smoke --harness 'docker run -i --rm image' --timeout 60
+    """
+    from rnncli.reports.smoke import show_smoke
+    from rnncli.verifying.smoke import exit_code_of, smoke_checks
+
+    checks = smoke_checks(harness, timeout)
+    show_smoke(harness, checks, as_json=as_json)
+    ctx.exit(exit_code_of(checks))

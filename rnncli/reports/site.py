@@ -1,0 +1,350 @@
+"""A static site of conformance results: runtimes by features, and a page for each of their parts.
+
+It has no scripts but those of the runs' own reports, fetches nothing, and works from a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.files.atomic import atomic_folder, put_file
+from rnncli.judging.comparing.verdict import MEANINGS, Verdict
+from rnncli.reports.failures import FailureGroup, diagnosed, failure_groups, reasons
+from rnncli.reports.html import page
+from rnncli.reports.pages import plain_page, shared_style
+from rnncli.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from rnncli.judging.report import JudgedCase, Tally, VerificationReport
+
+RESULTS = "results.json"
+LONGEST_NAME, LONGEST_VERSION = 60, 20
+# Verdicts in the order of a cell, with the words of the table; those that pass need none.
+WORDS: Mapping[Verdict, str] = {
+    Verdict.DIFFERS: "wrong",
+    Verdict.STALE: "wrong later",
+    Verdict.ACCEPTED: "accepted",
+    Verdict.CRASHED: "crashed",
+    Verdict.TIMEOUT: "timeout",
+    Verdict.MISSING: "missing",
+    Verdict.REFUSED: "refused",
+    Verdict.ACCEPTABLE: "other reading",
+    Verdict.SKIPPED: "skipped",
+}
+
+
+def file_name(text: str) -> str:
+    """Return a safe name of a file for any text; different texts have different names."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")[:LONGEST_NAME]
+    if plain and plain == text:
+        return plain
+    return f"{plain}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def _is_refused(group: FailureGroup) -> bool:
+    return group.cases[0].verdict.verdict is Verdict.REFUSED
+
+
+def _sentences(report: VerificationReport, case: JudgedCase) -> list[str]:
+    """Return what is wrong with a case, and the known bugs that fit."""
+    return [*reasons(case), *diagnosed(report, case)]
+
+
+def short(version: str) -> str:
+    """Return a version; a long one without what follows its first hyphen."""
+    return version if len(version) <= LONGEST_VERSION else version.partition("-")[0]
+
+
+class RunChange(NamedTuple):
+    """What a run changed, beside the run before it on the same cases.
+
+    Attributes:
+        fixed: ids of cases that failed before.
+        broken: ids of cases that did not fail before.
+    """
+
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuntimeResults:
+    """All runs of an implementation against a pack.
+
+    Attributes:
+        name: the implementation's name.
+        runs: the reports, the oldest first.
+    """
+
+    name: str
+    runs: Sequence[VerificationReport]
+
+    @property
+    def newest(self) -> VerificationReport:
+        """The report of the newest run."""
+        return self.runs[-1]
+
+    @property
+    def version(self) -> str:
+        """The version in the newest run, or ""; long ones without what follows a hyphen."""
+        return short(self.newest.subject.about.get("version", ""))
+
+    @property
+    def file(self) -> str:
+        """The name of its pages, without a suffix."""
+        return file_name(self.name)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, JudgedCase]:
+        """The cases of the newest run."""
+        return {case.verdict.id: case for case in self.newest.cases}
+
+    @cached_property
+    def by_flag(self) -> Mapping[str, Tally]:
+        """The counts of the newest run for each flag."""
+        return {row.name: row for row in self.newest.by_flag}
+
+    @property
+    def refusals(self) -> list[FailureGroup]:
+        """The refused cases of the newest run, together if for a similar reason; most first."""
+        groups = [g for g in failure_groups(self.newest) if _is_refused(g)]
+        return sorted(groups, key=lambda group: -len(group.cases))
+
+    @property
+    def history(self) -> list[tuple[VerificationReport, RunChange]]:
+        """Each run with what it changed, the newest first."""
+        changes = [RunChange(), *(_change(old, new) for old, new in pairwise(self.runs))]
+        return [*zip(self.runs, changes, strict=True)][::-1]
+
+
+@dataclass(frozen=True)
+class PackResults:
+    """The runs against one pack.
+
+    Attributes:
+        name: the name of the pack.
+        runtimes: the implementations, in order of appearance.
+    """
+
+    name: str
+    runtimes: Sequence[RuntimeResults]
+
+    @property
+    def file(self) -> str:
+        """The name of its folder."""
+        return file_name(self.name)
+
+    @cached_property
+    def newest(self) -> VerificationReport:
+        """The newest run of all; its pack is the one that others are compared with."""
+        return max((runtime.newest for runtime in self.runtimes), key=lambda run: run.date)
+
+    @cached_property
+    def notes(self) -> Mapping[str, str]:
+        """Flag -> the bug that its cases find, for flags of cases that were judged."""
+        known = self.newest.pack.notes
+        found = {flag for runtime in self.runtimes for flag in runtime.by_flag}
+        return {
+            **{flag: note for flag, note in known.items() if flag in found},
+            **dict.fromkeys(sorted(found - set(known)), ""),
+        }
+
+    @cached_property
+    def cases(self) -> Mapping[str, JudgedCase]:
+        """Every case of any newest run by its id, those of the newest run of all first."""
+        found: dict[str, JudgedCase] = {}
+        for run in (self.newest, *(runtime.newest for runtime in self.runtimes)):
+            for case in run.cases:
+                found.setdefault(case.verdict.id, case)
+        return found
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts of any newest run, in the order of tables."""
+        totals = [runtime.newest.total.counts for runtime in self.runtimes]
+        return [verdict for verdict in MEANINGS if any(counts[verdict] for counts in totals)]
+
+    def of_flag(self, flag: str) -> list[JudgedCase]:
+        """Return the cases of a flag."""
+        return [case for case in self.cases.values() if flag in case.record["flags"]]
+
+
+def _called(report: VerificationReport) -> str:
+    """Return what an implementation calls itself, as a harness does, or what the user called it."""
+    return report.subject.about.get("name") or report.subject.name
+
+
+def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
+    """Group reports by pack and implementation, each in order of appearance."""
+    packs: dict[str, dict[str, list[VerificationReport]]] = {}
+    for report in reports:
+        packs.setdefault(report.pack.name, {}).setdefault(_called(report), []).append(report)
+    return [
+        PackResults(
+            pack,
+            [
+                RuntimeResults(name, sorted(runs, key=lambda run: run.date))
+                for name, runs in named.items()
+            ],
+        )
+        for pack, named in packs.items()
+    ]
+
+
+def cell(counts: Tally | None) -> str:
+    """Return the verdicts of a group of cases in words: "ok", "refused", "3 wrong, 1 refused"."""
+    if counts is None or not counts.cases:
+        return "-"
+    found = [(counts.counts[verdict], word) for verdict, word in WORDS.items()]
+    told = [(number, word) for number, word in found if number]
+    if told and told[0][0] == counts.cases:
+        return told[0][1]
+    return ", ".join(f"{number} {word}" for number, word in told) or "ok"
+
+
+def worst(counts: Tally | None) -> str:
+    """Return the verdict that colours a cell: the first of `WORDS` that occurs, or pass."""
+    if counts is None or not counts.cases:
+        return ""
+    return next((str(each) for each in WORDS if counts.counts[each]), str(Verdict.PASS))
+
+
+def badge(runtime: RuntimeResults) -> dict[str, Any]:
+    """Return what shields.io draws: the passing cases among those of the newest run."""
+    total = runtime.newest.total
+    passing = total.counts[Verdict.PASS] + total.counts[Verdict.ACCEPTABLE]
+    colours = {True: "brightgreen", False: "red" if total.counts[Verdict.DIFFERS] else "yellow"}
+    return {
+        "schemaVersion": 1,
+        "label": visible(f"{runtime.name} on {runtime.newest.pack.name}"),
+        "message": f"{passing}/{total.cases}",
+        "color": colours[runtime.newest.passed],
+    }
+
+
+def as_markdown(packs: Iterable[PackResults]) -> str:
+    """Return the tables of runtimes by features as a page of Markdown."""
+    return "# What runtimes do\n" + "".join(map(_markdown_of, packs))
+
+
+def _markdown_of(pack: PackResults) -> str:
+    names = [runtime.name for runtime in pack.runtimes]
+    runs = [
+        f"{runtime.name} {runtime.version}".rstrip() + f" on {runtime.newest.date[:10]}"
+        for runtime in pack.runtimes
+    ]
+    rows = [
+        (flag, len(pack.of_flag(flag)), *(cell(r.by_flag.get(flag)) for r in pack.runtimes))
+        for flag in pack.notes
+    ]
+    totals = [runtime.newest.total.summary for runtime in pack.runtimes]
+    table = [
+        ("feature", "cases", *names),
+        ("---", "---:", *("---" for _ in names)),
+        *rows,
+        ("all cases", len(pack.cases), *totals),
+    ]
+    about = (
+        f"Judged by `rnncli verify` against the pack `{pack.name}` and written by `rnncli site`:"
+        f" {', '.join(runs)}. A row is a flag of the pack: a feature, or a bug that its cases look"
+        " for. What is not named here is within the tolerances."
+    )
+    lines = [f"| {' | '.join(_in_cell(each) for each in row)} |" for row in table]
+    return "\n".join(
+        ["", f"## {pack.name}", "", fill(about, 100, break_on_hyphens=False), "", *lines, ""]
+    )
+
+
+def _in_cell(value: object) -> str:
+    return visible(str(value)).replace("|", "\\|")
+
+
+def write_site(folder: Path, packs: Sequence[PackResults]) -> int:
+    """Write the site and return the number of its pages.
+
+    Args:
+        folder: a new or empty folder, or an older site, which is replaced.
+        packs: the results.
+
+    Raises:
+        rnncli.errors.InvalidRequest: the folder has other content, or cannot be written.
+        Unsupported: the extra `report` is not installed.
+    """
+    with atomic_folder(folder, lambda there: (there / RESULTS).is_file()) as root:
+        _put(root / "style.css", shared_style("site"))
+        _put(root / "index.html", plain_page("site_index", packs=packs, up="", **_SHARED))
+        _put(root / RESULTS, json.dumps(_summary(packs), indent=1) + "\n")
+        return 1 + sum(_write_pack(root / pack.file, pack) for pack in packs)
+
+
+def _write_pack(folder: Path, pack: PackResults) -> int:
+    """Write the pages of a pack and return their number."""
+    pages: dict[str, tuple[str, dict[str, Any]]] = {
+        **{f"runtimes/{r.file}": ("site_runtime", {"runtime": r}) for r in pack.runtimes},
+        **{f"features/{file_name(f)}": ("site_feature", {"flag": f}) for f in pack.notes},
+        **{f"cases/{file_name(c)}": ("site_case", {"case": v}) for c, v in pack.cases.items()},
+    }
+    for kind in ("runtimes", "features", "cases", "runs", "badges"):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+    for path, (template, own) in pages.items():
+        text = plain_page(template, pack=pack, up="../../", **own, **_SHARED)
+        _put(folder / f"{path}.html", text)
+    for runtime in pack.runtimes:
+        _put(folder / f"badges/{runtime.file}.json", json.dumps(badge(runtime)) + "\n")
+        _put(folder / f"runs/{runtime.file}.html", page(runtime.newest))
+    return len(pages) + len(pack.runtimes)
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file of a folder that is synchronised as a whole."""
+    put_file(str(path), text.encode())
+
+
+def _change(old: VerificationReport, new: VerificationReport) -> RunChange:
+    before = {case.verdict.id: case.verdict.fails for case in old.cases}
+    now = {c.verdict.id: c.verdict.fails for c in new.cases if c.verdict.id in before}
+    return RunChange(
+        tuple(case for case, fails in now.items() if before[case] and not fails),
+        tuple(case for case, fails in now.items() if fails and not before[case]),
+    )
+
+
+def _summary(packs: Sequence[PackResults]) -> dict[str, Any]:
+    """Return the counts of every run, for programs."""
+    runs = [
+        (pack, runtime, run) for pack in packs for runtime in pack.runtimes for run in runtime.runs
+    ]
+    return {
+        "runs": [
+            {
+                "pack": visible(pack.name),
+                "digest": visible(run.pack.digest),
+                "runtime": visible(runtime.name),
+                "version": visible(run.subject.about.get("version", "")),
+                "date": visible(run.date),
+                "rule": visible(run.rule),
+                "verdicts": {str(name): count for name, count in run.total.counts.items()},
+            }
+            for pack, runtime, run in runs
+        ]
+    }
+
+
+_SHARED: dict[str, Any] = {
+    "cell": cell,
+    "worst": worst,
+    "file_name": file_name,
+    "sentences": _sentences,
+    "short": short,
+    "meanings": MEANINGS,
+}

@@ -1,0 +1,248 @@
+"""A program that speaks the harness protocol, started once for many cases.
+
+    --harness 'python3 my_harness.py --fast'
+
+The text is split into words as a shell would, but no shell runs it. The program starts in the
+folder rnncli was started in, with rnncli's own environment. It reads one JSON object a line from
+its standard input and answers on its standard output; `harness_messages` has every message. What it
+writes to standard error is for people: the last line goes into the message of a crash.
+
+    outputs     it ran; an output that it leaves out counts as missing
+    skipped     it refuses the vector, with a reason and perhaps the address of an issue
+    errored     it crashed, with a message
+    a line that is no such answer, outputs that cannot be read: it crashed
+    an exit or a signal before the answer: it crashed
+    timeout     it hangs and is ended
+
+A program that crashed or hung is started again for the next vector. One that does not start, or
+speaks another version of the protocol, is an error: no vector has reached it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest, RnncliError
+from rnncli.files.atomic import put_file
+from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.formats.raw import content_of, read_described
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.subjects.harness_messages import (
+    START,
+    STARTED,
+    STOP,
+    VERSION,
+    check_start,
+    described_inputs,
+    kind_of,
+    run_message,
+)
+from rnncli.subjects.kept_process import KeptSubject
+from rnncli.subjects.program import found_program, require_started, words_of
+from rnncli.subjects.results import garbage
+from rnncli.subjects.subject import AGAIN
+from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
+from rnncli.subjects.supervision.lines import JsonObject, LineChannel
+from rnncli.subjects.supervision.programs import Ending, Supervised, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.packs.vector import Vector
+
+# Seconds a program may take to end after `stop`, before it is killed.
+SECONDS_TO_STOP = 5.0
+
+
+class HarnessSubject(KeptSubject["HarnessProcess"]):
+    """A program of the user's; the module documents what it receives and must answer.
+
+    Args:
+        command: the command line as the user wrote it.
+        timeout: seconds per vector.
+        max_memory: limit on the resident memory of the program and its children, bytes; None for no
+            limit.
+        seconds_to_start: as in `KeptSubject`.
+
+    Raises:
+        InvalidRequest: the program does not exist.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        timeout: float = 60.0,
+        max_memory: int | None = None,
+        seconds_to_start: float | None = None,
+    ) -> None:
+        super().__init__(command, timeout, seconds_to_start)
+        self._here, self._max_memory = Path.cwd(), max_memory
+        self._said = f"--harness {command}"
+        word, *self._arguments = words_of("--harness", command)
+        self._program = found_program(self._said, word, self._here)
+
+    def launch(self) -> HarnessProcess:
+        """Start the program."""
+        argv = [str(self._program), *self._arguments]
+        return HarnessProcess(argv, self._here, self._max_memory)
+
+    def introduced(self, process: HarnessProcess, deadline: float) -> Mapping[str, str]:
+        """Send `start` and return the description of the implementation.
+
+        Raises:
+            LostError, TimeoutError: the program does not answer.
+            InvalidRequest: it could not be started, or answers something else.
+        """
+        try:
+            answer = process.exchange(START, deadline)
+            about = check_start(answer)
+        except LostError as error:
+            require_started(self._said, self._program, error.ending)
+            raise
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{self._said}: {error}; expected {STARTED}") from None
+        described = {name: _described(value) for name, value in about.items()}
+        limit = {} if self._max_memory is None else {"max_memory": str(self._max_memory)}
+        return {**described, "protocol": f"{VERSION}", "timeout": f"{self.timeout:g}", **limit}
+
+    def stopped(self, seconds: float) -> Ending | None:
+        """Send `stop`; return how the program ended, or None if it had to be killed.
+
+        Raises:
+            InvalidRequest: no program runs, and it does not start.
+        """
+        return self.let_go().stopped(seconds)
+
+    def not_started(self, why: str) -> RnncliError:
+        """Return the error about a program that gives no description of itself."""
+        return InvalidRequest(f"{self._said}: the program {why}")
+
+
+class HarnessProcess(ConnectedProcess[JsonObject]):
+    """A running program and its folder of files; see `AnsweringProcess`.
+
+    Args:
+        argv: the program and its arguments.
+        here: the folder it starts in.
+        max_memory: as in `HarnessSubject`.
+    """
+
+    def __init__(self, argv: list[str], here: Path, max_memory: int | None) -> None:
+        self.answered = 0
+        its_input, to_program = os.pipe()
+        from_program, its_output = os.pipe()
+        channel = LineChannel(to_program, from_program)
+        try:
+            program = Supervised(
+                argv, folder=here, max_memory=max_memory, streams=(its_input, its_output)
+            )
+        except BaseException:
+            channel.close()
+            raise
+        finally:
+            os.close(its_input)
+            os.close(its_output)
+        super().__init__(program, channel)
+        self._lines = channel
+        # A file the program left there that cannot be deleted must not end the run.
+        self._temporary = tempfile.TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True)
+        self._folder = Path(self._temporary.name).resolve()
+        self._model, self._inputs = "", list[Path]()
+
+    def request(self, vector: Vector, place: str) -> JsonObject:
+        """Write the files of a vector and return the request to run it."""
+        seq = self.answered + 1
+        folder = f"{self._folder}/{seq}"
+        os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
+        described = described_inputs(folder, vector.inputs)
+        self._inputs = [Path(row["file"]) for row in described.values()]
+        for path, values in zip(self._inputs, vector.inputs.values(), strict=True):
+            put_file(str(path), content_of(values))
+        if place != AGAIN:
+            self._put_model(f"{folder}.onnx", vector.model)
+        return run_message(seq, vector, self._model, described, folder)
+
+    def ask(self, request: JsonObject, deadline: float) -> Attempt:
+        """Run a vector; after a crash or a timeout, only `end` may be called."""
+        self.answered = request["seq"]
+        try:
+            return self._attempt(self._answer(request, deadline))
+        except TimeoutError:
+            return Attempt(Status.TIMEOUT, message="gave no answer in time")
+        except LostError as error:
+            return Attempt(Status.CRASHED, message=str(error))
+        except RnncliError as error:
+            return garbage(error)
+        finally:
+            self._clean()
+
+    def stop(self) -> None:
+        """Send `stop` and give the program time to end."""
+        self.stopped(SECONDS_TO_STOP)
+
+    def stopped(self, seconds: float) -> Ending | None:
+        """Send `stop` and the end of its input; return how it ended, or None if it was killed."""
+        try:
+            self.tell(STOP, seconds)
+            self._lines.finish()
+            return self.program.wait(seconds)
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Kill the program and its children, and delete the files."""
+        super().end()
+        self._temporary.cleanup()
+
+    def _clean(self) -> None:
+        """Delete the files of the last request, but for the model."""
+        for path in self._inputs:
+            path.unlink(missing_ok=True)
+        shutil.rmtree(f"{self._folder}/{self.answered}", ignore_errors=True)
+
+    def _put_model(self, path: str, model: bytes) -> None:
+        if self._model:
+            Path(self._model).unlink(missing_ok=True)
+        put_file(path, model)
+        self._model = path
+
+    def _answer(self, request: JsonObject, deadline: float) -> JsonObject:
+        answer = self.exchange(request, deadline)
+        if answer.get("seq") != request["seq"]:
+            number = ascii(answer.get("seq"))
+            raise garbled(f"the answer to {number:.80}, not {request['seq']}")
+        return answer
+
+    def _attempt(self, answer: JsonObject) -> Attempt:
+        kind = kind_of(answer)
+        if kind == "ran":
+            return Attempt(Status.RAN, self._outputs(answer["outputs"]))
+        if kind == "skipped":
+            return Attempt(Status.REFUSED, message=_reason(answer))
+        message = printable(answer["context"]["message"])
+        return Attempt(Status.CRASHED, message=f"reported an error: {message}")
+
+    def _outputs(self, described: Mapping[str, Any]) -> Tensors:
+        return {
+            name: read_described(
+                below(self._folder, RelativePath(f"{self.answered}/{Identifier(row['file'])}")), row
+            )
+            for name, row in described.items()
+        }
+
+
+def _reason(answer: Mapping[str, Any]) -> str:
+    """Return the reason of a refusal, with the address of its issue."""
+    message = printable(answer["message"]) or "no message"
+    link = printable(answer.get("issue_url", ""))
+    return f"{message} ({link})" if link else message
+
+
+def _described(value: Any) -> str:
+    return printable(", ".join(value) if isinstance(value, list) else str(value))

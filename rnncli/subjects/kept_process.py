@@ -1,0 +1,199 @@
+"""Implementations in a process of their own, which runs one vector after another.
+
+A process starts when it is first needed. A process that dies, hangs or writes garbage is ended with
+its children, and the next vector gets a new one. A verdict must not depend on earlier vectors or on
+the number of jobs: if a vector crashes in a process that has answered others, it is tried again in
+a new process, and that attempt counts.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from rnncli.errors import RnncliError
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.conversion import with_model
+from rnncli.subjects.subject import AGAIN, OPEN
+from rnncli.subjects.supervision.connection import LostError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.packs.vector import Vector
+
+# The first vector's timeout does not include loading a runtime from a cold disk.
+SECONDS_TO_START = 60.0
+
+RequestT = TypeVar("RequestT")
+ProcessT = TypeVar("ProcessT", bound="AnsweringProcess[Any]")
+
+
+class AnsweringProcess(Protocol[RequestT]):
+    """A process that answers requests to run vectors.
+
+    Attributes:
+        answered: the number of requests it has been sent.
+    """
+
+    answered: int
+
+    def request(self, vector: Vector, place: str) -> RequestT:
+        """Return the request to run a vector, with its model, at a place in a session."""
+
+    def ask(self, request: RequestT, deadline: float) -> Attempt:
+        """Send a request; after a crash or a timeout, only `end` may be called."""
+
+    def stop(self) -> None:
+        """Let the process end, which has nothing left to answer."""
+
+    def end(self) -> None:
+        """Kill the process and its children."""
+
+
+class KeptSubject(ABC, Generic[ProcessT]):
+    """An implementation in its own process; see `KeepingSubject`.
+
+    Args:
+        name: the name the user gave.
+        timeout: seconds per vector.
+        seconds_to_start: seconds to start; by default 60, or `timeout` if that is longer.
+    """
+
+    def __init__(self, name: str, timeout: float, seconds_to_start: float | None = None) -> None:
+        self.name = name
+        self.timeout = timeout
+        self._seconds_to_start = seconds_to_start or max(SECONDS_TO_START, timeout)
+        self._description: Mapping[str, str] | None = None
+        self._process: ProcessT | None = None
+
+    @abstractmethod
+    def launch(self) -> ProcessT:
+        """Start a process.
+
+        Raises:
+            Unsupported: the system cannot supervise one.
+        """
+
+    @abstractmethod
+    def introduced(self, process: ProcessT, deadline: float) -> Mapping[str, str]:
+        """Return the description that a new process gives of itself.
+
+        Raises:
+            LostError, TimeoutError: it gives none.
+            InvalidRequest, Unsupported: it says that it cannot run.
+        """
+
+    @abstractmethod
+    def not_started(self, why: str) -> RnncliError:
+        """Return the error about a process that gives no description of itself."""
+
+    def describe(self) -> Mapping[str, str]:
+        """Return version and settings; start the process if necessary.
+
+        Raises:
+            InvalidRequest, Unsupported: it does not start.
+        """
+        if self._description is None:
+            self._started()
+        assert self._description is not None
+        return self._description
+
+    def attempt(self, vector: Vector) -> Attempt:
+        """Run one vector.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
+        return self.session([vector])[0]
+
+    def session(self, vectors: Sequence[Vector]) -> list[Attempt]:
+        """Run data sets of one model in one session; see `KeepingSubject`.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
+        try:
+            process = self._started()
+        except RnncliError as error:
+            if self._description is None:
+                raise
+            return [Attempt(Status.CRASHED, message=f"does not start again: {error}")]
+        is_new = not process.answered
+        attempts = self._asked_in_turn(process, vectors)
+        has_crashed = attempts[-1].status is Status.CRASHED
+        return attempts if is_new or not has_crashed else self.session(vectors)
+
+    def alone(self, vector: Vector) -> Attempt:
+        """Run a vector in a new process.
+
+        Raises:
+            InvalidRequest, Unsupported: as `describe`.
+        """
+        self.renew()
+        return self.attempt(vector)
+
+    def renew(self) -> None:
+        """End the process; the next vector starts a new one."""
+        self.close()
+
+    def close(self) -> None:
+        """Let the process end, with its children."""
+        if self._process:
+            self.let_go().stop()
+
+    def let_go(self) -> ProcessT:
+        """Return the process, which from now on is not this subject's; start it if necessary.
+
+        Raises:
+            InvalidRequest, Unsupported: it does not start.
+        """
+        process, self._process = self._started(), None
+        return process
+
+    def _kill(self) -> None:
+        if self._process:
+            self.let_go().end()
+
+    def _started(self) -> ProcessT:
+        """Return the process; start it if necessary."""
+        if self._process is None:
+            self._process = self._introduced()
+        return self._process
+
+    def _introduced(self) -> ProcessT:
+        """Start a process that describes itself."""
+        process, seconds = self.launch(), self._seconds_to_start
+        try:
+            self._description = self.introduced(process, time.monotonic() + seconds)
+        except BaseException as error:
+            process.end()
+            if isinstance(error, TimeoutError):
+                raise self.not_started(f"does not start within {seconds:g} s") from None
+            if isinstance(error, LostError):
+                raise self.not_started(f"does not start: {error}") from None
+            raise
+        return process
+
+    def _asked_in_turn(self, process: ProcessT, vectors: Sequence[Vector]) -> list[Attempt]:
+        places = [OPEN, *[AGAIN] * (len(vectors) - 1)] if len(vectors) > 1 else [""]
+        attempts = []
+        for vector, place in zip(vectors, places, strict=True):
+            attempts.append(self._asked(process, vector, place))
+            if attempts[-1].status is not Status.RAN:
+                break
+        return attempts
+
+    def _asked(self, process: ProcessT, vector: Vector, place: str) -> Attempt:
+        request = process.request(with_model(vector), place)
+        began = time.monotonic()
+        try:
+            attempt = process.ask(request, began + self.timeout)
+        except BaseException:  # the user's interrupt, between a request and its answer
+            self._kill()
+            raise
+        if attempt.status in {Status.CRASHED, Status.TIMEOUT}:
+            self._kill()
+        return replace(attempt, seconds=time.monotonic() - began)

@@ -1,0 +1,92 @@
+"""A supervised process with which messages are exchanged, one request and one answer at a time."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from rnncli.subjects.supervision.messages import FOREVER, GarbageError
+from rnncli.subjects.supervision.programs import printable
+
+if TYPE_CHECKING:
+    from rnncli.subjects.supervision.programs import Ending, Supervised
+
+# Seconds from a process's silence to its supervisor's report; a process that only closed its
+# connection has not ended.
+SECONDS_TO_BE_BURIED = 2.0
+
+MessageT = TypeVar("MessageT")
+
+
+class Duplex(Protocol[MessageT]):
+    """One end of a connection that carries messages both ways; see `messages.Channel`."""
+
+    def send(self, message: MessageT, deadline: float) -> None:
+        """Send a message."""
+
+    def receive(self, deadline: float) -> MessageT:
+        """Wait for a message."""
+
+    def close(self) -> None:
+        """Close this end."""
+
+
+class LostError(Exception):
+    """A process that can no longer be used; `str()` is the reason.
+
+    Attributes:
+        ending: how it ended, if it did.
+    """
+
+    def __init__(self, reason: str, ending: Ending | None = None) -> None:
+        self.ending = ending
+        super().__init__(reason)
+
+
+def garbled(reason: object) -> LostError:
+    """Return the error about a process whose answer is not one."""
+    return LostError(f"gave garbage: {printable(str(reason))}")
+
+
+class ConnectedProcess(Generic[MessageT]):
+    """A supervised process and our end of its connection.
+
+    Args:
+        program: the process.
+        channel: our end, which is closed with the process.
+    """
+
+    def __init__(self, program: Supervised, channel: Duplex[MessageT]) -> None:
+        self.program, self._channel = program, channel
+
+    def exchange(self, message: MessageT, deadline: float = FOREVER) -> MessageT:
+        """Send a message and wait for the next one.
+
+        Args:
+            message: the request.
+            deadline: on the clock of `time.monotonic`.
+
+        Raises:
+            TimeoutError: no answer came in time.
+            LostError: no answer will come.
+        """
+        try:
+            self._channel.send(message, deadline)
+            return self._channel.receive(deadline)
+        except GarbageError as error:
+            raise garbled(error) from None
+        except EOFError:
+            ending = self.program.wait(SECONDS_TO_BE_BURIED)
+            silent = "gave garbage: fell silent without an answer"
+            raise LostError(ending.sentence if ending else silent, ending) from None
+
+    def tell(self, message: MessageT, seconds: float) -> None:
+        """Send a message that has no answer; a process that does not take it is left alone."""
+        with suppress(EOFError, GarbageError, TimeoutError):
+            self._channel.send(message, time.monotonic() + seconds)
+
+    def end(self) -> None:
+        """End the process and its children."""
+        self._channel.close()
+        self.program.end()

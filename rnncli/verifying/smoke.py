@@ -1,0 +1,169 @@
+"""A first look at a harness: does it start, run tiny cases, refuse what it cannot do, and stop?
+
+The cases are made on the spot: one for each operator of ONNX, called twice in a session, and one
+with an activation that nobody has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.judgement import judge
+from rnncli.packs.attempt import Status
+from rnncli.packs.conversion import with_model
+from rnncli.subjects.harness import SECONDS_TO_STOP, HarnessSubject
+from rnncli.subjects.harness_messages import VERSION
+from rnncli.verifying.probes import PROFILE, WORKS, ProbeKind, probe_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
+    from rnncli.packs.attempt import Attempt
+    from rnncli.packs.vector import Vector
+    from rnncli.subjects.supervision.programs import Ending
+
+SIZES = (3, 2, 4, 3)
+# The cases: operator -> the number of activations of its one direction.
+OPERATORS = {"RNN-14": 1, "GRU-14": 2, "LSTM-14": 3}
+UNSUPPORTED, NO_ACTIVATION = "unsupported", "NoSuchActivation"
+WANTED = f'{{"seq": ..., "skipped": true, "message": "no {NO_ACTIVATION}"}}'
+
+
+class SmokeResult(StrEnum):
+    """The result of a check."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeCheck:
+    """One check of a harness.
+
+    Attributes:
+        name: the request that was sent: start, the id of a case, or stop.
+        result: its result.
+        sentence: what the program did and, if that was wrong, what was expected.
+        has_computed: whether the program computed a case.
+    """
+
+    name: str
+    result: SmokeResult
+    sentence: str
+    has_computed: bool = False
+
+
+def smoke_checks(command: str, timeout: float) -> list[SmokeCheck]:
+    """Check a harness.
+
+    Args:
+        command: its command line.
+        timeout: seconds for each request.
+
+    Raises:
+        InvalidRequest: the program does not start, or does not speak this protocol.
+    """
+    subject = HarnessSubject(command, timeout=timeout, seconds_to_start=timeout)
+    try:
+        return [*_checks(subject)]
+    finally:
+        subject.close()
+
+
+def exit_code_of(checks: Sequence[SmokeCheck]) -> int:
+    """Return 0 if a harness is wired right, 1 if a check failed, 5 if it computed nothing."""
+    if any(check.result is SmokeResult.FAILED for check in checks):
+        return 1
+    return 0 if any(check.has_computed for check in checks) else 5
+
+
+def _checks(subject: HarnessSubject) -> Iterator[SmokeCheck]:
+    yield SmokeCheck("start", SmokeResult.OK, _introduction(subject.describe()))
+    vectors = [tiny_case(operator) for operator in OPERATORS]
+    cases = [_called_twice(subject, vector) for vector in vectors]
+    yield from cases
+    able = (vector for vector, case in zip(vectors, cases, strict=True) if case.has_computed)
+    yield _refusal(subject.attempt(unsupported(next(able, vectors[0]))))
+    yield _stop(subject.stopped(SECONDS_TO_STOP))
+
+
+def _introduction(about: Mapping[str, str]) -> str:
+    language = f" ({about['language']})" if "language" in about else ""
+    return f"{about['name']} {about['version']}{language}, protocol {VERSION}"
+
+
+def tiny_case(operator: str) -> Vector:
+    """Return a case of an operator in float32, without optional inputs and attributes."""
+    kind = ProbeKind(operator, "float32", "inputs", "forward", 0, (), SIZES)
+    vector, name = probe_of(kind), operator.lower().replace("-", "_")
+    return _changed(vector, id=name, attributes={"hidden_size": SIZES[-1]})
+
+
+def unsupported(vector: Vector) -> Vector:
+    """Return a case with activations that nobody has."""
+    activations = [NO_ACTIVATION] * OPERATORS[vector.record["operator"]]
+    return _changed(
+        vector,
+        id=UNSUPPORTED,
+        attributes={**vector.attributes, "activations": activations},
+        expect="rejection",
+    )
+
+
+def _changed(vector: Vector, **entries: Any) -> Vector:
+    """Return a vector with other entries in its record, and the model that goes with them."""
+    record = {**vector.record, **entries}
+    return with_model(replace(vector, id=record["id"], model=b"", record=record))
+
+
+def _called_twice(subject: HarnessSubject, vector: Vector) -> SmokeCheck:
+    """Check two calls with the same inputs in one session."""
+    found = [judge(vector, each, PROFILE) for each in subject.session([vector, vector])]
+    wrong = next((k for k, each in enumerate(found) if each.verdict not in WORKS), None)
+    if wrong is None:
+        sentence = f"{', '.join(vector.record['outputs'])} are right, in both calls"
+        return SmokeCheck(vector.id, SmokeResult.OK, sentence, has_computed=True)
+    if wrong == 0 and found[0].verdict is Verdict.REFUSED:
+        return SmokeCheck(vector.id, SmokeResult.REFUSED, found[0].message)
+    call = "in the second call of a session, " if wrong else ""
+    return SmokeCheck(vector.id, SmokeResult.FAILED, f"{call}{_fault(found[wrong])}")
+
+
+def _fault(found: CaseVerdict) -> str:
+    if found.verdict is not Verdict.DIFFERS:
+        return f"{found.verdict}: {found.message}"
+    wrong = (output for output in found.outputs if output.verdict is Verdict.DIFFERS)
+    return "; ".join(map(_difference, wrong))
+
+
+def _difference(output: OutputVerdict) -> str:
+    """Name the wrong element of an output, or why it was not compared."""
+    if output.worst is None:
+        return f"{output.name}: {output.problem}"
+    element = output.worst
+    place = ", ".join(map(str, element.index))
+    return f"{output.name}[{place}] is {element.got:.6g}, expected {element.wanted:.6g}"
+
+
+def _refusal(attempt: Attempt) -> SmokeCheck:
+    """Check that an activation nobody has is refused."""
+    if attempt.status is Status.REFUSED:
+        return SmokeCheck(UNSUPPORTED, SmokeResult.OK, f"refused: {attempt.message}")
+    computed = f"computed {', '.join(attempt.outputs) or 'nothing'}"
+    did = computed if attempt.status is Status.RAN else f"{attempt.status}: {attempt.message}"
+    sentence = f"{did}; the activation is {NO_ACTIVATION}, expected {WANTED}"
+    return SmokeCheck(UNSUPPORTED, SmokeResult.FAILED, sentence)
+
+
+def _stop(ending: Ending | None) -> SmokeCheck:
+    if ending is None:
+        sentence = f"did not end within {SECONDS_TO_STOP:g} s, expected exit code 0"
+        return SmokeCheck("stop", SmokeResult.FAILED, sentence)
+    if ending.exit == 0:
+        return SmokeCheck("stop", SmokeResult.OK, "ended with exit code 0")
+    return SmokeCheck("stop", SmokeResult.FAILED, f"{ending.sentence}, expected exit code 0")

@@ -1,0 +1,189 @@
+"""Claims about the site of results: what it counts, links and escapes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from urllib.parse import unquote
+
+import pytest
+from verifications import REPORTS, judged, output, report
+from web_pages import FETCHING, Elements
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.report import JudgedSubject, tally
+from rnncli.reports.site import (
+    RESULTS,
+    WORDS,
+    as_markdown,
+    badge,
+    cell,
+    file_name,
+    results_of,
+    write_site,
+)
+
+PASSES = (Verdict.PASS, {"outputs": (output(),)})
+REFUSED = (Verdict.REFUSED, {"message": "no peepholes"})
+RUN = report([judged("lstm_14_a", *PASSES), judged("lstm_14_ragged", *REFUSED)])
+EARLIER = replace(
+    report([judged("lstm_14_a", *REFUSED), judged("lstm_14_ragged", *PASSES)]),
+    date="2026-01-02T00:00:00Z",
+    subject=JudgedSubject("onnxruntime", {"version": "1.0"}),
+)
+LATER = replace(RUN, date="2026-05-02T00:00:00Z")
+SITES = {
+    "one run": [RUN],
+    "a history": [LATER, EARLIER],
+    "every verdict": [REPORTS["every verdict"], REPORTS["empty"]],
+    "hostile": [REPORTS["hostile"], RUN],
+    "two packs": [RUN, replace(RUN, pack=replace(RUN.pack, name="../other pack"))],
+}
+
+
+def pages_of(folder):
+    """Every page of a site: path -> its start tags."""
+    pages = sorted(folder.rglob("*.html"))
+    return {page: Elements(page.read_text("utf-8")).tags for page in pages}
+
+
+@pytest.fixture(params=SITES)
+def site(request, tmp_path):
+    """A site, with what it is made from."""
+    packs = results_of(SITES[request.param])
+    folder = tmp_path / "site"
+    assert write_site(folder, packs) == len([*folder.rglob("*.html")])
+    return folder, packs
+
+
+def test_every_link_of_a_site_leads_to_a_page_of_it(site):
+    """Whatever packs, runtimes and cases are called."""
+    folder, _ = site
+    for page, tags in pages_of(folder).items():
+        for _, attributes in tags:
+            path = unquote(attributes.get("href", "")).partition("#")[0]
+            assert not path or (page.parent / path).resolve().is_relative_to(folder.resolve())
+            assert not path or (page.parent / path).is_file(), (page, path)
+
+
+def test_a_site_fetches_nothing_but_its_style(site):
+    """And only the reports of single runs have a script, their own."""
+    folder, _ = site
+    for page, tags in pages_of(folder).items():
+        fetched = [(tag, a) for tag, a in tags if tag in FETCHING or "src" in a]
+        assert all(tag == "link" and a["href"].endswith("style.css") for tag, a in fetched)
+        assert page.parent.name == "runs" or not any(tag == "script" for tag, _ in tags)
+
+
+def test_a_site_is_the_same_bytes_each_time(site, tmp_path):
+    """An older site is replaced as a whole."""
+    folder, packs = site
+    contents = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / "stray.html").write_text("")
+    write_site(folder, packs)
+
+    assert contents == {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    with pytest.raises(InvalidRequest, match="holds other files"):
+        write_site(tmp_path / "mine", packs)
+
+
+def test_results_count_every_run(site):
+    """For programs: as many verdicts as cases, of every run."""
+    folder, packs = site
+    runs = json.loads((folder / RESULTS).read_text("utf-8"))["runs"]
+    reports = [run for pack in packs for runtime in pack.runtimes for run in runtime.runs]
+
+    assert [sum(run["verdicts"].values()) for run in runs] == [len(run.cases) for run in reports]
+
+
+def test_runs_of_a_runtime_are_its_history():
+    """By date, with the cases that each fixed and broke; reports may come in any order."""
+    ((pack,),) = [results_of([LATER, EARLIER])]
+    (runtime,) = pack.runtimes
+
+    assert [run.date for run, _ in runtime.history] == [LATER.date, EARLIER.date]
+    assert [change for _, change in runtime.history] == [
+        (("lstm_14_a",), ("lstm_14_ragged",)),
+        ((), ()),
+    ]
+    assert [len(group.cases) for group in runtime.refusals] == [1]
+
+
+def test_a_harness_has_the_name_that_it_gives_itself():
+    """Whatever command line started it on which machine."""
+    runs = [
+        replace(RUN, subject=JudgedSubject(command, {"name": "mine", "version": "1"}))
+        for command in ("node a.mjs", "node /elsewhere/a.mjs")
+    ]
+    ((pack,),) = [results_of(runs)]
+
+    assert [(runtime.name, len(runtime.runs)) for runtime in pack.runtimes] == [("mine", 2)]
+
+
+def test_a_case_page_says_what_each_runtime_did(tmp_path):
+    """And how to do it again."""
+    write_site(tmp_path / "site", results_of([LATER, EARLIER]))
+    page = (tmp_path / "site/core/cases/lstm_14_ragged.html").read_text("utf-8")
+
+    assert "refused: no peepholes" in page
+    assert "rnncli verify vectors/core --runtime onnxruntime -k id:lstm_14_ragged" in page
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        (["pass"] * 3, "ok"),
+        (["refused"] * 3, "refused"),
+        (["pass", "differs", "differs"], "2 wrong"),
+        (["refused", "differs", "acceptable"], "1 wrong, 1 refused, 1 other reading"),
+        ([], "-"),
+    ],
+)
+def test_a_cell_says_what_became_of_the_cases(verdicts, words):
+    """All of them in a word; some of them with their number."""
+    assert cell(tally("", [judged("lstm_14_a", Verdict(each), {}) for each in verdicts])) == words
+
+
+def test_a_cell_has_a_word_for_every_verdict_but_pass():
+    """A verdict without one would look like a pass."""
+    assert {*WORDS} == {*Verdict} - {Verdict.PASS}
+
+
+@pytest.mark.parametrize(
+    ("cases", "message", "colour"),
+    [
+        ([PASSES, PASSES], "2/2", "brightgreen"),
+        ([PASSES, REFUSED], "1/2", "yellow"),
+        ([PASSES, (Verdict.DIFFERS, {})], "1/2", "red"),
+        ([(Verdict.SKIPPED, {})], "0/1", "yellow"),
+        ([], "0/0", "yellow"),
+    ],
+)
+def test_a_badge_is_green_only_if_something_passed(cases, message, colour):
+    """A run without an answer is not."""
+    run = report([judged(f"lstm_14_{k}", *said) for k, said in enumerate(cases)])
+    ((pack,),) = [results_of([run])]
+
+    drawn = badge(pack.runtimes[0])
+    assert (drawn["message"], drawn["color"]) == (message, colour)
+
+
+@pytest.mark.parametrize("text", ["", "..", "a/b", "A", "a b", "é", "\ud800", "x" * 300, "CON."])
+def test_any_text_gives_the_name_of_one_file(text):
+    """Different texts different ones, even if they differ in what a name cannot hold."""
+    assert re.fullmatch("[A-Za-z0-9_-]+", file_name(text))
+    assert len(file_name(text)) < 80
+    assert file_name(text) != file_name(f"{text}/") != file_name(f"{text}?")
+
+
+def test_markdown_has_a_row_for_each_feature():
+    """And escapes what would end a cell."""
+    run = replace(RUN, subject=JudgedSubject("a|b"))
+    lines = as_markdown(results_of([run])).splitlines()
+
+    assert "| feature | cases | a\\|b |" in lines
+    assert [line for line in lines if line.startswith("| Ragged ")] == ["| Ragged | 1 | refused |"]

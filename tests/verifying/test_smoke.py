@@ -1,0 +1,134 @@
+"""Claims about `rnncli smoke`, and about the sample harnesses of the documentation."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import documentation
+import hostile_harness
+import pytest
+from click.testing import CliRunner
+
+import rnncli
+from rnncli.cli.group import cli
+from rnncli.judging.comparing.verdict import Verdict
+
+PAGE = documentation.ROOT / "docs/howto/harness.md"
+PACK = documentation.ROOT / "vectors/core"
+HOSTILE = f"{sys.executable} -I -S {hostile_harness.__file__}"
+NAMES = ["start", "rnn_14", "gru_14", "lstm_14", "unsupported", "stop"]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """The commands of the sample harnesses."""
+    folder = tmp_path_factory.mktemp("samples")
+    for block in documentation.blocks(PAGE.read_text()):
+        if block.role == "file":
+            (folder / block.title).write_text(block.code)
+    commands = {"harness.py": f"{sys.executable} {folder}/harness.py"}
+    if compiler := shutil.which("cc"):
+        flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+        program = f"{folder}/harness"
+        subprocess.run([compiler, *flags, "-o", program, folder / "harness.c", "-lm"], check=True)
+        commands["harness.c"] = program
+    return commands
+
+
+@pytest.fixture(params=["harness.py", "harness.c"])
+def sample(samples, request):
+    """The command of one sample harness."""
+    if request.param not in samples:
+        pytest.skip("no C compiler")
+    return samples[request.param]
+
+
+def smoked(command):
+    """The result of a smoke test: exit code, checks by name, what was said."""
+    result = CliRunner().invoke(cli, ["smoke", "--json", "--harness", command, "--timeout", "20"])
+    checks = [json.loads(line) for line in result.stdout.splitlines()]
+    return result, {check["sent"]: (check["result"], check["sentence"]) for check in checks}
+
+
+def test_a_sample_is_wired_right(sample):
+    """It computes its operator, refuses the others and what nobody has, and stops."""
+    result, checks = smoked(sample)
+
+    assert result.exit_code == 0, result.output
+    assert [*checks] == NAMES
+    assert [found for found, _ in checks.values()] == ["ok", "ok", *["refused"] * 2, "ok", "ok"]
+    assert checks["rnn_14"][1] == "Y, Y_h are right, in both calls"
+    assert "wired right; it computed 1 of the tiny cases" in result.stderr
+
+
+def test_a_sample_is_right_wherever_it_answers(sample):
+    """On every RNN of the core pack."""
+    report = rnncli.verify(PACK, harness=sample, select="rnn", allow_refused=True, min_cases=6)
+
+    assert report.passed
+    verdicts = {case.verdict.verdict for case in report.cases}
+    assert verdicts <= {Verdict.PASS, Verdict.ACCEPTABLE, Verdict.REFUSED}
+
+
+def test_a_broken_sample_is_found(samples, tmp_path):
+    """A sign in the kernel, a state kept from call to call, a refusal left out."""
+    text = documentation.blocks(PAGE.read_text())
+    code = next(block.code for block in text if block.title == "harness.py")
+    changes = {
+        "rnn_14": ("h @ R[0].T +", "-h @ R[0].T +", "expected "),
+        "unsupported": ('{"hidden_size"}', '{"hidden_size", "activations"}', "computed Y, Y_h"),
+        "stop": ('== "stop":\n        break', '== "stop":\n        sys.exit(4)', "exit code 4"),
+    }
+    for check, (old, new, sentence) in changes.items():
+        assert old in code
+        (tmp_path / "broken.py").write_text(code.replace(old, new))
+        result, checks = smoked(f"{sys.executable} {tmp_path}/broken.py")
+        assert result.exit_code == 1
+        assert {name for name, found in checks.items() if found[0] == "FAILED"} == {check}
+        assert sentence in checks[check][1]
+
+
+def test_what_is_wrong_is_said(tmp_path):
+    """What was computed, and what was expected."""
+    result, checks = smoked(HOSTILE)
+
+    assert result.exit_code == 1
+    assert "4 checks of 6 failed" in result.stderr
+    assert checks["start"] == ("ok", "hostile 6.66 (Python), protocol 1")
+    assert "Y: shape is [2, 3], wanted [3, 1, 2, 3]" in checks["rnn_14"][1]
+    assert 'expected {"seq": ..., "skipped": true' in checks["unsupported"][1]
+
+
+def test_refusing_everything_shows_nothing(tmp_path):
+    """Exit code 5, as for a pack of which nothing is answered."""
+    code = documentation.blocks(PAGE.read_text())
+    code = next(block.code for block in code if block.title == "harness.py")
+    (tmp_path / "idle.py").write_text(code.replace("RNN-", "XYZ-"))
+    result, checks = smoked(f"{sys.executable} {tmp_path}/idle.py")
+
+    assert result.exit_code == 5
+    assert {found for found, _ in checks.values()} == {"ok", "refused"}
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("cat", "the answer to start has no 'implementation'; it is '{"),
+        (f"{HOSTILE} version_2", "speaks version 2 of the protocol, not 1"),
+        (f"{HOSTILE} leave", "the program does not start: ended with exit code 7"),
+        ("no-such-program", "there is no program 'no-such-program'"),
+    ],
+)
+def test_a_program_that_does_not_start_is_an_error(command, sentence):
+    """Exit code 2, with what it sent and what was expected."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rnncli", "smoke", "--harness", command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
