@@ -49,9 +49,14 @@ def read(path: Path) -> Tensors:
     return {name or path.stem: values}
 
 
-def read_named(path: Path) -> tuple[str, Array]:
-    """Return the tensor's name, which may be empty, and its values."""
-    with reading(path), open_data(path, LARGEST) as stream:
+def read_named(path: Path, limit: int = LARGEST) -> tuple[str, Array]:
+    """Return the tensor's name, which may be empty, and its values.
+
+    Args:
+        path: the file.
+        limit: the most bytes that it may have.
+    """
+    with reading(path), open_data(path, min(limit, LARGEST)) as stream:
         serialized = stream.read()
         tensor = _parse(serialized)
         return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))

@@ -180,9 +180,9 @@ class CommandSubject:
 
     def _outputs(self, folder: Path, vector: Vector) -> Tensors:
         if "outputs" in self._used:
-            return read_folder(folder / "outputs", vector.record["outputs"])
+            return read_folder(folder / "outputs", vector)
         (file,) = (name for name in self._used if name.startswith("outputs."))
-        return read_file(folder / file)
+        return read_file(folder / file, vector)
 
 
 def _placeholders(command: str, words: list[str]) -> set[str]:

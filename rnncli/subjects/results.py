@@ -19,23 +19,28 @@ has no outputs.
 A case without results is missing, which is not an answer: it may have been refused or never run. A
 case with some outputs missing ran, and those outputs differ. Unreadable results are a crash of that
 case, not of the run. A path without any results is an error, since it must be the wrong path.
+
+Results that are much larger than the expected outputs are not read, see `room_for`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.cases.config.shapes import frame_of
 from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
 from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import LARGEST, MissingFile, open_regular, read_bytes
+from rnncli.files.regular import MissingFile, open_regular, read_bytes
 from rnncli.formats import pb, read_tensors
 from rnncli.formats.raw import tensor_from
-from rnncli.numerics import dtype_of
+from rnncli.numerics import dtype_named, dtype_of
+from rnncli.operators import operator_named
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.case_folder import PREFIX, data_set, folder_of
 from rnncli.packs.raw_form import RAW
@@ -43,7 +48,7 @@ from rnncli.packs.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES, gr
 from rnncli.subjects.supervision.programs import first_line, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
@@ -57,6 +62,10 @@ REFUSED = "refused"
 REFUSED_FILE = f"{REFUSED}.txt"
 SAYS_NO_MORE = "the results say that it was refused"
 LARGEST_REASON = 1 << 16  # bytes
+# The most bytes of results: any of the largest type in the place of the smallest fits.
+LEAST_ROOM, BYTES_PER_BYTE = 1 << 20, 8
+# The least room of one file for all cases, which may hold those of a larger pack as well.
+LEAST_ROOM_OF_A_FILE = 1 << 28
 
 MISSING = Attempt(Status.MISSING, message="no results for it")
 
@@ -100,7 +109,7 @@ class ResultsFolder:
             folder = below(self._folder, folder_of(vector.id))
             reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
             place = below(folder, RelativePath(data_set(vector.call)))
-            outputs = read_folder(place, vector.record["outputs"])
+            outputs = read_folder(place, vector)
             raw = below(folder, RelativePath(f"{group_of(vector.call)}{OUTPUTS}"))
             outputs |= read_raw_folder(raw, vector.answers.outputs)
         except RnncliError as error:
@@ -161,15 +170,54 @@ def _reason(path: Path) -> str | None:
         return None
 
 
-def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
+def room_for(expected: int) -> int:
+    """Return the most bytes that results may have, which are refused by their size otherwise.
+
+    Args:
+        expected: the bytes of the expected outputs.
+    """
+    return max(LEAST_ROOM, BYTES_PER_BYTE * expected)
+
+
+def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse a file that is too large for the results of a pack, before it is read.
+
+    Args:
+        path: the file.
+        records: the records of all cases of the pack.
+
+    Raises:
+        UnreadableFile: it is missing or too large.
+    """
+    room = room_for(sum(map(expected_bytes, records)))
+    open_regular(path, max(room, LEAST_ROOM_OF_A_FILE)).close()
+
+
+def expected_bytes(record: Mapping[str, Any]) -> int:
+    """Return the bytes of a case's expected outputs, in all calls."""
+    operator = operator_named(record["operator"])
+    frame = frame_of(operator, record["sizes"], record["attributes"])
+    if frame is None or record["expect"] != "result":
+        return 0
+    rows = [row for row in operator.outputs if row.name in record["outputs"]]
+    elements = sum(math.prod(frame.shape(row)) for row in rows)
+    calls = 1 + len(record.get("later_calls", ()))
+    return calls * elements * dtype_named(record["dtype"]).numpy.itemsize
+
+
+def _room_of(outputs: Tensors) -> int:
+    return room_for(sum(values.nbytes for values in outputs.values()))
+
+
+def read_folder(folder: Path, vector: Vector) -> Tensors:
     """Read the outputs in a folder; return none if it does not exist.
 
     Args:
         folder: holds output_K.pb.
-        names: the requested outputs; name K is given to a tensor K without a name.
+        vector: the case; the name of its K-th output is given to a tensor K without a name.
 
     Raises:
-        UnreadableFile: one is damaged, or two have the same name.
+        UnreadableFile: one is damaged or too large, or two have the same name.
         Unsupported: one is not a tensor.
     """
     try:
@@ -177,9 +225,11 @@ def read_folder(folder: Path, names: Sequence[str]) -> Tensors:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     tensors: Tensors = {}
+    names, room = vector.record["outputs"], _room_of(vector.answers.outputs)
     matches = filter(None, map(_OUTPUT.fullmatch, entries))
     for position in sorted(int(match[1]) for match in matches):
-        own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")))
+        own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")), room)
+        room = max(0, room - values.nbytes)
         name = own or (names[position] if position < len(names) else f"output_{position}")
         if name in tensors:
             raise UnreadableFile(f"{folder}: two outputs are named '{name}'")
@@ -191,41 +241,51 @@ def read_raw_folder(folder: Path, wanted: Tensors) -> Tensors:
     """Read the outputs in a folder of raw files; return none if it does not exist.
 
     A file has neither dtype nor shape. It has those of the expected output if it has its size, and
-    else as many elements, or bytes, as there are.
+    else as many elements, or bytes, as there are. An output that is not expected is not read.
 
     Args:
         folder: holds Y.bin and so on.
         wanted: the expected outputs.
 
     Raises:
-        UnreadableFile: a file cannot be read.
+        UnreadableFile: a file cannot be read, or is too large.
     """
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 -- as above
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    contents = {
-        name.removesuffix(RAW): read_bytes(below(folder, RelativePath(name)), LARGEST)
-        for name in names
-        if name.endswith(RAW)
+    outputs = [name.removesuffix(RAW) for name in names if name.endswith(RAW)]
+    return {
+        name: _read_raw(below(folder, RelativePath(f"{name}{RAW}")), wanted.get(name))
+        for name in outputs
     }
-    return {name: _like(content, wanted.get(name)) for name, content in contents.items()}
 
 
-def _like(content: bytes, wanted: Array | None) -> Array:
-    if wanted is None or len(content) % wanted.itemsize:
+def _read_raw(path: Path, wanted: Array | None) -> Array:
+    if wanted is None:
+        with open_regular(path):
+            return np.zeros(0, np.uint8)
+    return _like(read_bytes(path, room_for(wanted.nbytes)), wanted)
+
+
+def _like(content: bytes, wanted: Array) -> Array:
+    if len(content) % wanted.itemsize:
         return np.frombuffer(content, np.uint8)
     shape = wanted.shape if len(content) == wanted.nbytes else (len(content) // wanted.itemsize,)
     return tensor_from(content, dtype_of(wanted), shape)
 
 
-def read_file(path: Path) -> Tensors:
-    """Read the outputs of one case, named ``Y`` or ``outputs/Y``; none if the file is missing.
+def read_file(path: Path, vector: Vector) -> Tensors:
+    """Read the outputs of a case, named ``Y`` or ``outputs/Y``; none if the file is missing.
 
     Raises:
-        RnncliError: it cannot be read.
+        RnncliError: it cannot be read, or is too large.
     """
-    tensors = read_tensors(path) if path.exists() else {}
+    try:
+        open_regular(path, _room_of(vector.answers.outputs)).close()
+    except MissingFile:
+        return {}
+    tensors = read_tensors(path)
     return {name.removeprefix(f"{OUTPUTS}/"): values for name, values in tensors.items()}
 
 

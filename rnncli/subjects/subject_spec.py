@@ -14,7 +14,7 @@ from rnncli.packs.pack import is_pack
 from rnncli.subjects.table import takes_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rnncli.packs.vector import Vector
     from rnncli.subjects.subject import Subject
@@ -118,6 +118,20 @@ class SubjectSpec:
         path = Path(self.name)
         is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
         return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
+
+    def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse a file of results that is too large for a pack, before it is read.
+
+        Args:
+            records: the records of all cases of the pack.
+
+        Raises:
+            UnreadableFile: it is missing or too large.
+        """
+        if self.kind == RESULTS and not Path(self.name).is_dir():
+            from rnncli.subjects.results import require_room
+
+            require_room(Path(self.name), records)
 
     def open(self) -> Subject:
         """Return the subject, ready to run vectors.

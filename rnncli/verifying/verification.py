@@ -151,6 +151,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
     """
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
     _refuse_the_pack_itself(plan)
+    plan.terms.subject.require_room(pack.manifest.cases)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
     records = _records(plan, pack)[plan.shard.number - 1 :: plan.shard.of]

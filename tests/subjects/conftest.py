@@ -13,10 +13,15 @@ CORE = Path(__file__).parents[2] / "vectors" / "core"
 
 
 @pytest.fixture(scope="session")
-def core():
+def core_pack():
+    """The core pack."""
+    return open_pack(CORE)
+
+
+@pytest.fixture(scope="session")
+def core(core_pack):
     """The vectors of the core pack, by id."""
-    pack = open_pack(CORE)
-    return lambda case_id: in_memory(pack.read(pack.case(case_id)))
+    return lambda case_id: in_memory(core_pack.read(core_pack.case(case_id)))
 
 
 def in_memory(vector):

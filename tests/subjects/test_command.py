@@ -180,6 +180,10 @@ OUTPUTS = {
     "open(out + '/output_0.pb', 'wb').write(b'half')": (Status.CRASHED, "gave garbage: "),
     "open(out + '/output_0.pb', 'wb')": (Status.CRASHED, "gave garbage: "),
     "os.mkfifo(out + '/output_0.pb')": (Status.CRASHED, "gave garbage: "),
+    "os.truncate(os.open(out + '/output_0.pb', os.O_CREAT | os.O_RDWR), 1 << 30)": (
+        Status.CRASHED,
+        "gave garbage: ",
+    ),
     "os.rmdir(out)": (Status.RAN, ""),
     "os.rmdir(out); open(out, 'w')": (Status.RAN, ""),
     "os.symlink('/dev/zero', out + '/output_0.pb')": (Status.CRASHED, "gave garbage: "),
@@ -198,7 +202,15 @@ def test_outputs_that_cannot_be_read_are_garbage(program, vector, text):
     assert attempt.outputs == {}
 
 
-@pytest.mark.parametrize("text", ["open(out, 'w').write('PK')", "open(out, 'w')", "os.mkdir(out)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open(out, 'w').write('PK')",
+        "open(out, 'w')",
+        "open(out, 'w').truncate(1 << 30)",
+        "os.mkdir(out)",
+    ],
+)
 def test_a_file_of_outputs_that_cannot_be_read_is_garbage(program, vector, text):
     """As for a folder."""
     command = program(f"import os, sys; out = sys.argv[1]; {text}", "{outputs.npz}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rnncli.packs.attempt import Status
 from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.pack import open_pack
+from rnncli.subjects import results
 from rnncli.subjects.results import results_subject
 
 Y = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -80,6 +82,71 @@ def test_raw_files_have_the_dtype_and_shape_of_what_is_expected(folder, asked):
         "Y_h": "float32",
         "Y_c": "uint8",
     }
+
+
+def zeros_as_raw(folder, count):
+    """Write so many float32 zeros to a raw file."""
+    (folder.parent / "outputs").mkdir()
+    (folder.parent / "outputs" / "Y.bin").write_bytes(bytes(4 * count))
+
+
+def zeros_as_pb(folder, count):
+    """Write so many float32 zeros to a `.pb`, in what other outputs have left."""
+    (folder / "output_0.pb").write_bytes(pb.serialize("Y_h", Y_h))
+    (folder / "output_1.pb").write_bytes(pb.serialize("Y", np.zeros(count, np.float32)))
+
+
+@pytest.mark.parametrize("write", [zeros_as_raw, zeros_as_pb])
+def test_a_wrong_shape_is_shown_and_a_giant_file_is_not_read(folder, asked, write):
+    """A file of more than 1 MiB, and 8 times what is expected, is refused by its size."""
+    room = results.room_for(sum(values.nbytes for values in asked.answers.outputs.values()))
+    assert room == results.LEAST_ROOM
+    write(folder, room // 8)
+
+    assert attempted(folder, asked).outputs["Y"].shape == (room // 8,)
+
+    shutil.rmtree(folder.parent)
+    folder.mkdir(parents=True)
+    write(folder, room // 4 + 1)
+    attempt = attempted(folder, asked)
+
+    assert attempt.status is Status.CRASHED
+    assert f"; the limit is {room - Y_h.nbytes * (write is zeros_as_pb)}" in attempt.message
+
+
+def test_an_output_that_nobody_asked_for_is_not_read(folder, asked):
+    """Its name alone is wrong."""
+    outputs = folder.parent / "outputs"
+    outputs.mkdir()
+    with (outputs / "Y_c.bin").open("wb") as stream:
+        stream.truncate(1 << 28)
+
+    assert attempted(folder, asked).outputs["Y_c"].size == 0
+
+
+def test_the_room_of_results_follows_the_outputs_of_a_pack(core_pack):
+    """The sizes in a manifest give the bytes of all expected outputs, in every call."""
+    for record in core_pack.manifest.cases:
+        calls = core_pack.read(record).calls
+        outputs = [values for vector in calls for values in vector.answers.outputs.values()]
+
+        assert results.expected_bytes(record) == sum(values.nbytes for values in outputs)
+
+
+@pytest.mark.parametrize("extension", ["npz", "h5"])
+def test_a_giant_file_of_results_is_refused_before_it_is_read(tmp_path, core_pack, extension):
+    """The pack says how much it could hold; what is missing is missing."""
+    path = tmp_path / f"results.{extension}"
+    with path.open("wb") as stream:
+        stream.truncate(results.LEAST_ROOM_OF_A_FILE)
+
+    results.require_room(path, core_pack.manifest.cases)
+    with path.open("ab") as stream:
+        stream.write(b"1")
+    with pytest.raises(UnreadableFile, match="has at least 268435457 bytes; the limit is"):
+        results.require_room(path, core_pack.manifest.cases)
+    with pytest.raises(UnreadableFile, match="No such file"):
+        results.require_room(tmp_path / "missing", core_pack.manifest.cases)
 
 
 @pytest.mark.parametrize("case_id", ["missing", "other"])

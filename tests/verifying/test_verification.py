@@ -236,6 +236,16 @@ def test_right_results_pass_and_a_wrong_one_differs(small, results):
     assert report.fails
 
 
+def test_a_giant_file_of_results_is_refused_by_its_size(small, tmp_path):
+    """Nothing of it is read, so what it holds does not matter."""
+    path = tmp_path / "results.npz"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+
+    with pytest.raises(InvalidRequest, match=r"results\.npz: has at least 1099511627776 bytes"):
+        verify(small, SubjectSpec(kind="results", name=str(path)))
+
+
 def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
     """An entry of the list excuses its case; when the case passes, the entry is news."""
     spec = SubjectSpec(kind="results", name=str(results))
