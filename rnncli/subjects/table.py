@@ -80,6 +80,13 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "iree",
         threads=False,
     ),
+    "emx-onnx-cgen": RuntimeRow(
+        "rnncli.subjects.runtimes.emx_onnx:EmxOnnx",
+        "C that emx-onnx-cgen generates, built by the C compiler of the system",
+        "emx_onnx_cgen",
+        "emx",
+        threads=False,
+    ),
 }
 
 
