@@ -59,8 +59,8 @@ def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--runtime",
             type=Name("name", _runtimes),
             help="Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv,"
-            " iree, emx-onnx-cgen, or one that an installed package adds; `rnncli runtimes` lists"
-            " them.",
+            " iree, emx-onnx-cgen, mnn, or one that an installed package adds; `rnncli runtimes`"
+            " lists them.",
         ),
         click.option(
             "--backend",

@@ -87,6 +87,12 @@ SUBJECTS: Mapping[str, RuntimeRow] = {
         "emx",
         threads=False,
     ),
+    "mnn": RuntimeRow(
+        "rnncli.subjects.runtimes.mnn:Mnn",
+        "MNN, on the CPU; its GRU needs --weights constants",
+        "MNN",
+        "mnn",
+    ),
 }
 
 

@@ -49,6 +49,7 @@ ALLOWED = {
     },
     "subjects/runtimes/emx_onnx.py": {"self.open": "a session"},
     "subjects/runtimes/iree_runtime.py": {"self.open": "a session"},
+    "subjects/runtimes/mnn.py": {"self.open": "a session"},
     "subjects/runtimes/open_cv.py": {"self.open": "a session"},
     "subjects/runtimes/open_vino.py": {"self.open": "a session"},
     "subjects/runtimes/tract_runtime.py": {"self.open": "a session"},

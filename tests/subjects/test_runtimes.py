@@ -86,6 +86,7 @@ PARTIAL = {
     "torch": ("rnn_7_plain", "lstm_7_plain", "gru_7_plain"),
     "opencv": ("gru_7_plain", "lstm_7_plain", "rnn_7_plain"),
     "emx-onnx-cgen": ("rnn_7_plain", "lstm_7_plain", "gru_14_reversed"),
+    "mnn": ("rnn_7_plain", "lstm_7_plain", "lstm_14_peepholes"),
 }
 
 
@@ -238,6 +239,7 @@ def test_openvino_runs_its_own_operator(openvino):
         ("opencv", "lstm_14_clip"),
         ("iree", "lstm_14_peepholes"),
         ("emx-onnx-cgen", "lstm_14_reversed"),
+        ("mnn", "rnn_14_clip"),
     ],
 )
 def test_a_known_wrong_answer_is_found(core, name, case_id):

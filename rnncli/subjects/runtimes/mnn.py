@@ -1,0 +1,113 @@
+"""MNN, https://github.com/alibaba/MNN, which converts models to a format of its own.
+
+Its command `mnnconvert` first installs a package and connects to a server, in the Python module
+`MNN.tools.utils.log`. The converter that it then calls is a function of the extension module
+`_tools`, which is called here directly, so that nothing is installed or sent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import MNN
+import numpy as np
+
+from rnncli.files.atomic import put_file
+from rnncli.subjects.runtime import Refusal, known_settings
+from rnncli.subjects.supervision.programs import first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+# The program that converts, in a process of its own, since it may damage its memory.
+CONVERTER = "import sys, _tools; _tools.mnnconvert(sys.argv)"
+# Element type of an input -> MNN's.
+DTYPES: Mapping[str, Any] = {
+    "float32": MNN.expr.float,
+    "int32": MNN.expr.int,
+    "int64": MNN.expr.int64,
+}
+# What the converter prints before a sentence: the time, and the line of its source.
+_PLACE = re.compile(r"^\[[\d:]+\] :\d+: ")
+# Its words for what it cannot do; often it goes on, converts something else and reports success.
+_CANNOT = re.compile(r"n[o']t support|unsupported|not const|\berror\b", re.IGNORECASE)
+
+
+class Mnn:
+    """Converts a model and runs it on the CPU with high precision; it has no settings."""
+
+    def __init__(self, settings: Mapping[str, str], threads: int) -> None:
+        known_settings(settings, ())
+        self._options = {"thread_num": threads, "precision_mode": MNN.expr.PrecisionMode.High}
+
+    def describe(self) -> Mapping[str, str]:
+        """Return the version and the precision."""
+        return {"version": MNN.version(), "precision": "high"}
+
+    def open(self, vector: Vector) -> Callable[[Vector], Tensors]:
+        """Convert and load the model for any number of vectors."""
+        if (dtype := vector.record["dtype"]) != "float32":
+            raise Refusal(f"computes in float32 alone, not in {dtype}")
+        inputs, outputs = list(vector.fed), list(vector.record["outputs"])
+        with tempfile.TemporaryDirectory(prefix="rnncli-") as folder:
+            converted = _converted(vector.model, folder)
+            module = MNN.nn.load_module_from_file(converted, inputs, outputs, **self._options)
+
+        def run(asked: Vector) -> Tensors:
+            made = module.forward([_variable(asked.fed[name]) for name in inputs])
+            if len(made) != len(outputs):
+                raise Refusal(f"returns {len(made)} outputs, not {len(outputs)}")
+            return {name: made[k].read().copy() for k, name in enumerate(outputs)}
+
+        return run
+
+    def run(self, vector: Vector) -> Tensors:
+        """Convert, load and run the model."""
+        return self.open(vector)(vector)
+
+
+def _converted(model: bytes, folder: str) -> str:
+    """Convert a model; return the path of the result. If the converter crashes, so do we.
+
+    Raises:
+        Refusal: the converter writes nothing, or prints that it cannot do what the model asks for.
+    """
+    source, target = f"{folder}/model.onnx", f"{folder}/model.mnn"
+    put_file(source, model)
+    done = subprocess.run(  # noqa: S603 -- of a package that the user has installed
+        [
+            *(sys.executable, "-c", CONVERTER, "-f", "ONNX", "--bizCode", "rnncli"),
+            *("--modelFile", source, "--MNNModel", target),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode < 0:
+        shutil.rmtree(folder)  # the next line ends this process
+        os.kill(os.getpid(), -done.returncode)
+    said = [_PLACE.sub("", line) for line in done.stdout.splitlines() if _CANNOT.search(line)]
+    if said or not Path(target).exists():
+        raise Refusal(first_line("\n".join(said)) or "its converter writes no model")
+    return target
+
+
+def _variable(values: Array) -> Any:
+    if values.dtype.name not in DTYPES:
+        raise Refusal(f"has no element type {values.dtype}")
+    held = np.ascontiguousarray(values)
+    return MNN.expr.const(held, list(held.shape), MNN.expr.NCHW, DTYPES[held.dtype.name])
