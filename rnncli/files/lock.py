@@ -1,4 +1,4 @@
-"""Locks: one writer per folder; a second one learns who the first is.
+"""Locks: one writer per folder; a second one learns who the first is, or waits for its turn.
 
 The system releases a lock when its holder dies: a killed process leaves an unlocked file, which the
 next writer takes over.
@@ -26,6 +26,7 @@ except ImportError:  # Windows: no locks
 
 LOCK = ".rnncli-lock"
 _LONGEST_NOTE = 500
+_PAUSE = 0.02  # seconds between two tries
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -51,6 +52,35 @@ def writing(folder: Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
+
+
+@contextmanager
+def in_turn(path: Path, patience: float) -> Iterator[None]:
+    """Run the body while no other process runs its own under the same lock, if possible.
+
+    It runs at the latest after `patience` seconds, and at once if the lock cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        _wait_for(descriptor, time.monotonic() + patience)
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int, end: float) -> None:
+    """Lock an open file, or give up at a time of the monotonic clock."""
+    while time.monotonic() < end:
+        with suppress(BlockingIOError):
+            return try_lock(descriptor)
+        time.sleep(_PAUSE)
+    return None
 
 
 def _locked(path: Path) -> int:

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from threading import Thread
 
 import pytest
 
 from rnncli.errors import InvalidRequest
-from rnncli.files.lock import LOCK, writing
+from rnncli.files.lock import LOCK, in_turn, writing
 
 HOLDER = """
 import sys
@@ -80,3 +81,31 @@ def test_a_lock_of_two_names_is_refused(tmp_path):
         writing(tmp_path / "pack").__enter__()
 
     assert other.read_text() == "a user's"
+
+
+def test_who_waits_runs_after_the_holder(holder, tmp_path):
+    """As soon as the lock is free; it is removed in the end."""
+    events = []
+
+    def wait():
+        with in_turn(tmp_path / LOCK, patience=600):
+            events.append("ran")
+
+    waiting = Thread(target=wait)
+    waiting.start()
+    events.append("released")
+    holder.kill()
+    waiting.join()
+
+    assert events == ["released", "ran"]
+    assert [] == [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", [LOCK, "no folder/lock"])
+def test_who_cannot_wait_runs_at_once(holder, tmp_path, name):
+    """Without patience, or where no lock can be."""
+    events = []
+    with in_turn(tmp_path / name, patience=0):
+        events.append("ran")
+
+    assert events == ["ran"]

@@ -20,9 +20,12 @@ from numba import njit
 
 from rnncli.errors import RnncliWarning, UnreadableFile
 from rnncli.files.atomic import put_file
+from rnncli.files.lock import in_turn
 from rnncli.files.regular import read_bytes, sha256_of
 
 ROOT = 0
+# Seconds that a process waits for another one that compiles the same function; most take four.
+LONGEST_WAIT = 120.0
 
 
 class KernelFiles:
@@ -69,6 +72,8 @@ class KernelFiles:
 def compile_cached(function: Any, signature: Any, options: dict[str, Any]) -> Any:
     """Return a function's compiled code from the cache, or compile and cache it.
 
+    Of several processes that start together one compiles; the others wait and load its code.
+
     Warns:
         RnncliWarning: the code cannot be cached, so every process compiles for some seconds.
     """
@@ -76,6 +81,14 @@ def compile_cached(function: Any, signature: Any, options: dict[str, Any]) -> An
     if dispatcher is None:
         return njit(**options)(function).compile(signature)
     files = KernelFiles(dispatcher)
+    with in_turn(files.folder / f"{files.name}.lock", LONGEST_WAIT):
+        return _loaded_or_compiled(files, dispatcher, function, signature, options)
+
+
+def _loaded_or_compiled(
+    files: KernelFiles, dispatcher: Any, function: Any, signature: Any, options: dict[str, Any]
+) -> Any:
+    """Return a function's code from its files, or compile it and write them."""
     files.discard_damaged()
     try:
         code = dispatcher.compile(signature)

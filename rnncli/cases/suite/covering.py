@@ -13,12 +13,13 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Row: TypeAlias = "tuple[int, ...]"
+OPEN = -1  # instead of the level of a factor that has none yet
 
 
 class Condition(Protocol):
@@ -28,7 +29,7 @@ class Condition(Protocol):
     def scope(self) -> Row:
         """The factors it depends on, at least one."""
 
-    def holds(self, levels: Mapping[int, int] | Row, /) -> bool:
+    def holds(self, levels: Sequence[int], /) -> bool:
         """Return whether levels of all factors in its scope satisfy it."""
 
 
@@ -44,7 +45,7 @@ class Constraint:
     scope: Row
     allowed: frozenset[Row]
 
-    def holds(self, levels: Mapping[int, int] | Row) -> bool:
+    def holds(self, levels: Sequence[int]) -> bool:
         """Return whether levels of all factors in its scope satisfy it."""
         return tuple([levels[factor] for factor in self.scope]) in self.allowed
 
@@ -67,6 +68,7 @@ class Table:
         # Factors in most conditions first, so that contradictions show early.
         self._order = sorted(self._touching, key=lambda f: (-len(self._touching[f]), f))
         self._known: dict[Row, bool] = {}
+        self._searches: dict[Row, _Search] = {}
 
     def rows(self) -> Iterator[Row]:
         """Yield every row that satisfies the conditions, the last factor varying fastest."""
@@ -78,22 +80,56 @@ class Table:
 
     def extends(self, levels: Mapping[int, int]) -> bool:
         """Return whether some feasible row has these levels, factor -> level."""
-        key = tuple([levels.get(factor, -1) for factor in self._order])
+        key = tuple([levels.get(factor, OPEN) for factor in self._order])
         if key not in self._known:
-            chosen = {f: level for f, level in levels.items() if f in self._touching}
-            sound = all(c.holds(chosen) for c in self.conditions if chosen.keys() >= {*c.scope})
-            self._known[key] = sound and self._completes(chosen)
+            chosen = tuple([f for f in self._order if f in levels])
+            search = self._searches.get(chosen)
+            if search is None:
+                search = self._searches[chosen] = self._search(chosen)
+            row = [levels.get(factor, OPEN) for factor in range(len(self.counts))]
+            sound = all(condition.holds(row) for condition in search.due)
+            self._known[key] = sound and _completes(row, search.steps)
         return self._known[key]
 
-    def _completes(self, chosen: dict[int, int]) -> bool:
-        """Try levels of the remaining factors, one after the other."""
-        factor = next((f for f in self._order if f not in chosen), None)
-        if factor is None:
-            return True
-        known = {*chosen, factor}
-        due = [c for c in self._touching[factor] if known >= {*c.scope}]
-        tries = ({**chosen, factor: level} for level in range(self.counts[factor]))
-        return any(all(c.holds(t) for c in due) and self._completes(t) for t in tries)
+    def _search(self, chosen: Row) -> _Search:
+        """Return how levels of some factors are completed."""
+        known, steps = {*chosen}, []
+        for factor in self._order:
+            if factor not in known:
+                known.add(factor)
+                due = [c for c in self._touching[factor] if known >= {*c.scope}]
+                steps.append((factor, range(self.counts[factor]), due))
+        return _Search([c for c in self.conditions if {*c.scope} <= {*chosen}], steps)
+
+
+_Step: TypeAlias = "tuple[int, range, Sequence[Condition]]"
+
+
+class _Search(NamedTuple):
+    """The order in which levels of some factors are completed, whatever these levels are.
+
+    Attributes:
+        due: the conditions on these factors alone.
+        steps: the other factors, each with its levels and the conditions that end with it.
+    """
+
+    due: Sequence[Condition]
+    steps: Sequence[_Step]
+
+
+def _completes(row: list[int], steps: Sequence[_Step], done: int = 0) -> bool:
+    """Return whether the open levels of a row can be completed; changes those."""
+    if done == len(steps):
+        return True
+    factor, levels, due = steps[done]
+    for row[factor] in levels:
+        for condition in due:
+            if not condition.holds(row):
+                break
+        else:
+            if _completes(row, steps, done + 1):
+                return True
+    return False
 
 
 def _longer(rows: Iterable[Row], count: int, due: Sequence[Condition]) -> Iterator[Row]:

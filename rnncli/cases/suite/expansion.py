@@ -83,7 +83,7 @@ class Exclusion:
         """The factors it depends on."""
         return tuple(self.levels)
 
-    def holds(self, row: Mapping[int, int] | Row) -> bool:
+    def holds(self, row: Sequence[int]) -> bool:
         """Return whether a row is not excluded."""
         return not all(row[factor] in levels for factor, levels in self.levels.items())
 

@@ -40,6 +40,34 @@ def nothing():
     """Be compiled in no time."""
 
 
+AT_ONCE = """
+from rnncli.backends.compiled import compiling
+def nothing():
+    pass
+for number in range(20):
+    compiling.kernel(f"at_once_{number}")(nothing)
+print(*compiling.MADE)
+"""
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    """Each function is compiled by one of them, and loaded by the others."""
+    (tmp_path / "program.py").write_text(AT_ONCE)
+    started = [
+        subprocess.Popen(
+            [sys.executable, tmp_path / "program.py"],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    made = [name for process in started for name in process.communicate()[0].split()]
+
+    assert sorted(made) == sorted(f"at_once_{number}" for number in range(20))
+    assert not [*tmp_path.rglob("*.lock")]
+
+
 def test_a_library_says_nothing(monkeypatch, capsys, tmp_path):
     """Whoever listens is told of the first function only."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
