@@ -239,10 +239,6 @@ def as_markdown(packs: Iterable[PackResults]) -> str:
 
 def _markdown_of(pack: PackResults) -> str:
     names = [runtime.name for runtime in pack.runtimes]
-    runs = [
-        f"{runtime.name} {runtime.version}".rstrip() + f" on {runtime.newest.date[:10]}"
-        for runtime in pack.runtimes
-    ]
     rows = [
         (flag, len(pack.of_flag(flag)), *(cell(r.by_flag.get(flag)) for r in pack.runtimes))
         for flag in pack.notes
@@ -255,14 +251,22 @@ def _markdown_of(pack: PackResults) -> str:
         ("all cases", len(pack.cases), *totals),
     ]
     about = (
-        f"Judged by `rnncli verify` against the pack `{pack.name}` and written by `rnncli site`:"
-        f" {', '.join(runs)}. A row is a flag of the pack: a feature, or a bug that its cases look"
-        " for. What is not named here is within the tolerances."
+        f"Judged by `rnncli verify` against the pack `{pack.name}` and written by `rnncli site`. A"
+        " row is a flag of the pack: a feature, or a bug that its cases look for. What is not named"
+        " here is within the tolerances."
     )
     lines = [f"| {' | '.join(_in_cell(each) for each in row)} |" for row in table]
-    return "\n".join(
-        ["", f"## {pack.name}", "", fill(about, 100, break_on_hyphens=False), "", *lines, ""]
-    )
+    about = fill(about, 100, break_on_hyphens=False)
+    runs = map(_run, pack.runtimes)
+    return "\n".join(["", f"## {pack.name}", "", about, "", *lines, "", *runs, ""])
+
+
+def _run(runtime: RuntimeResults) -> str:
+    """Return the newest run as a line of a list: what was judged, when, and the command."""
+    judged = " ".join(filter(None, (runtime.name, runtime.version)))
+    line = f"- {judged} on {runtime.newest.date[:10]}"
+    command = runtime.newest.command.replace("`", "'")
+    return visible(f"{line}: `{command}`" if command else line)
 
 
 def _in_cell(value: object) -> str:

@@ -187,3 +187,15 @@ def test_markdown_has_a_row_for_each_feature():
 
     assert "| feature | cases | a\\|b |" in lines
     assert [line for line in lines if line.startswith("| Ragged ")] == ["| Ragged | 1 | refused |"]
+
+
+def test_markdown_names_every_run_and_its_command():
+    """Options such as --weights change what a runtime does; a run from Python has no command."""
+    command = "rnncli verify core --runtime onnxruntime --weights constants"
+    lines = as_markdown(results_of([replace(LATER, command=command)])).splitlines()
+    without = as_markdown(results_of([replace(EARLIER, command="")])).splitlines()
+
+    assert [line for line in lines if line.startswith("- ")] == [
+        f"- onnxruntime 1.31.1 on 2026-05-02: `{command}`"
+    ]
+    assert "- onnxruntime 1.0 on 2026-01-02" in without
