@@ -113,6 +113,7 @@ LAYOUTS = ("onnx", "npz", "h5")
 _HEAVY = ("runtimes.", "compiled", "numba", "benchmarks", "dask", "page")
 
 
+@cache
 def preload() -> None:
     """Import what commands import when they run, so that no input pays for it."""
     import rnncli

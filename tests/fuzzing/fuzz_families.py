@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import fuzz_containers
 import fuzz_protos
 import fuzz_trees
 import onnx
-from fuzz_process import Box, Command
+from fuzz_process import Box, Command, Outcome, Series
 from onnx import TensorProto
 
 Make = Callable[[Box, random.Random], Command]
@@ -855,3 +855,9 @@ FAMILIES: Mapping[str, Make] = {
         *(models, texts, archives, places, lists),
     )
 }
+
+
+def outcomes(family: str, box: Box, seed: int, numbers: Iterable[int]) -> list[Outcome]:
+    """Run inputs of a family by their numbers."""
+    fuzz_bases.preload()
+    return [*Series(FAMILIES[family], family, box, seed).run(numbers)]

@@ -15,8 +15,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from beside import beside
 from fuzz_bases import CONFIG, MATRIX, SMALL_CONFIG, SUITE, make_bases, models, npz_bytes
-from fuzz_families import FAMILIES
+from fuzz_families import FAMILIES, outcomes
 from fuzz_process import LEVELS, Command, Series, make_box
 
 INPUTS = 40
@@ -32,12 +33,10 @@ def bases(tmp_path_factory):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_input_breaks_a_promise(tmp_path, bases, family):
     """No exit 70, traceback, path outside, gibibyte or ten seconds, whatever is read."""
-    series = Series(FAMILIES[family], family, make_box(tmp_path, bases), SEED)
+    found = beside(outcomes, family, make_box(tmp_path, bases), SEED, range(INPUTS))
 
-    outcomes = [*series.run(range(INPUTS))]
-
-    assert [outcome.number for outcome in outcomes] == [*range(INPUTS)]
-    assert [] == [(o.number, o.faults(), o.outside, o.err) for o in outcomes if o.faults()]
+    assert [outcome.number for outcome in found] == [*range(INPUTS)]
+    assert [] == [(o.number, o.faults(), o.outside, o.err) for o in found if o.faults()]
 
 
 def test_inputs_are_made_from_sound_ones(tmp_path, bases):
