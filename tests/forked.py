@@ -1,4 +1,4 @@
-"""The command line in a forked process: what it said, and what it took."""
+"""The command line, and pytest, in a forked process: what it said, and what it took."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from fuzz_bases import preload
 
 from rnncli.cli import main
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PATIENCE = 100  # seconds, where none takes two: what has no end is killed, on any machine
@@ -39,27 +41,59 @@ def _held() -> int:
     return os.wait4(child, 0)[2].ru_maxrss
 
 
-def forked(folder: Path, *arguments: object) -> Outcome:
-    """Run the command line in a process forked from this one, killed where it has no end."""
-    _prepare()
-    before = _held()
+def _started(folder: Path, body: Callable[[], object]) -> int:
+    """Fork, and run a function there that raises SystemExit; what it says goes to two files.
+
+    Returns:
+        The child.
+    """
     out, err = folder / "stdout", folder / "stderr"
     child = os.fork()
-    if child == 0:
-        signal.alarm(PATIENCE)
+    if child:
+        return child
+    code = 1
+    try:
         for path, number in ((out, 1), (err, 2)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        body()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def forked(folder: Path, *arguments: object) -> Outcome:
+    """Run the command line in a process forked from this one, killed where it has no end."""
+
+    def body() -> None:
+        signal.alarm(PATIENCE)
         sys.argv = ["rnncli", *map(str, arguments)]
-        code = 1
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        main()
+
+    _prepare()
+    before = _held()
+    child = _started(folder, body)
     _, status, usage = os.wait4(child, 0)
     mebibytes = (usage.ru_maxrss - before) / 1024
-    return Outcome(os.waitstatus_to_exitcode(status), err.read_text(), mebibytes)
+    return Outcome(os.waitstatus_to_exitcode(status), (folder / "stderr").read_text(), mebibytes)
+
+
+def forked_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run pytest in a folder, in a process forked from this one; return exit code and output."""
+
+    def body() -> None:
+        os.chdir(folder)
+        os.environ["COLUMNS"] = "120"
+        sys.path.insert(0, str(folder))
+        os.environ["PYTHONPATH"] = str(folder)  # for workers
+        sys.exit(pytest.main(["-W", "ignore::pytest.PytestAssertRewriteWarning", *arguments]))
+
+    _prepare()
+    told = folder.with_name(f"{folder.name}-told")
+    told.mkdir(exist_ok=True)
+    _, status = os.waitpid(_started(told, body), 0)
+    words = "".join((told / name).read_text() for name in ("stdout", "stderr"))
+    return os.waitstatus_to_exitcode(status), words

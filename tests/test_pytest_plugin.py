@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from beside import beside
+from forked import forked_pytest
 from judged import core
 
 from rnncli.cases.suite.suite import load_suite
@@ -65,16 +67,8 @@ def run(tmp_path):
     def run(*arguments, kernel="right", select=CASES, pack=True):
         packed = [f"--rnncli={CORE}", f"--rnncli-subject=kernels:{kernel}"] if pack else []
         chosen = [f"--rnncli-select={select}"] if pack else []
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider"]
-            + [str(each) for each in (*packed, *chosen, *arguments)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "120"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stdout + done.stderr
+        words = ("-rA", "-p", "no:cacheprovider", *map(str, (*packed, *chosen, *arguments)))
+        return beside(forked_pytest, tmp_path, *words)
 
     return run
 
@@ -325,12 +319,18 @@ def test_its_options_are_those_of_the_plug_in(decorated):
     assert "nosuch: not a pack of vectors" in output
 
 
-def test_pytest_without_a_pack_is_left_alone(run, tmp_path):
+def test_pytest_without_a_pack_is_left_alone(tmp_path):
     """Nothing of NumPy or onnx is loaded for the tests of others."""
     (tmp_path / "test_other.py").write_text(
         "import sys\ndef test_other():\n    assert 'rnncli.pytest' in sys.modules\n"
         "    assert not {'numpy', 'onnx'} & {*sys.modules}\n"
     )
-    code, output = run("-p", "no:hypothesispytest", "test_other.py", pack=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "test_other.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
-    assert (code, counts(output)) == (0, {"passed": 1}), output
+    assert (done.returncode, counts(done.stdout)) == (0, {"passed": 1}), done.stdout
