@@ -1,8 +1,9 @@
-"""The suites that ship: each read once, and its vectors made once, in a process."""
+"""The suites that ship: each read once in a process, and its vectors made once in a session."""
 
 import warnings
 from functools import cache, lru_cache
 
+from between_workers import made_once
 from judged import core
 
 from rnncli.cases.suite.suite import load_suite
@@ -13,7 +14,7 @@ from rnncli.packs.generating.production import make_vectors
 @cache
 def suite(name):
     """Return a suite."""
-    return load_suite(name)
+    return made_once(f"suite-{name}", lambda: load_suite(name))
 
 
 @lru_cache(maxsize=3)  # so that a process that asks for all keeps few in memory
@@ -25,6 +26,10 @@ def vectors(name):
     """
     if name == "core":
         return tuple(core().values())
+    return made_once(f"vectors-{name}", lambda: _made(name))
+
+
+def _made(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RnncliWarning)  # of an alpha that nobody takes
         return tuple(map(_sound, make_vectors(suite(name).entries)))
