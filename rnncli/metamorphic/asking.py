@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rnncli.judging.comparing.margins import problem_of
 from rnncli.metamorphic.ask import InapplicableError
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.subjects.subject import KeepingSubject
+from rnncli.subjects.subject import keeps_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,7 +65,7 @@ class Asker:
 
     def after(self, calls: list[NodeCall]) -> Tensors:
         """Return the outputs of the last of several calls, in one session if there are sessions."""
-        if not isinstance(self._subject, KeepingSubject):
+        if not keeps_process(self._subject):
             *_, last = [self(call) for call in calls]
             return last
         self._refuse_all(calls)

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from rnncli.errors import UnreadableFile
-from rnncli.files.paths import Identifier, RelativePath, below
+from rnncli.files.paths import Identifier, RelativePath, below, found_in
 from rnncli.files.regular import read_bytes
 from rnncli.formats import pb
 from rnncli.formats.messages import array_of
@@ -186,8 +186,10 @@ class StoredVector(Vector):
         return stored_answers(self.record, outputs, self._read(folder, "tolerance", count))
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
-        paths = [self._path(f"{folder}/{role}_{k}.pb") for k in range(count)]
-        return dict(map(pb.read_named, paths))
+        if not count:
+            return {}
+        place = self._path(folder)
+        return dict(pb.read_named(found_in(place, f"{role}_{k}.pb")) for k in range(count))
 
     def _path(self, path: str) -> Path:
         return below(vars(self)["folder"], RelativePath(path))

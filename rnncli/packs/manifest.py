@@ -20,7 +20,7 @@ from rnncli.numerics import dtype_named
 from rnncli.operators import operator_named
 from rnncli.packs.layouts import LAYOUTS, described
 from rnncli.packs.record import Record, as_json, sums_of
-from rnncli.packs.schema_check import check, whole_object
+from rnncli.packs.schema_check import SchemaCheck, check, whole_object
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def read_manifest(folder: Path) -> Manifest:
         if record.get("format") != FORMAT:
             written = ascii(record.get("format"))[:80]
             raise UnreadableFile(f"has format {written}; this rnncli reads {FORMAT!r}")
-        check(record, _PACK, "the manifest")
+        _CHECK_PACK(record, "the manifest")
         _check_cases(record)
         header = {k: v for k, v in record.items() if k not in ("cases", "files", "digest")}
         manifest = Manifest(header, tuple(record["cases"]), record["files"])
@@ -319,7 +319,7 @@ def check_case(case: Any, where: str) -> None:
     Raises:
         InvalidRequest: the first violation.
     """
-    check(case, _CASE, where)
+    _CHECK_CASE(case, where)
     named = f"{where} ({case['id']})"
     operator, _ = operator_named(case["operator"]), dtype_named(case["dtype"])
     _check_names(case["inputs"], {row.name for row in operator.inputs}, f"{named}: input")
@@ -387,7 +387,7 @@ def _bare(fields: Mapping[str, Field]) -> dict[str, Any]:
     return whole_object(schemas, [name for name, row in fields.items() if not row.optional])
 
 
-_PACK, _CASE = _bare(PACK_FIELDS), _bare(CASE_FIELDS)
+_CHECK_PACK, _CHECK_CASE = SchemaCheck(_bare(PACK_FIELDS)), SchemaCheck(_bare(CASE_FIELDS))
 _CHOICES = {f"{name}={choice}" for name, row in READINGS.items() for choice in row.choices}
 
 

@@ -28,7 +28,7 @@ from rnncli.operators import operator_named
 from rnncli.packs.case_folder import folder_of
 from rnncli.packs.manifest import sha256
 from rnncli.packs.raw_words import explained_readings, in_words
-from rnncli.packs.schema_check import check, whole_object
+from rnncli.packs.schema_check import SchemaCheck, whole_object
 from rnncli.packs.single_file import vector_of
 from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
 
@@ -76,6 +76,7 @@ _CASE = {
     },
     "required": ["format", "data_sets", *SHARED],
 }
+_CHECK_CASE = SchemaCheck(_CASE)
 
 
 class RawCase(NamedTuple):
@@ -201,7 +202,7 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
     path = below(folder, RelativePath(CASE))
     with reading(path):
         case = parse_json(read_bytes(path))
-        check(case, _CASE, "the case")
+        _CHECK_CASE(case, "the case")
         _require_shared(case, record)
     return vector_of(record, dict(_tensors(folder, case["data_sets"])))
 

@@ -9,7 +9,7 @@ from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
 from rnncli.judging.comparing.verdict import CaseVerdict
 from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
-from rnncli.packs.schema_check import check
+from rnncli.packs.schema_check import SchemaCheck, check
 from rnncli.reports.schema_parts import object_of
 from rnncli.reports.tables import jsonable
 from rnncli.reports.verification import summary_record
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 28
 """The most bytes of a file of results."""
-_SCHEMAS = {kind: object_of(LINES[kind]) for kind in ("run", "case")}
+_CHECKS = {kind: SchemaCheck(object_of(LINES[kind])) for kind in ("run", "case")}
 
 
 def read_results(path: Path) -> list[VerificationReport]:
@@ -54,7 +54,8 @@ def _numbered(lines: Sequence[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
         kind = record.get("kind") if isinstance(record, dict) else None
         if kind not in LINES:
             raise InvalidRequest(f"line {number} is not one that `rnncli verify --json` prints")
-        check(record, _SCHEMAS.get(kind, {}), f"line {number}")
+        if kind in _CHECKS:
+            _CHECKS[kind](record, f"line {number}")
         yield number, record
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
 from rnncli.formats.raw import DESCRIPTOR, descriptor
-from rnncli.packs.schema_check import LONGEST_SHOWN, check
+from rnncli.packs.schema_check import LONGEST_SHOWN, SchemaCheck
 from rnncli.subjects.supervision.lines import shown
 from rnncli.subjects.worker import node_record
 
@@ -148,9 +148,12 @@ def kind_of(answer: Mapping[str, Any]) -> str:
     return kind
 
 
+_CHECKS = {kind: SchemaCheck(schema) for kind, schema in MESSAGES.items()}
+
+
 def _check(answer: Mapping[str, Any], kind: str, where: str) -> None:
     try:
-        check(answer, MESSAGES[kind], where)
+        _CHECKS[kind](answer, where)
     except InvalidRequest as error:
         raise InvalidRequest(f"{error}; it is {shown(json.dumps(answer))}") from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,7 +66,7 @@ def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVec
         RnncliError: the subject cannot run at all, or a vector is damaged.
         RunOverError: the run has ended.
     """
-    pack, history = pack_in(folder), OpenSubject.opened(terms.subject)
+    pack, history = OpenPack.opened(folder), OpenSubject.opened(terms.subject)
     weights = terms.subject.place_of_weights
 
     def read(case_id: str) -> Vector:
@@ -91,7 +90,7 @@ def rule_out(
     Raises:
         RnncliError: a vector is damaged.
     """
-    pack = pack_in(folder)
+    pack = OpenPack.opened(folder)
     vectors = [pack.read(pack.case(case_id)) for case_id in ids]
     return [
         evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
@@ -130,10 +129,22 @@ def judge_case(
     return JudgedVector(replace(verdict, expected=expected, allowed=allowed), evidence)
 
 
-@lru_cache(maxsize=1)
-def pack_in(folder: str) -> Pack:
-    """Return the pack in a folder; the last one stays cached."""
-    return open_pack(Path(folder))
+class OpenPack:
+    """The one pack that is judged by in this process, whose manifest is read once."""
+
+    pack: Pack | None = None
+
+    @classmethod
+    def keep(cls, pack: Pack) -> None:
+        """Judge by a pack that is open already, in place of any older one."""
+        cls.pack = pack
+
+    @classmethod
+    def opened(cls, folder: str) -> Pack:
+        """Return the pack in an absolute folder, opened unless it is already open."""
+        if cls.pack is None or str(cls.pack.folder.absolute()) != folder:
+            cls.pack = open_pack(Path(folder))
+        return cls.pack
 
 
 class OpenSubject:

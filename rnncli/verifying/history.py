@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
 from rnncli.judging.session_calls import SessionCalls, judge_session, stale
 from rnncli.randomness import seed_key
-from rnncli.subjects.subject import KeepingSubject, SessionSubject
+from rnncli.subjects.subject import has_sessions, keeps_process
 from rnncli.words import counted
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 def session_calls_of(subject: Subject, vector: Vector) -> SessionCalls:
     """Run all data sets of a case on a subject, in one session if it has sessions."""
-    if isinstance(subject, SessionSubject) and vector.has_one_model:
+    if has_sessions(subject) and vector.has_one_model:
         order = vector.call_order
         attempts = subject.session([vector.calls[k] for k in order])
-        alone = subject.alone if isinstance(subject, KeepingSubject) else None
+        alone = subject.alone if keeps_process(subject) else None
         return SessionCalls(vector, order, attempts, alone)
     attempts = [subject.attempt(each) for each in vector.calls]
     return SessionCalls(vector, range(len(attempts)), attempts)
@@ -78,10 +78,10 @@ class History:
         """
         session = session_calls_of(self.subject, vector)
         verdict = judge_session(session, rule)
-        before = tuple(self.before)
-        self.before.append(vector.id)
-        if not self._is_suspect(verdict, before):
+        if not self._is_suspect(verdict):
+            self.before.append(vector.id)
             return session, verdict
+        before = tuple(self.before)
         trial = SecondTrial(self.subject, vector, rule, read)
         alone = trial.judged_after(())
         self.before = trial.process
@@ -96,10 +96,11 @@ class History:
         self.before = trial.process
         return session, replace(stale(session, 0, verdict, _cases(after)), after=after)
 
-    def _is_suspect(self, verdict: CaseVerdict, before: Sequence[str]) -> bool:
+    def _is_suspect(self, verdict: CaseVerdict) -> bool:
         """Whether an earlier case may be the cause and another run is worth its time."""
-        can_ask = isinstance(self.subject, KeepingSubject) and self.as_wrong_alone < PATIENCE
-        return bool(before) and can_ask and verdict.verdict in SUSPECTS and not verdict.data_set
+        if not self.before or verdict.data_set or verdict.verdict not in SUSPECTS:
+            return False
+        return keeps_process(self.subject) and self.as_wrong_alone < PATIENCE
 
 
 @dataclass
@@ -122,7 +123,7 @@ class SecondTrial:
 
     def judged_after(self, ids: Sequence[str]) -> CaseVerdict:
         """Judge the case in a new process that runs others first."""
-        assert isinstance(self.subject, KeepingSubject)
+        assert keeps_process(self.subject)
         self.subject.renew()
         self.process = [*ids, self.vector.id]
         for case_id in ids:

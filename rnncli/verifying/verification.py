@@ -26,6 +26,7 @@ from rnncli.packs.pack import is_pack, open_pack
 from rnncli.verifying.case_judging import (
     JudgedVector,
     JudgingTerms,
+    OpenPack,
     OpenSubject,
     cell_of,
     rule_out,
@@ -188,6 +189,7 @@ def judge_all(
         RnncliError: the subject cannot run at all, or a vector is damaged.
     """
     start, date = time.perf_counter(), dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    OpenPack.keep(selected.pack)
     about, probed = _introduced(plan, selected)
     verdicts = {
         case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)

@@ -21,6 +21,8 @@ from rnncli.judging.comparing.xfails import Xfails, parse_xfails
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.mutants.table import MUTANTS
+from rnncli.packs import manifest as manifest_module
+from rnncli.packs import pack as pack_module
 from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.manifest import JOURNAL, SPOOL
 from rnncli.packs.pack import open_pack
@@ -234,6 +236,17 @@ def test_right_results_pass_and_a_wrong_one_differs(small, results):
     assert wrong[0].outputs[0].differing == 1
     assert wrong[0].margin > 100
     assert report.fails
+
+
+def test_a_manifest_is_read_once(small, monkeypatch):
+    """For selecting the cases and for judging them; and anew by the next run."""
+    read = []
+    monkeypatch.setattr(pack_module, "read_manifest", lambda path: read.append(path) or first)
+    first = manifest_module.read_manifest(small)
+
+    for runs in (1, 2):
+        assert not verify(small, selection="clip", diagnoses=True).fails
+        assert read == [small] * runs
 
 
 def test_a_giant_file_of_results_is_refused_by_its_size(small, tmp_path):
