@@ -3,7 +3,7 @@
 What a block is follows from its language and its title, `sh title="..."`:
 
 - a title that names a file: the block is written to that file, for the blocks after it;
-- a title `needs PROGRAM`: the page is tested where that program is installed;
+- a title `needs NAME`: the page is tested where that program or Python module is installed;
 - a title `not run: REASON`: neither run nor checked; the reason is the reader's, too;
 - `sh`: run by bash, and must succeed;
 - `console`: each `$ command` is run on a terminal of 80 columns, and prints what the block shows.
@@ -35,6 +35,7 @@ import sys
 import tempfile
 import termios
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,10 +133,10 @@ def commands(code):
 
 
 def missing(text):
-    """Return the programs that a page needs and that are not installed."""
+    """Return the programs and modules that a page needs and that are not installed."""
     titles = [block.title for block in blocks(text)]
     needed = [title.removeprefix(NEEDS) for title in titles if title.startswith(NEEDS)]
-    return [program for program in needed if not shutil.which(program)]
+    return [name for name in needed if not shutil.which(name) and not find_spec(name)]
 
 
 def counts(text):
