@@ -11,6 +11,7 @@ SCHEMAS = {
     "config": "rnncli.cases.config.schema:config_schema",
     "suite": "rnncli.cases.suite.schema:suite_schema",
     "manifest": "rnncli.packs.manifest:manifest_schema",
+    "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
     "harness": "rnncli.subjects.harness_messages:harness_schema",
     "relations": "rnncli.reports.relations_schema:relations_schema",
@@ -30,12 +31,13 @@ SCHEMAS = {
 def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
-    It describes configs, suites, manifests, the lines of `rnncli verify --json`, without and with
-    --metamorphic, or the messages of `rnncli verify --harness`.
+    It describes configs, suites, manifests, case.json of packs in the layout raw, the lines of
+    `rnncli verify --json`, without and with --metamorphic, or the messages of `rnncli verify
+    --harness`.
 
     Editors use the first two to complete and check YAML; programs that read packs and
     verifications, or answer as a harness, use the others. They ship as specs/schema.json and
-    specs/{suite,manifest,verification,harness,relations}.schema.json.
+    specs/{suite,manifest,case,verification,harness,relations}.schema.json.
 
     \b
     rnncli schema suite -o suite.schema.json

@@ -23,10 +23,10 @@ from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
 from rnncli.formats.raw import content_of, read_raw, shape_of, tensor_from
 from rnncli.formats.reading import reading
-from rnncli.numerics import dtype_named, dtype_of
+from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.case_folder import folder_of
-from rnncli.packs.manifest import sha256
+from rnncli.packs.manifest import CASE_FIELDS, sha256
 from rnncli.packs.raw_words import explained_readings, in_words
 from rnncli.packs.schema_check import SchemaCheck, whole_object
 from rnncli.packs.single_file import vector_of
@@ -52,31 +52,84 @@ _TEXT = {"type": "string"}
 _PATH = {"type": "string", "format": "rnncli-path"}
 _DIGITS = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}
+
+
+def _described(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": description, **schema}
+
+
 _INPUT = {
-    "name": _TEXT,
-    "dtype": _TEXT,
-    "shape": {"type": "array", "items": _WHOLE},
-    "file": _PATH,
-    "sha256": _DIGITS,
+    "name": _described("the name that the specification gives it", _TEXT),
+    "dtype": _described(
+        "the type of the elements; bfloat16 and float16 are stored as their 16 bits",
+        {"enum": [name for name in DTYPES if name != "string"]},
+    ),
+    "shape": _described(
+        "the number of elements along each dimension, the last one varying fastest",
+        {"type": "array", "items": _WHOLE},
+    ),
+    "file": _described("the file of the elements, below the folder of the case", _PATH),
+    "sha256": _described("the SHA-256 of the file", _DIGITS),
 }
-_OUTPUT = {**_INPUT, "tolerance": {"type": ["string", "integer"]}, "tolerance_sha256": _DIGITS}
+_EXACT = {
+    **_INPUT,
+    "tolerance": _described("every element must match exactly", {"type": "integer", "const": 0}),
+}
+_TOLERANT = {
+    **_INPUT,
+    "tolerance": _described(
+        "the file of the absolute tolerances, float32 in the shape of the output", _PATH
+    ),
+    "tolerance_sha256": _described("the SHA-256 of that file", _DIGITS),
+}
 _INPUTS = {"type": "array", "items": whole_object(_INPUT)}
-_OUTPUTS = {"type": "array", "items": whole_object(_OUTPUT, required=[*_INPUT, "tolerance"])}
+_OUTPUTS = {
+    "type": "array",
+    "items": {"anyOf": [whole_object(_EXACT), whole_object(_TOLERANT)]},
+}
 _DATA_SET = {
-    "inputs": _INPUTS,
-    "outputs": _OUTPUTS,
-    "other_readings": {"type": "object", "additionalProperties": _OUTPUTS},
+    "inputs": _described("every input that is present, in the node's order", _INPUTS),
+    "outputs": _described("the expected outputs, in the node's order", _OUTPUTS),
+    "other_readings": _described(
+        "READING=CHOICE -> the outputs under that reading, which are acceptable",
+        {"type": "object", "additionalProperties": _OUTPUTS},
+    ),
 }
-# What is read; a judge may find more.
-_CASE = {
-    "type": "object",
-    "properties": {
-        "format": {"const": FORMAT},
-        "data_sets": {"type": "array", "items": whole_object(_DATA_SET)},
-    },
-    "required": ["format", "data_sets", *SHARED],
+_READING = {
+    "choice": _described("how the point was read", _TEXT),
+    "about": _described("the contested point of the specification", _TEXT),
+    "means": _described("the choice in words", _TEXT),
 }
-_CHECK_CASE = SchemaCheck(_CASE)
+_CASE: Mapping[str, Mapping[str, Any]] = {
+    "format": _described("the format of this file", {"const": FORMAT}),
+    **{name: _described(CASE_FIELDS[name].summary, CASE_FIELDS[name].schema) for name in SHARED},
+    "in_words": _described(
+        "what a kernel must know, for people: tensors, attributes, activations",
+        {"type": "array", "items": _TEXT},
+    ),
+    "readings": _described(
+        "how contested points of the specification were read",
+        {"type": "object", "additionalProperties": whole_object(_READING)},
+    ),
+    "output_names": _described(
+        "every output that the operator has, requested or not", {"type": "array", "items": _TEXT}
+    ),
+    "data_sets": _described(
+        "one object per call; one session runs them in turn, and then the first again",
+        {"type": "array", "items": whole_object(_DATA_SET)},
+    ),
+}
+_CHECK_CASE = SchemaCheck(whole_object(_CASE))
+
+
+def case_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `case.json`, draft 2020-12."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rnncli raw case",
+        "description": "case.json of a case in a pack in the layout raw.",
+        **whole_object(_CASE),
+    }
 
 
 class RawCase(NamedTuple):
@@ -211,7 +264,7 @@ def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     for name in SHARED:
         if case[name] != record[name]:
             raise UnreadableFile(f"its entry '{name}' is not the one in the manifest")
-    told = {name: row.get("choice") for name, row in case.get("readings", {}).items()}
+    told = {name: row["choice"] for name, row in case["readings"].items()}
     if told != record["readings"]:
         raise UnreadableFile("its readings are not those in the manifest")
 
@@ -240,8 +293,6 @@ def _read_tolerance(folder: Path, output: Mapping[str, Any]) -> Array:
     with reading(folder / CASE):
         if file == 0:
             return np.zeros(shape_of(output["shape"], dtype_named("float32")), np.float32)
-        if not isinstance(file, str) or "tolerance_sha256" not in output:
-            raise UnreadableFile(f"the tolerance of {output['name']!r} is neither 0 nor a file")
         path = RelativePath(file)
     own = {"dtype": "float32", "file": path, "sha256": output["tolerance_sha256"]}
     return _read(folder, {**output, **own})

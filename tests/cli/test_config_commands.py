@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from rnncli.cases.library import spec_names, specs_folder
+from rnncli.cli.schema import SCHEMAS
 from rnncli.formats import read_tensors
 
 DATA = Path(__file__).parents[1] / "data"
@@ -99,7 +100,8 @@ def test_lint_of_standard_input_and_of_nothing(spawned, rnncli, tmp_path):
 
 def test_schema_is_the_one_that_ships(rnncli, tmp_path):
     """`rnncli schema` prints what specs/schema.json holds, or writes it."""
-    for what, name in (("config", "schema.json"), ("suite", "suite.schema.json")):
+    names = {what: f"{what}.schema.json" for what in SCHEMAS} | {"config": "schema.json"}
+    for what, name in names.items():
         shipped = (specs_folder() / name).read_text(encoding="utf-8")
         assert rnncli("schema", what).out == shipped
         assert rnncli("schema", what, "-o", tmp_path / name).code == 0

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from odd_json import places, put
 from small_suite import small_suite
 
 from rnncli.errors import RnncliError, UnreadableFile
@@ -84,24 +85,6 @@ def test_nothing_is_read_or_written_outside_the_pack(spoil, pack, tmp_path):
     with pytest.raises(UnreadableFile, match=r"manifest\.json: "):
         convert_pack(open_pack(pack), tmp_path / "out", "onnx")
     assert [pack] == [*tmp_path.iterdir()]
-
-
-def places(value, path=()):
-    """Every place in a JSON value that something else can be put."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield (*path, key)
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key], (*path, key))
-
-
-def put(value, path, odd):
-    """Return a copy with another value at a place."""
-    changed = copy.deepcopy(value)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = odd
-    return changed
 
 
 @pytest.mark.parametrize("odd", ODD, ids=ascii)

@@ -5,22 +5,30 @@ import json
 import shutil
 import struct
 from dataclasses import replace
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
+from odd_json import spoilt, without_formats
 from second_calls import TEXT, twice
 from small_suite import small_suite
 
-from rnncli.errors import UnreadableFile, Unsupported
+from rnncli.cases.config.schema import schema_text
+from rnncli.cases.library import specs_folder
+from rnncli.errors import InvalidRequest, UnreadableFile, Unsupported
 from rnncli.formats.raw import content_of, tensor_from
 from rnncli.formats.stored import NARROW
 from rnncli.numerics import DTYPES
 from rnncli.packs.generating.checking import check
 from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.pack import open_pack
-from rnncli.packs.raw_form import CASE, files_of, raw_case
+from rnncli.packs.raw_form import CASE, as_text, case_schema, files_of, raw_case
+from rnncli.packs.schema_check import SchemaCheck
 from rnncli.packs.vector import Answers
 
+CORE = Path(__file__).parents[2] / "vectors" / "core"
 ID = "lstm_14_given"
 PLAN = GenerationPlan(suite=small_suite(TEXT), layout="raw")
 
@@ -77,6 +85,56 @@ def test_a_case_says_in_words_what_a_kernel_must_know(made):
     assert any(sentence.startswith("attribute clip: 0.2") for sentence in case["in_words"])
     assert case["readings"]["zero-length"]["means"] == "zero"
     assert "clip-scope=gates" in case["data_sets"][0]["other_readings"]
+
+
+def test_the_committed_schema_is_current():
+    """`rnncli schema case` writes it; nobody edits it."""
+    schema = case_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    path = specs_folder() / "case.schema.json"
+
+    assert path.read_text(encoding="utf-8") == schema_text(schema)
+
+
+def exact(vector):
+    """The vector with tolerances of 0."""
+    answers = vector.answers
+    zeros = {name: np.zeros_like(values) for name, values in answers.tolerances.items()}
+    return replace(vector, answers=Answers(answers.outputs, zeros))
+
+
+def test_every_case_of_core_follows_the_schema(made):
+    """As do cases with second calls, with tolerances of 0, and without answers."""
+    judge = jsonschema.Draft202012Validator(case_schema())
+    odd = [*make_vectors(list(small_suite().select("shape"))), exact(twice()[ID])]
+    core = [as_text(raw_case(each).case) for each in (*open_pack(CORE).vectors(), *odd)]
+    own = [path.read_text() for path in made.glob(f"test_*/{CASE}")]
+    found = [*map(json.loads, (*core, *own))]
+    outputs = [each for case in found for data in case["data_sets"] for each in data["outputs"]]
+
+    assert len(found) > 180
+    assert {len(case["data_sets"]) for case in found} >= {1, 2}
+    assert {case["expect"] for case in found} == {"result", "rejection"}
+    assert {each["tolerance"] == 0 for each in outputs} == {True, False}
+    for case in found:
+        judge.validate(case)
+
+
+def test_the_schema_is_what_is_read(made):
+    """With anything odd in any place, a case follows the schema or is refused for that place."""
+    case = json.loads((made / f"test_{ID}" / CASE).read_text())
+    schema = without_formats(case_schema())
+    judge, ours = jsonschema.Draft202012Validator(schema), SchemaCheck(schema)
+    wrong = 0
+
+    for each in spoilt(case):
+        if judge.is_valid(each):
+            ours(each, "the case")
+        else:
+            wrong += 1
+            with pytest.raises(InvalidRequest, match=r"^(a name in )?the case"):
+                ours(each, "the case")
+    assert wrong > 500
 
 
 def test_check_finds_what_was_altered_or_lost(pack):
@@ -150,14 +208,19 @@ HOSTILE = {
     "a negative shape": (lambda c: first(c).update(shape=[-4, 3, 2]), "must be from 0"),
     "another dtype": (lambda c: first(c).update(dtype="float16"), "has 96 bytes"),
     "an unknown dtype": (lambda c: first(c).update(dtype="float33"), "float33"),
-    "text": (lambda c: first(c).update(dtype="string"), "is text"),
+    "text": (lambda c: first(c).update(dtype="string"), "dtype must be one of"),
     "another checksum": (lambda c: first(c).update(sha256="0" * 64), "checksum"),
     "no checksum": (lambda c: first(c).pop("sha256"), "sha256"),
-    "a number for a tolerance": (lambda c: first(c, "outputs").update(tolerance=1), "neither 0"),
+    "a number for a tolerance": (
+        lambda c: first(c, "outputs").update(tolerance=1),
+        "outputs[0].tolerance must be string, got 1",
+    ),
     "a tolerance without a checksum": (
         lambda c: first(c, "outputs").pop("tolerance_sha256"),
-        "neither 0",
+        "outputs[0] has no 'tolerance_sha256'",
     ),
+    "an unknown entry": (lambda c: c.update(more=1), "has an unknown entry 'more'"),
+    "no words": (lambda c: c.pop("in_words"), "has no 'in_words'"),
     "another case": (lambda c: c.update(dtype="float64"), "'dtype' is not the one"),
     "other readings": (lambda c: c["readings"].pop("zero-length"), "readings"),
     "an input less": (lambda c: c["data_sets"][0]["inputs"].pop(), "has inputs"),

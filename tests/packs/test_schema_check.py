@@ -1,11 +1,11 @@
 """Claims about our checks of JSON by a schema, held to those of the package jsonschema."""
 
-import copy
 import json
 from pathlib import Path
 
 import jsonschema
 import pytest
+from odd_json import spoilt, without_formats
 
 from rnncli.errors import InvalidRequest
 from rnncli.packs.manifest import manifest_schema
@@ -13,8 +13,6 @@ from rnncli.packs.schema_check import SchemaCheck, check
 from rnncli.subjects.harness_messages import MESSAGES
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-# What stands where something else should.
-ODD = (None, True, -1, 10**30, 0.5, "", "x", [], [1], ["x", "x"], {}, {"more": 1}, [[]])
 WHERE = "it"
 
 
@@ -25,37 +23,6 @@ def follows(value, schema):
     except InvalidRequest:
         return False
     return True
-
-
-def places(value, path=()):
-    """Every place in a JSON value."""
-    yield path
-    if not isinstance(value, (dict, list)):
-        return
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from places(each, (*path, key))
-
-
-def spoilt(value):
-    """Copies of a value, each with something odd in one place, or without that place."""
-    for *path, last in filter(None, places(value)):
-        for odd in (..., *ODD):
-            changed = copy.deepcopy(value)
-            inner = changed
-            for key in path:
-                inner = inner[key]
-            if odd is ...:
-                del inner[last]
-            else:
-                inner[last] = odd
-            yield changed
-
-
-def without_formats(schema):
-    """A schema without what only we check: texts that name files."""
-    if isinstance(schema, dict):
-        return {k: without_formats(v) for k, v in schema.items() if k != "format" or v == {}}
-    return [*map(without_formats, schema)] if isinstance(schema, list) else schema
 
 
 def a_case():

@@ -1,0 +1,40 @@
+"""JSON values with something odd in one place, and what a schema says of them."""
+
+import copy
+
+# What stands where something else should.
+ODD = (None, True, -1, 10**30, 0.5, "", "x", [], [1], ["x", "x"], {}, {"more": 1}, [[]])
+
+
+def places(value, path=()):
+    """Every place in a JSON value that something else can be put."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield (*path, key)
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key], (*path, key))
+
+
+def put(value, path, odd):
+    """Return a copy with another value at a place; without that place for `...`."""
+    changed = copy.deepcopy(value)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    if odd is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = odd
+    return changed
+
+
+def spoilt(value):
+    """Copies with something odd at each place, or without that place."""
+    return (put(value, path, odd) for path in places(value) for odd in (..., *ODD))
+
+
+def without_formats(schema):
+    """A schema without what only we check: texts that name files."""
+    if isinstance(schema, dict):
+        named = isinstance(schema.get("format"), str)
+        return {k: without_formats(v) for k, v in schema.items() if not (named and k == "format")}
+    return [*map(without_formats, schema)] if isinstance(schema, list) else schema
