@@ -32,7 +32,7 @@ class Family:
         return _becomes(lambda: len(self.members()) >= count)
 
 
-def _becomes(condition, seconds=20):
+def _becomes(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -17,7 +17,7 @@ from rnncli.backends.threads import available
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_tasks_run_at_the_same_time(count):
     """Each waits for all others; the first is the caller's."""
-    pool, meeting, where = ThreadPool(), threading.Barrier(count, timeout=10), []
+    pool, meeting, where = ThreadPool(), threading.Barrier(count, timeout=120), []
 
     def task():
         meeting.wait()
@@ -33,7 +33,7 @@ def test_a_crew_grows_and_is_used_again():
     """Two, then four, then two."""
     pool = ThreadPool()
     for count in (2, 4, 2):
-        meeting = threading.Barrier(count, timeout=10)
+        meeting = threading.Barrier(count, timeout=120)
         pool.run([meeting.wait] * count)
 
 
@@ -65,7 +65,7 @@ def test_nobody_works_any_more_when_the_caller_is_interrupted():
         raise KeyboardInterrupt
 
     def other():
-        assert dissolved.wait(10)
+        assert dissolved.wait(120)
         ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ from rnncli.bench.contestants import Contestant, backends
 from rnncli.bench.measurement import RAN
 from rnncli.bench.workloads import MOST_DATA, planned
 
-TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=30)
+TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=120)
 NUMPY = backends(["numpy"], "native")
 
 
@@ -103,11 +103,11 @@ def test_one_that_fails_leaves_the_others_alone(contest, way):
 
 
 def test_one_that_hangs_is_ended():
-    """After the time it is given."""
-    contest = measured(rival("hangs"), terms=ContestTerms(rounds=1, seconds=1e-4, timeout=3))
+    """After the time it is given, in which the other starts and answers on a slow machine, too."""
+    contest = measured(rival("hangs"), terms=ContestTerms(rounds=1, seconds=1e-4, timeout=10))
     own, other = contest.measurements
 
-    assert (other.status, other.message) == ("timeout", "gave no answer within 3 s")
+    assert (other.status, other.message) == ("timeout", "gave no answer within 10 s")
     assert own.status == RAN
 
 

@@ -6,7 +6,7 @@ import itertools
 import re
 import warnings
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import jsonschema
 import numpy as np
@@ -32,9 +32,11 @@ CROWDED = ("Forward", "Both", "Reverse")
 pytestmark = pytest.mark.filterwarnings("ignore::rnncli.errors.RnncliWarning")
 
 
+@cache
 def written(name):
     """A suite as another YAML reader reads it; these have nothing that is read in two ways."""
-    return yaml.safe_load(find_suite(name).read_text(encoding="utf-8"))
+    reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(find_suite(name).read_text(encoding="utf-8"), reader)  # noqa: S506 -- safe
 
 
 @lru_cache(maxsize=1)

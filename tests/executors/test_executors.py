@@ -118,7 +118,7 @@ def test_workers_end_with_their_parent(tmp_path, number):
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout.readline() == b"working\n"
         parent.send_signal(number)
-        assert parent.communicate(timeout=20)[0] == b""
+        assert parent.communicate(timeout=120)[0] == b""
 
 
 def test_a_killed_process_is_said_in_one_sentence():

@@ -25,12 +25,13 @@ from rnncli.verifying.history import session_calls_of
 COMMAND = f"{sys.executable} -I -S {hostile.__file__}"
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 MIB = 1 << 20
+PATIENT = 120  # seconds, of which a machine with much to do may need some
 
 
 @pytest.fixture(scope="module")
 def subject():
     """One program for all that does not take its time."""
-    subject = HarnessSubject(COMMAND, timeout=20)
+    subject = HarnessSubject(COMMAND, timeout=PATIENT)
     yield subject
     subject.close()
 
@@ -68,6 +69,7 @@ def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     subject = HarnessSubject(COMMAND, timeout=0.4)
     try:
         assert subject.attempt(called(way)).status is Status.TIMEOUT
+        subject.timeout = PATIENT
         assert answered(subject.attempt(called("good")))
     finally:
         subject.close()

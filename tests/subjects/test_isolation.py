@@ -24,12 +24,13 @@ from rnncli.verifying.history import session_calls_of
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 
 MIB = 1 << 20
+PATIENT = 120  # seconds, of which a machine with much to do may need some
 
 
 @pytest.fixture(scope="module")
 def hostile():
     """One subject for all that does not take its time."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=20)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=PATIENT)
     yield subject
     subject.close()
 
@@ -106,11 +107,13 @@ def test_an_exception_is_a_refusal(hostile, called, way):
 @pytest.mark.parametrize("way", hostile_runtimes.HANGS)
 def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     """The process is ended, even one that is stopped and deaf."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=0.3)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=PATIENT)
     try:
         assert answered(subject.attempt(called("good")))
+        subject.timeout = 0.3
         attempt = subject.attempt(called(way))
         assert attempt.status is Status.TIMEOUT
+        subject.timeout = PATIENT
         assert answered(subject.attempt(called("good")))
     finally:
         subject.close()
@@ -285,7 +288,7 @@ def test_nothing_outlives_the_judge(family, number, said):
 )
 def test_a_session_is_kept_over_the_calls_of_a_case(runtime, verdict, words):
     """What it keeps of one call to the next is stale; alone is a process that was asked nothing."""
-    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", timeout=20)
+    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", timeout=PATIENT)
     try:
         found = judge_session(session_calls_of(subject, twice()["lstm_14_given"]), PACK_RULE)
     finally:

@@ -46,7 +46,7 @@ def sample(samples, request):
 
 def smoked(command):
     """The result of a smoke test: exit code, checks by name, what was said."""
-    result = CliRunner().invoke(cli, ["smoke", "--json", "--harness", command, "--timeout", "20"])
+    result = CliRunner().invoke(cli, ["smoke", "--json", "--harness", command, "--timeout", "120"])
     checks = [json.loads(line) for line in result.stdout.splitlines()]
     return result, {check["sent"]: (check["result"], check["sentence"]) for check in checks}
 

@@ -33,7 +33,7 @@ PYTHON = [sys.executable, "-I", "-S", "-c"]
 )
 def test_an_end_is_told(family, text, ending):
     """Exit code or signal, and what was written."""
-    assert Supervised([*PYTHON, text]).wait(20) == ending
+    assert Supervised([*PYTHON, text]).wait(120) == ending
     assert family.is_gone()
 
 
@@ -41,7 +41,7 @@ def test_an_end_is_told_twice():
     """Asking again, or ending what has ended, changes nothing."""
     program = Supervised([*PYTHON, "raise SystemExit(4)"])
 
-    assert [program.wait(20), program.wait(0), program.end()] == [Ending(exit=4)] * 3
+    assert [program.wait(120), program.wait(0), program.end()] == [Ending(exit=4)] * 3
 
 
 def test_a_program_goes_on_until_it_is_ended(family):
@@ -66,7 +66,7 @@ def test_a_program_that_is_forgotten_is_ended(family):
 
 def test_a_program_that_is_none_is_told():
     """It is no crash of a program."""
-    ending = Supervised(["/no/such/program"]).wait(20)
+    ending = Supervised(["/no/such/program"]).wait(120)
 
     assert ending.sentence == "could not be started: No such file or directory"
 
@@ -77,7 +77,7 @@ def test_a_supervisor_that_is_killed_takes_its_program_along(family):
     assert family.has(2)
     program._process.kill()
 
-    assert program.wait(20).sentence == "died of SIGKILL: its supervisor was killed"
+    assert program.wait(120).sentence == "died of SIGKILL: its supervisor was killed"
     assert family.is_gone()
 
 
@@ -94,7 +94,7 @@ def test_only_the_beginning_and_the_end_of_much_talk_are_kept():
 def test_arguments_arrive_as_they_are(argument):
     """Whatever their characters."""
     text = "import sys, os; os.write(1, os.fsencode(sys.argv[1])[:9])"
-    ending = Supervised([*PYTHON, text, argument]).wait(20)
+    ending = Supervised([*PYTHON, text, argument]).wait(120)
 
     assert ending.output == os.fsencode(argument)[:9].decode("utf-8", "replace")
 
