@@ -12,6 +12,7 @@ PAGES = sorted(FOLDER.glob("*-*.md"))
 # What a script imports besides NumPy and onnx: a reader has the runtime that it is about.
 MODULES = {
     "iree": {"iree.compiler.version", "iree.compiler.extras", "iree.runtime"},
+    "mnn": {"MNN", "_tools"},
     "onnx": {"onnx.reference"},
     "onnxruntime": {"onnxruntime"},
     "opencv": {"cv2"},
