@@ -49,6 +49,7 @@ def generate(
     select: str = "",
     seed: int | None = None,
     weights: str = "",
+    steps: bool = False,
     jobs: int = 1,
     executor: str = "processes",
     scheduler: str = "",
@@ -67,6 +68,7 @@ def generate(
         seed: replaces the suite's seed.
         weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
             suite has them.
+        steps: store the signals of every step, too: pre-activations, gates and states.
         jobs: the number of processes that work at the same time.
         executor: "processes" of this machine, or "dask".
         scheduler: the address of a Dask cluster; "" starts one here.
@@ -90,8 +92,9 @@ def generate(
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
+    read = read.with_weights(_place_of(weights)) if weights else read
     plan = GenerationPlan(
-        suite=read.with_weights(_place_of(weights)) if weights else read,
+        suite=read.with_steps() if steps else read,
         selection=select,
         layout=_one_of("format", format, tuple(LAYOUTS)),
         jobs=jobs,

@@ -48,9 +48,18 @@ def run(program, *arguments):
 
 def write_outputs(results, vector, outputs):
     """Write the outputs of a call as a device does."""
-    folder = results / f"test_{vector.id}" / f"{group_of(vector.call)}outputs"
+    _write(results, vector, "outputs", outputs)
+
+
+def write_signals(results, vector, signals):
+    """Write signals of a call as a device does."""
+    _write(results, vector, "steps/outputs", signals)
+
+
+def _write(results, vector, place, tensors):
+    folder = results / f"test_{vector.id}" / f"{group_of(vector.call)}{place}"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, values in outputs.items():
+    for name, values in tensors.items():
         (folder / f"{name}.bin").write_bytes(content_of(values))
 
 

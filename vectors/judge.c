@@ -27,6 +27,8 @@ static const char USAGE[] =
     "  RESULTS/test_ID/outputs/Y.bin          each output that the case asks for: its elements,\n"
     "                                         little-endian, last dimension fastest, no header\n"
     "  RESULTS/test_ID/calls/1/outputs/Y.bin  those of a second call\n"
+    "  RESULTS/test_ID/steps/outputs/gate_i.bin  a signal of every step, if PACK stores signals;\n"
+    "                                         all, some or none of them\n"
     "  RESULTS/test_ID/refused.txt            instead, if the device refused the case\n"
     "ID... are the cases to judge; without them, all.\n"
     "\n"
@@ -651,9 +653,8 @@ static void put_index(char *where, const Output *output, size_t k) {
   put(where, "]");
 }
 
-static void put_output(char *where, const Output *output, const Content *got,
-                       const OutputVerdict *found) {
-  if (*where) put(where, "; ");
+static void put_named(char *where, const Output *output, const Content *got,
+                      const OutputVerdict *found) {
   if (found->problem) {
     put(where, "%s %s: wanted %lu bytes", output->name, found->problem,
         (unsigned long)bytes_of(output));
@@ -664,6 +665,12 @@ static void put_output(char *where, const Output *output, const Content *got,
       element(output->dtype, output->wanted, found->worst), tolerance_at(output, found->worst));
   if (found->differs)
     put(where, ", %lu of %lu differ", (unsigned long)found->differing, (unsigned long)output->size);
+}
+
+static void put_output(char *where, const Output *output, const Content *got,
+                       const OutputVerdict *found) {
+  if (*where) put(where, "; ");
+  put_named(where, output, got, found);
 }
 
 /* Whether all outputs agree with some answers; the margin and where are of the worst. */
@@ -712,9 +719,9 @@ typedef struct {
   int is_refused, must_refuse;
 } Call;
 
-static Content result_of(const Call *call, const char *name, size_t size) {
+static Content result_of(const Call *call, const char *steps, const char *name, size_t size) {
   char path[LONGEST_PATH], file[LONGEST_PATH + LONGEST_NAME];
-  sprintf(file, "%soutputs/%s.bin", call->prefix, name);
+  sprintf(file, "%s%soutputs/%s.bin", call->prefix, steps, name);
   join(path, call->results, file);
   return content_of(path, size);
 }
@@ -730,7 +737,7 @@ static int strange_outputs(const Call *call, const Answers *answers, char *where
     if (strlen(name) >= LONGEST_NAME || !is_safe(name))
       stop(BAD_INPUT, "%s: '%s' cannot name an output", call->json->path, name);
     for (int k = 0; k < answers->count; k++) is_asked |= !strcmp(answers->output[k].name, name);
-    Content content = is_asked ? (Content){NULL, 0, 0} : result_of(call, name, 0);
+    Content content = is_asked ? (Content){NULL, 0, 0} : result_of(call, "", name, 0);
     if (content.is_there) put(where, "%s%s was not requested", *where ? "; " : "", name), count++;
     free(content.data);
   }
@@ -755,6 +762,32 @@ static void judge_readings(const Call *call, const Got *got, Judged *judged, cha
   }
 }
 
+/* The signals of every step that the device has recorded, which need not be all. */
+static void judge_signals(const Call *call, Judged *judged) {
+  Value signals = find(call->json, call->data_set, "steps");
+  if (!signals) return;
+  if (call->json->tokens[signals].kind != ARRAY)
+    stop(BAD_INPUT, "%s: steps must be a list", call->json->path);
+  for (Value k = first(call->json, signals); k; k = after(call->json, signals, k)) {
+    Output output;
+    read_output(call->json, call->pack, k, &output);
+    Content got = result_of(call, "steps/", output.name, bytes_of(&output));
+    if (got.is_there) {
+      OutputVerdict found = judge_output(&output, &got);
+      if (found.differs || found.margin > judged->margin) {
+        if (judged->verdict == PASS) judged->where[0] = 0;
+        if (found.margin > judged->margin) judged->margin = found.margin;
+        if (found.differs) judged->verdict = DIFFERS;
+        put(judged->where, "%ssteps/", *judged->where ? "; " : "");
+        put_named(judged->where, &output, &got, &found);
+      }
+    }
+    free(got.data);
+    free(output.wanted);
+    free(output.tolerance);
+  }
+}
+
 static Judged judged_outputs(const Call *call, const Answers *answers, const Got *got, int strange,
                              const char *names, char *reading) {
   Judged judged = {DIFFERS, 0, 0, ""};
@@ -762,6 +795,7 @@ static Judged judged_outputs(const Call *call, const Answers *answers, const Got
     judged.verdict = is_useless(answers, judged.where) ? SKIPPED : PASS;
   else if (!strange) judge_readings(call, got, &judged, reading);
   else put(judged.where, "%s%s", *judged.where ? "; " : "", names);
+  if (judged.verdict == PASS || judged.verdict == DIFFERS) judge_signals(call, &judged);
   return judged;
 }
 
@@ -781,7 +815,7 @@ static Judged judge_call(const Call *call, char *reading) {
   read_answers(call->json, call->pack, get(call->json, call->data_set, "outputs", ARRAY), &answers);
   int strange = strange_outputs(call, &answers, names), present = strange;
   for (int k = 0; k < answers.count; k++) {
-    got.content[k] = result_of(call, answers.output[k].name, bytes_of(&answers.output[k]));
+    got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
     present += got.content[k].is_there;
   }
   if (call->is_refused && present) judged = ended(CRASHED, "refused.txt and outputs are there");
@@ -804,7 +838,7 @@ static int follows(const Call *call, const char *reading) {
   if (!outputs) outputs = get(call->json, call->data_set, "outputs", ARRAY);
   read_answers(call->json, call->pack, outputs, &answers);
   for (int k = 0; k < answers.count; k++)
-    got.content[k] = result_of(call, answers.output[k].name, bytes_of(&answers.output[k]));
+    got.content[k] = result_of(call, "", answers.output[k].name, bytes_of(&answers.output[k]));
   int agree = agrees(&answers, &got, &judged);
   for (int k = 0; k < answers.count; k++) free(got.content[k].data);
   free_answers(&answers);

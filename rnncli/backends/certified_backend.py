@@ -68,6 +68,14 @@ class CertifiedBackend:
             Unsupported: an element is unresolved at the highest precision.
         """
         del compute
+        return self.prove(recurrence)
+
+    def prove(self, recurrence: Recurrence, *, wants_signals: bool = False) -> Result:
+        """Evaluate likewise, with the signals of every step if they are requested.
+
+        Raises:
+            Unsupported: an element is unresolved at the highest precision.
+        """
         r = recurrence = without_padding(recurrence)
         # flint aborts the process if an allocation fails.
         balls = r.W.size + r.R.size + r.X.size
@@ -77,7 +85,8 @@ class CertifiedBackend:
         while bits <= MOST_BITS:
             try:
                 with flint.ctx.workprec(bits):
-                    result = evaluate(recurrence, BallEngine(bits, recurrence))
+                    engine = BallEngine(bits, recurrence)
+                    result = evaluate(recurrence, engine, wants_signals=wants_signals)
             except Unresolved as unresolved:
                 bits = max(int(1.6 * bits) + 64, min(unresolved.bits, 8 * bits))
                 passes += 1

@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rnncli.backends.backend import FLOAT64, working_dtype
+from rnncli.backends.step_signals import StepSignals
 from rnncli.deadline import check
 from rnncli.numerics import NumPyArithmetic, round_to
 from rnncli.recurrence.cells import Parameters, placed
-from rnncli.recurrence.lanes import alike, assemble, empty_outputs, lanes_of, of_directions, part_of
+from rnncli.recurrence.lanes import (
+    alike,
+    assemble,
+    empty_outputs,
+    lanes_of,
+    of_directions,
+    part_of,
+    place_in_time,
+)
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -94,30 +103,61 @@ class NumPyEngine:
         return round_to(values, dtype)
 
 
-def evaluate(recurrence: Recurrence, engine: Engine) -> Result:
+def evaluate(recurrence: Recurrence, engine: Engine, *, wants_signals: bool = False) -> Result:
     """Evaluate a recurrence or a stack of them; stacking does not change a single bit.
 
+    Args:
+        recurrence: the recurrence.
+        engine: the arithmetic.
+        wants_signals: whether the signals of every step are requested; without steps, there are
+            none.
+
     Returns:
-        Y [..., T, D, N, H], None if not requested, and the last states [..., D, N, H], each element
-        rounded once to the recurrence's dtype.
+        Y [..., T, D, N, H], None if not requested, the last states [..., D, N, H] and the signals
+        [signals, ..., T, D, N, H], each element rounded once to the recurrence's dtype.
     """
     places = empty_outputs(recurrence)
+    wants_signals = wants_signals and recurrence.X.shape[-3] > 0
+    found = []
     with np.errstate(all="ignore"):
         for part in alike(recurrence):
             some = of_directions(recurrence, part)
-            Y, last = walk(lanes_of(some), engine, wants_Y=some.wants_Y)
+            signals = StepSignals() if wants_signals else None
+            Y, last = walk(lanes_of(some), engine, wants_Y=some.wants_Y, signals=signals)
             rounded = None if Y is None else engine.round(Y, recurrence.dtype).swapaxes(0, 1)
             own = Result(
                 part_of(places.Y, part), tuple(part_of(state, part) for state in places.last)
             )
             assemble(some, rounded, [engine.round(s, recurrence.dtype) for s in last], own)
+            if signals is not None:
+                found.append(_in_time(some, engine.round(signals.values(), recurrence.dtype)))
+    if wants_signals:
+        places.signals = np.concatenate(found, axis=-3)
     return places
 
 
-def walk(lanes: Lanes, engine: Engine, *, wants_Y: bool) -> tuple[Array | None, list[Array]]:
+def _in_time(recurrence: Recurrence, values: Array) -> Array:
+    """Return signals [signals, L, T, N, H] in order of time, [signals, ..., T, D, N, H]."""
+    *front, T, N, _ = recurrence.X.shape
+    shape = (len(values), *front, T, len(recurrence.directions), N, values.shape[-1])
+    found = np.empty(shape, values.dtype)
+    for steps, place in zip(values, found, strict=True):
+        place_in_time(recurrence, steps, place)
+    return found
+
+
+def walk(
+    lanes: Lanes, engine: Engine, *, wants_Y: bool, signals: StepSignals | None = None
+) -> tuple[Array | None, list[Array]]:
     """Run all steps of some lanes.
 
     A sequence that has ended keeps its states.
+
+    Args:
+        lanes: the lanes.
+        engine: the arithmetic.
+        wants_Y: whether all steps are requested, or only the last states.
+        signals: receives the signals of every step.
 
     Returns:
         H after every step [T, L, N, H], 0 in padding, None if not requested; and the states after
@@ -126,6 +166,8 @@ def walk(lanes: Lanes, engine: Engine, *, wants_Y: bool) -> tuple[Array | None, 
     L, T, N, _ = lanes.X.shape
     H = lanes.R.shape[-1]
     p = parameters(lanes, engine)
+    if signals is not None:
+        p = signals.watching(p)
     states = [engine.widen(state) for state in lanes.initial]
     zero = engine.widen(np.zeros((), FLOAT64))
     Y = np.empty((T, L, N, H), engine.dtype) if wants_Y else None
@@ -142,6 +184,8 @@ def walk(lanes: Lanes, engine: Engine, *, wants_Y: bool) -> tuple[Array | None, 
             states = [np.where(live, *pair) for pair in zip(new, states, strict=True)]
         if Y is not None:
             Y[t] = states[0] if lanes.live is None else np.where(live, states[0], zero)
+        if signals is not None:
+            signals.keep(new, None if lanes.live is None else live, zero)
     return Y, states
 
 

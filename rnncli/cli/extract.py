@@ -15,6 +15,7 @@ from rnncli.cli.options import (
     input_options,
     json_option,
     layout_option,
+    steps_option,
     timeout_option,
     within_memory,
 )
@@ -86,6 +87,7 @@ def _profiles() -> Iterable[str]:
     help="Profile of the tolerances: which roundings of an implementation they allow for.",
 )
 @layout_option
+@steps_option
 @within_memory
 @timeout_option
 @json_option
@@ -112,6 +114,7 @@ def extract(model: str, **options: Any) -> None:
         short_names([model])[0],
         **{name: options.pop(name) for name in ("golden", "profile")},
         layout=options.pop("format"),
+        steps=options.pop("steps"),
     )
     require(plan, folder)
     captures = _capture(model, options)

@@ -12,6 +12,7 @@ from rnncli.cli.options import (
     json_option,
     layout_option,
     selection_option,
+    steps_option,
     weights_option,
     within_memory,
     worker_options,
@@ -38,6 +39,7 @@ from rnncli.cli.options import (
 @selection_option
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, instead of the suite's.")
 @weights_option
+@steps_option
 @worker_options
 @within_memory
 @json_option

@@ -270,6 +270,11 @@ weights_option = click.option(
     help="Where models have W, R, B and P: constants makes them initializers, inputs graph inputs."
     "  [default: as each case says]",
 )
+steps_option = click.option(
+    "--steps",
+    is_flag=True,
+    help="Store the signals of every step, too: pre-activations, gates, cell and hidden states.",
+)
 readings_option = click.option(
     "--reading",
     "readings",

@@ -54,6 +54,15 @@ if TYPE_CHECKING:
     help="Write the inputs to PATH.npz or .h5; for several targets, a folder of .npz files.",
 )
 @click.option(
+    "--steps",
+    type=Written(),
+    default="",
+    metavar="PATH",
+    help="Write the signals of every step of each recurrent node to PATH.npz or .h5, with"
+    " tolerances: pre-activations, gates, cell and hidden states, computed in float64 whatever the"
+    " backend. For several targets, a folder of .npz files.",
+)
+@click.option(
     "-j",
     "--jobs",
     type=click.IntRange(1),
@@ -95,7 +104,9 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     from rnncli.running.tasks import all_targets, plan
 
     listed = all_targets(targets, options.pop("from_file") or ())
-    places = {name: options.pop(name) for name in ("output", "entry_format", "save_inputs")}
+    places = {
+        name: options.pop(name) for name in ("output", "entry_format", "save_inputs", "steps")
+    }
     jobs, as_json = options.pop("jobs"), options.pop("as_json")
     tasks = plan(listed, _request(options), **places)
     tracebacks = ctx.find_root().meta.get("traceback", False)

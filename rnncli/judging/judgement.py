@@ -17,6 +17,7 @@ from rnncli.judging.tolerances.conditioning import conditioning_problem
 from rnncli.mutants.table import mutants_of
 from rnncli.numerics import ulp_distance
 from rnncli.packs.attempt import Status
+from rnncli.packs.vector import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,10 +57,46 @@ def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdi
     """
     must_run = vector.record["expect"] == "result"
     if must_run and attempt.status is Status.RAN:
-        return replace(_judge_outputs(vector, attempt.outputs, rule), seconds=attempt.seconds)
+        return replace(_judge_run(vector, attempt, rule), seconds=attempt.seconds)
     verdict = (ENDED if must_run else REJECTED)[attempt.status]
     message = vector.record["reason"] if verdict is Verdict.ACCEPTED else attempt.message
     return CaseVerdict(vector.id, verdict, message, seconds=attempt.seconds)
+
+
+def _judge_run(vector: Vector, attempt: Attempt, rule: Rule) -> CaseVerdict:
+    """Judge outputs, and signals unless the outputs are those of another reading."""
+    verdict = _judge_outputs(vector, attempt.outputs, rule)
+    if not attempt.signals or verdict.verdict not in (Verdict.PASS, Verdict.DIFFERS):
+        return verdict
+    signals = judge_signals(attempt.signals, rule.signals(vector), rule)
+    judged = verdict.verdict if _agree(signals) else Verdict.DIFFERS
+    return replace(verdict, verdict=judged, outputs=(*verdict.outputs, *signals))
+
+
+def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
+    """Judge the signals of every step that an implementation recorded, which need not be all.
+
+    Args:
+        got: the recorded signals.
+        wanted: the expected ones, with the tolerances to apply.
+        rule: gives the tolerance in units in the last place.
+
+    Returns:
+        Verdicts on `steps/gate_i` and so on, in order of evaluation.
+    """
+    return (
+        *(
+            _judge_output(f"{STEPS}/{name}", {f"{STEPS}/{name}": got[name]}, *pair)
+            for name in wanted.outputs
+            if name in got
+            for pair in [(wanted.outputs[name], wanted.tolerances[name], rule.max_ulp(name))]
+        ),
+        *(
+            OutputVerdict(f"{STEPS}/{name}", Verdict.DIFFERS, "the pack stores no such signal")
+            for name in got
+            if name not in wanted.outputs
+        ),
+    )
 
 
 def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:

@@ -31,9 +31,11 @@ class Attempt:
         message: the implementation's message if it refused, how it died if it crashed, what is
             absent if results are missing, or why the vector was skipped.
         seconds: the time it took, loading included.
+        signals: the signals of every step by name, if it recorded any; see `Vector.steps`.
     """
 
     status: Status
     outputs: Tensors = field(default_factory=dict)
     message: str = ""
     seconds: float = 0.0
+    signals: Tensors = field(default_factory=dict)

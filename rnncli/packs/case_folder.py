@@ -3,6 +3,7 @@
     test_ID/model.onnx
     test_ID/test_data_set_0/input_0.pb ... output_0.pb ... tolerance_0.pb ...
     test_ID/readings/clip-scope=gates/output_0.pb ... tolerance_0.pb ...
+    test_ID/steps/output_0.pb ... tolerance_0.pb ...     signals of every step, if asked for
     test_ID/test_data_set_1/input_0.pb ...     if the case has a second call
     test_ID/readings_1/clip-scope=gates/output_0.pb ...
 
@@ -28,7 +29,15 @@ from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
 from rnncli.packs.manifest import calls_of, sha256
 from rnncli.packs.record import Record
-from rnncli.packs.vector import READINGS, Answers, Vector, stored_answers
+from rnncli.packs.vector import (
+    READINGS,
+    STEPS,
+    Answers,
+    Vector,
+    answered,
+    signal_names,
+    stored_answers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +67,11 @@ def data_set(call: int) -> str:
 def readings_of(call: int) -> str:
     """Return the name of the folder of a call's answers under other readings."""
     return f"{READINGS}_{call}" if call else READINGS
+
+
+def steps_of(call: int) -> str:
+    """Return the name of the folder of a call's signals."""
+    return f"{STEPS}_{call}" if call else STEPS
 
 
 def packed(vector: Vector) -> tuple[Record, dict[str, bytes]]:
@@ -92,6 +106,7 @@ def _files_of_call(vector: Vector) -> dict[str, bytes]:
     return {
         **_numbered(folder, "input", vector.fed),
         **_answers(folder, vector.answers),
+        **_answers(steps_of(vector.call), vector.steps),
         **{
             path: content
             for name, answers in vector.alternatives.items()
@@ -174,6 +189,11 @@ class StoredVector(Vector):
         return {name: self._answers(f"{folder}/{name}") for name in self.record["alternatives"]}
 
     @cached_property
+    def steps(self) -> Answers:
+        """The signals of every step."""
+        return self._stored(steps_of(self.call), signal_names(self.record))
+
+    @cached_property
     def _held(self) -> Tensors:
         if self.record["weights"] == "inputs":
             return {}
@@ -181,9 +201,13 @@ class StoredVector(Vector):
             return _initializers(self.model)
 
     def _answers(self, folder: str) -> Answers:
-        count = len(self.record["outputs"]) if self.record["expect"] == "result" else 0
-        outputs = self._read(folder, "output", count)
-        return stored_answers(self.record, outputs, self._read(folder, "tolerance", count))
+        return self._stored(folder, answered(self.record))
+
+    def _stored(self, folder: str, names: list[str]) -> Answers:
+        outputs, tolerances = (
+            self._read(folder, role, len(names)) for role in ("output", "tolerance")
+        )
+        return stored_answers(self.record, outputs, tolerances, names)
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
         if not count:

@@ -135,6 +135,7 @@ def _with_weights(vector: Vector, weights: str) -> Vector:
         alternatives=vector.alternatives,
         record=record_with_weights(vector.record, weights),
         call=vector.call,
+        steps=vector.steps,
     )
     return with_model(moved)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rnncli.packs.raw_form import RAW, raw_case
-from rnncli.packs.vector import CALLS, READINGS, TOLERANCES, Vector
+from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,6 +80,8 @@ def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
         for reading, outputs in data_set["other_readings"].items():
             inner = f"{group}{READINGS}/{reading}/"
             yield from _outputs(f"{prefix}{_plain(reading)}_", inner, outputs, tensors)
+        signals = data_set.get(STEPS, [])
+        yield from _outputs(f"{prefix}{STEPS}_", f"{group}{STEPS}/", signals, tensors)
 
 
 def _outputs(

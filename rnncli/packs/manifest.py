@@ -164,6 +164,14 @@ CASE_FIELDS: Mapping[str, Field] = {
         whole_object({"wanted": _WHOLE, "measured": _WHOLE}),
         optional=True,
     ),
+    "steps": Field(
+        "the signals of every step that are stored, [seq_length, num_directions, batch_size,"
+        " hidden_size] in order of time: pre_G is the argument of gate G's activation before it is"
+        " clipped, gate_G its value, h_of_C the activated cell state, state_H and state_C are the"
+        " states after the step; only if asked for",
+        {"type": "array", "items": _ID, "uniqueItems": True},
+        optional=True,
+    ),
     "later_calls": Field(
         "the same entries for test_data_set_1 and so on: one session runs the data sets in turn,"
         " and then the first again; only if there are any",

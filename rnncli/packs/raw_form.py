@@ -4,6 +4,7 @@
     test_ID/inputs/X.bin                                 little-endian, C order, no header
     test_ID/outputs/Y.bin  test_ID/tolerances/Y.bin      no tolerance file where all are 0
     test_ID/readings/clip-scope=gates/outputs/Y.bin ...  the outputs under another reading
+    test_ID/steps/outputs/gate_i.bin ...                 signals of every step, if asked for
     test_ID/calls/1/inputs/X.bin ...                     a second call
 
 A file has the name of its tensor in a layout of one file, see `Vector.tensors`. The forms for C and
@@ -30,7 +31,7 @@ from rnncli.packs.manifest import CASE_FIELDS, sha256
 from rnncli.packs.raw_words import explained_readings, in_words
 from rnncli.packs.schema_check import SchemaCheck, whole_object
 from rnncli.packs.single_file import vector_of
-from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
+from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, STEPS, TOLERANCES, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -94,6 +95,7 @@ _DATA_SET = {
         "READING=CHOICE -> the outputs under that reading, which are acceptable",
         {"type": "object", "additionalProperties": _OUTPUTS},
     ),
+    STEPS: _described("the signals of every step, if they were asked for", _OUTPUTS),
 }
 _READING = {
     "choice": _described("how the point was read", _TEXT),
@@ -116,7 +118,10 @@ _CASE: Mapping[str, Mapping[str, Any]] = {
     ),
     "data_sets": _described(
         "one object per call; one session runs them in turn, and then the first again",
-        {"type": "array", "items": whole_object(_DATA_SET)},
+        {
+            "type": "array",
+            "items": whole_object(_DATA_SET, required=[n for n in _DATA_SET if n != STEPS]),
+        },
     ),
 }
 _CHECK_CASE = SchemaCheck(whole_object(_CASE))
@@ -223,7 +228,7 @@ class _TensorFiles:
 
 
 def _data_set(vector: Vector, tensors: _TensorFiles) -> dict[str, Any]:
-    group = group_of(vector.call)
+    group, record = group_of(vector.call), vector.record
     return {
         "inputs": [tensors.described(f"{group}{INPUTS}", *each) for each in vector.inputs.items()],
         "outputs": _outputs(group, vector.answers, tensors),
@@ -231,6 +236,7 @@ def _data_set(vector: Vector, tensors: _TensorFiles) -> dict[str, Any]:
             reading: _outputs(f"{group}{READINGS}/{reading}/", answers, tensors)
             for reading, answers in vector.alternatives.items()
         },
+        **({STEPS: _outputs(f"{group}{STEPS}/", vector.steps, tensors)} if STEPS in record else {}),
     }
 
 
@@ -278,6 +284,7 @@ def _tensors(folder: Path, data_sets: list[dict[str, Any]]) -> Iterator[tuple[st
         yield from _read_outputs(folder, group, data_set["outputs"])
         for reading_, outputs in data_set["other_readings"].items():
             yield from _read_outputs(folder, f"{group}{READINGS}/{reading_}/", outputs)
+        yield from _read_outputs(folder, f"{group}{STEPS}/", data_set.get(STEPS, []))
 
 
 def _read_outputs(

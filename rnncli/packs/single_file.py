@@ -16,10 +16,13 @@ from rnncli.packs.vector import (
     INPUTS,
     OUTPUTS,
     READINGS,
+    STEPS,
     TOLERANCES,
     Answers,
     Vector,
+    answered,
     group_of,
+    signal_names,
     stored_answers,
 )
 
@@ -100,10 +103,11 @@ def _names(record: Mapping[str, Any]) -> Iterator[str]:
 def _names_at_a_call(record: Mapping[str, Any]) -> Iterator[str]:
     for name in record["inputs"]:
         yield f"{INPUTS}/{name}"
-    answered = record["outputs"] if record["expect"] == "result" else ()
-    for prefix in ("", *(f"{READINGS}/{each}/" for each in record["alternatives"])):
+    readings = [f"{READINGS}/{each}/" for each in record["alternatives"]]
+    groups = [*((prefix, answered(record)) for prefix in ("", *readings))]
+    for prefix, names in (*groups, (f"{STEPS}/", signal_names(record))):
         for role in (OUTPUTS, TOLERANCES):
-            for name in answered:
+            for name in names:
                 yield f"{prefix}{role}/{name}"
 
 
@@ -148,11 +152,12 @@ def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
         model=b"",
         inputs=_under(f"{INPUTS}/", tensors),
         initializers=(),
-        answers=_answers_under(record, "", tensors),
+        answers=_answers_under(record, "", answered(record), tensors),
         alternatives={
-            name: _answers_under(record, f"{READINGS}/{name}/", tensors)
+            name: _answers_under(record, f"{READINGS}/{name}/", answered(record), tensors)
             for name in record["alternatives"]
         },
+        steps=_answers_under(record, f"{STEPS}/", signal_names(record), tensors),
         record=record,
         call=call,
     )
@@ -162,9 +167,11 @@ def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
     return found
 
 
-def _answers_under(record: Mapping[str, Any], prefix: str, tensors: Tensors) -> Answers:
+def _answers_under(
+    record: Mapping[str, Any], prefix: str, names: list[str], tensors: Tensors
+) -> Answers:
     outputs = _under(f"{prefix}{OUTPUTS}/", tensors)
-    return stored_answers(record, outputs, _under(f"{prefix}{TOLERANCES}/", tensors))
+    return stored_answers(record, outputs, _under(f"{prefix}{TOLERANCES}/", tensors), names)
 
 
 def _under(prefix: str, tensors: Tensors) -> Tensors:

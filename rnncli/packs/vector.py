@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WEIGHTS = ("W", "R", "B", "P")
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
-CALLS = "calls"
+CALLS, STEPS = "calls", "steps"
 
 
 class VectorSession(Protocol):
@@ -50,14 +50,34 @@ class Answers:
     tolerances: Tensors = field(default_factory=dict)
 
 
-def stored_answers(record: Mapping[str, Any], outputs: Tensors, tolerances: Tensors) -> Answers:
-    """Return the answers of a case in a pack, under its own or another reading.
+def answered(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of the expected outputs of a case; none if it must be refused."""
+    return list(record["outputs"]) if record["expect"] == "result" else []
+
+
+def signal_names(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of the signals of every step that are stored with a case."""
+    return list(record.get(STEPS, ()))
+
+
+def stored_answers(
+    record: Mapping[str, Any],
+    outputs: Tensors,
+    tolerances: Tensors,
+    names: list[str] | None = None,
+) -> Answers:
+    """Return the answers of a case in a pack, under its own or another reading, or its signals.
+
+    Args:
+        record: the case's record.
+        outputs: the outputs or signals by name.
+        tolerances: their tolerances.
+        names: the names that are wanted; by default those of the expected outputs.
 
     Raises:
-        UnreadableFile: the tensors are not those of the requested outputs, or a tolerance does not
-            fit its output.
+        UnreadableFile: the tensors are not those wanted, or a tolerance does not fit its output.
     """
-    wanted = list(record["outputs"]) if record["expect"] == "result" else []
+    wanted = answered(record) if names is None else names
     for role, tensors in ((OUTPUTS, outputs), (TOLERANCES, tolerances)):
         if list(tensors) != wanted:
             got, due = (", ".join(names) or "none" for names in (tensors, wanted))
@@ -81,6 +101,8 @@ class Vector:
         initializers: the names of the inputs that the model holds.
         answers: the expected outputs; empty for a vector that must be refused.
         alternatives: `READING=CHOICE` -> the outputs under that reading, if they differ.
+        steps: the signals of every step under the vector's own readings [T, D, N, H], such as
+            `gate_i`, with their tolerances; empty unless they were asked for.
         record: its manifest entry without files; for a later call, the entry of that call.
         call: the number of its data set.
         later: the other data sets of the case, for the same model unless weights that differ have
@@ -96,6 +118,7 @@ class Vector:
     record: Mapping[str, Any]
     call: int = 0
     later: tuple[Vector, ...] = ()
+    steps: Answers = field(default_factory=Answers)
 
     def __repr__(self) -> str:
         return f"<rnncli vector {self.id}: {self.record['operator']}>"
@@ -163,7 +186,8 @@ class Vector:
         """Yield (name, array) of all tensors.
 
         Names are ``inputs/X``, ``outputs/Y``, ``tolerances/Y`` and, for other readings,
-        ``readings/clip-scope=gates/outputs/Y``; names of later calls begin with ``calls/1/``.
+        ``readings/clip-scope=gates/outputs/Y``; signals ``steps/outputs/gate_i``; names of later
+        calls begin with ``calls/1/``.
         """
         for vector in self.calls:
             for name, values in vector.own_tensors():
@@ -176,6 +200,7 @@ class Vector:
         yield from _answers("", self.answers)
         for reading, answers in self.alternatives.items():
             yield from _answers(f"{READINGS}/{reading}/", answers)
+        yield from _answers(f"{STEPS}/", self.steps)
 
 
 def group_of(call: int) -> str:

@@ -214,17 +214,25 @@ def assemble(
         places: the outputs: Y [..., T, D, N, H], 0 in padding, and the last states [..., D, N, H],
             with length 0 treated as the reading zero-length says.
     """
-    r, front, D = recurrence, recurrence.X.shape[:-3], len(recurrence.directions)
     if Y is not None and places.Y is not None:
-        steps = Y.reshape(*front, D, *Y.shape[1:])
-        for d, direction in enumerate(r.directions):
-            own = in_order(steps[..., d, :, :, :], r.lengths, direction, len(front))
-            places.Y[..., d, :, :] = own
-        if r.lengths is not None:
-            places.Y.swapaxes(-3, -2)[~_valid(r)] = 0
+        place_in_time(recurrence, Y, places.Y)
     for place, state in zip(places.last, last, strict=True):
         place[...] = state.reshape(place.shape)
-    clear_unstarted(r, places.last)
+    clear_unstarted(recurrence, places.last)
+
+
+def place_in_time(recurrence: Recurrence, steps: Array, place: Array) -> None:
+    """Write a value of every step [L, T, N, H], in processing order, to [..., T, D, N, H].
+
+    Padding becomes 0.
+    """
+    r, front, D = recurrence, recurrence.X.shape[:-3], len(recurrence.directions)
+    of_directions = steps.reshape(*front, D, *steps.shape[1:])
+    for d, direction in enumerate(r.directions):
+        own = in_order(of_directions[..., d, :, :, :], r.lengths, direction, len(front))
+        place[..., d, :, :] = own
+    if r.lengths is not None:
+        place.swapaxes(-3, -2)[~_valid(r)] = 0
 
 
 def clear_unstarted(recurrence: Recurrence, last: Sequence[Array]) -> None:

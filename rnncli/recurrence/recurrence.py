@@ -120,12 +120,15 @@ class Result:
         last: one last state [D, N, H] per state of the cell: Y_h, and Y_c for an LSTM.
         bits: precision of the arithmetic that proved every element; 0 if nothing is proved.
         passes: how many times the recurrence was run.
+        signals: the signals of every step [signals, T, D, N, H], zero in padding, see
+            `backends.step_signals`; None if not requested.
     """
 
     Y: Array | None
     last: tuple[Array, ...]
     bits: int = 0
     passes: int = 1
+    signals: Array | None = None
 
 
 def working_dtype(recurrence: Recurrence, compute: Compute) -> np.dtype[Any]:

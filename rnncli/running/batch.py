@@ -31,6 +31,7 @@ class Task(NamedTuple):
     request: Request
     output: str = ""
     saved_inputs: str = ""
+    steps: str = ""
 
 
 def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
@@ -75,16 +76,18 @@ def _run(task: Task) -> tuple[RunReport, ...]:
     task.request.arithmetic.check()  # before reading a large model
     loaded = load_target(task.target, seed=task.request.seed)
     runs = list(execute(loaded, task.request))
-    if task.saved_inputs or task.output:
+    if task.saved_inputs or task.output or task.steps:
         _write(task, loaded, runs)
     return tuple(_report(run, task.request) for run in runs)
 
 
 def _write(task: Task, loaded: Model | Case, runs: Sequence[Run]) -> None:
-    from rnncli.running.results import write_inputs, write_outputs
+    from rnncli.running.results import write_inputs, write_outputs, write_steps
 
     if task.saved_inputs:
         write_inputs(task.saved_inputs, runs)
+    if task.steps:
+        write_steps(task.steps, runs)
     if task.output:
         write_outputs(task.output, loaded, runs)
 

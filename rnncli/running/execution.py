@@ -17,6 +17,7 @@ from rnncli.models.generated_inputs import InputRecipe
 from rnncli.models.model import Model
 from rnncli.running.request import Request, Run
 from rnncli.running.sizing import Sizing
+from rnncli.running.steps import StepRecording, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +33,14 @@ def execute(loaded: Model | Case, request: Request) -> Iterator[Run]:
     Raises:
         RnncliError: the target or the request is wrong or not supported.
     """
-    if isinstance(loaded, Model):
-        yield from run_model(loaded, request)
-    else:
+    if not isinstance(loaded, Model):
         yield _run_case(loaded, request)
+    elif request.steps:
+        recording = StepRecording()
+        for run in run_model(loaded, request, recording.add):
+            yield run._replace(steps=recording.take())
+    else:
+        yield from run_model(loaded, request)
 
 
 def _single_inputs(request: Request) -> dict[str, Array]:
@@ -71,7 +76,11 @@ def _run_case(case: Case, request: Request) -> Run:
     except InvalidOperator as error:
         file = case.place_of(()).file
         raise InvalidOperator(f"{file}: {error.where}", error.problems) from error
-    return Run("", inputs, outputs, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    steps: dict[str, Array] = {}
+    if request.steps:
+        steps = dict(steps_of(case.node.under(request.readings).recurrence(inputs)))
+    return Run("", inputs, outputs, seconds, steps=steps)
 
 
 def run_model(model: Model, request: Request, observer: Observer | None = None) -> Iterator[Run]:

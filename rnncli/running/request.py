@@ -34,6 +34,7 @@ class Request:
         max_memory: limit on a target's memory, bytes; None for `budget.DEFAULT` plus the size of
             its files.
         timeout: seconds per target; None for no limit.
+        steps: whether the signals of every step of the recurrent nodes are computed.
     """
 
     tolerance: Tolerance
@@ -50,6 +51,7 @@ class Request:
     data_set: int | None = None
     max_memory: int | None = None
     timeout: float | None = None
+    steps: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -78,6 +80,8 @@ class Run(NamedTuple):
         seconds: duration of the evaluation, without loading and writing.
         expected: the outputs that came with the target; None if none did.
         tolerances: the tolerance of each expected element, for outputs that came with tolerances.
+        steps: the signals of every step of the recurrent nodes, if they are wanted; see
+            `running.steps`.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Run(NamedTuple):
     seconds: float
     expected: dict[str, Array] | None = None
     tolerances: Mapping[str, Array] = {}
+    steps: Mapping[str, Array] = {}
 
 
 class RunReport(NamedTuple):

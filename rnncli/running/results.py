@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rnncli.errors import InvalidRequest
 from rnncli.formats import FOLDER, format_of, write_tensors
 from rnncli.formats.data_set import DataSet, flatten
 from rnncli.models.model import Model
@@ -43,6 +44,23 @@ def write_outputs(path: str, loaded: Model | Case, runs: Sequence[Run]) -> None:
 
     sets = [DataSet(inputs=run.inputs, outputs=run.outputs) for run in runs]
     write_test_case(Path(path), sets, _model_files(loaded, runs[0]))
+
+
+def write_steps(path: str, runs: Sequence[Run]) -> None:
+    """Write the signals of every step by name, prefixed by the data set if there are several.
+
+    Raises:
+        InvalidRequest: no format has that extension, or it cannot hold them, or writing fails, or
+            no recurrent node has run.
+    """
+    found = {
+        f"{run.name}/{name}" if len(runs) > 1 else name: values
+        for run in runs
+        for name, values in run.steps.items()
+    }
+    if not found:
+        raise InvalidRequest(f"{path}: no recurrent node took a step, so there are no signals")
+    write_tensors(path, found)
 
 
 def _is_folder(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ def plan(
     output: str = "",
     entry_format: str = "onnx",
     save_inputs: str = "",
+    steps: str = "",
 ) -> list[Task]:
     """Return a task for each target, with the paths of its files.
 
@@ -50,11 +52,15 @@ def plan(
     extension.
 
     Raises:
-        InvalidRequest: several targets, but a path is a file.
+        InvalidRequest: several targets, but a path is a file; or the signals of one target, but
+            their path is a folder.
     """
+    if as_path(steps).endswith("/") and len(targets) == 1:
+        raise InvalidRequest(f"{steps}: signals of steps are written to one file: .npz or .h5")
+    request = replace(request, steps=bool(steps))
     if len(targets) == 1:
-        return [Task(targets[0], request, as_path(output), save_inputs)]
-    for path in filter(None, (output, save_inputs)):
+        return [Task(targets[0], request, as_path(output), save_inputs, steps)]
+    for path in filter(None, (output, save_inputs, steps)):
         _refuse_file(path)
     names = short_names(targets)
     suffix = "/" if entry_format == "onnx" else f".{entry_format}"
@@ -64,6 +70,7 @@ def plan(
             request,
             f"{Path(output) / name}{suffix}" if output else "",
             f"{Path(save_inputs) / name}.npz" if save_inputs else "",
+            f"{Path(steps) / name}.npz" if steps else "",
         )
         for target, name in zip(targets, names, strict=True)
     ]

@@ -180,7 +180,7 @@ class CommandSubject:
 
     def _outputs(self, folder: Path, vector: Vector) -> Tensors:
         if "outputs" in self._used:
-            return read_folder(folder / "outputs", vector)
+            return read_folder(folder / "outputs", vector.record["outputs"], vector.answers.outputs)
         (file,) = (name for name in self._used if name.startswith("outputs."))
         return read_file(folder / file, vector)
 

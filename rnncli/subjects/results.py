@@ -12,6 +12,9 @@ or one .npz or .h5 file with ID/outputs/Y or simply ID/Y. In output_K.pb, K is t
 the case's outputs and names a tensor that has no name itself. The outputs of a second call are in
 test_data_set_1, at test_ID/calls/1/outputs/Y.bin or ID/calls/1/outputs/Y.
 
+A device may record the signals of every step, or some of them, under the names that the pack stores
+them by: in test_ID/steps/output_K.pb, at test_ID/steps/outputs/gate_i.bin or as ID/steps/gate_i.
+
 A device reports a refusal by a file `refused.txt` beside the case's `test_data_set_0`, whose first
 line may give the reason, or in a single file by a tensor `ID/refused` of any value. A refused case
 has no outputs.
@@ -28,6 +31,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +46,22 @@ from rnncli.formats.raw import tensor_from
 from rnncli.numerics import dtype_named, dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.case_folder import PREFIX, data_set, folder_of
+from rnncli.packs.case_folder import PREFIX, data_set, folder_of, steps_of
 from rnncli.packs.raw_form import RAW
-from rnncli.packs.vector import CALLS, INPUTS, OUTPUTS, READINGS, TOLERANCES, group_of
+from rnncli.packs.vector import (
+    CALLS,
+    INPUTS,
+    OUTPUTS,
+    READINGS,
+    STEPS,
+    TOLERANCES,
+    group_of,
+    signal_names,
+)
 from rnncli.subjects.supervision.programs import first_line, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
@@ -56,7 +69,9 @@ if TYPE_CHECKING:
 
 _OUTPUT = re.compile(r"output_(0|[1-9][0-9]{0,8})\.pb")
 _CALL = re.compile(rf"{CALLS}/([1-9][0-9]{{0,8}})/")
-_OTHER_ROLES = (f"{INPUTS}/", f"{TOLERANCES}/", f"{READINGS}/")
+_OTHER_ROLES = (f"{INPUTS}/", f"{TOLERANCES}/", f"{READINGS}/", f"{STEPS}/{TOLERANCES}/")
+# The sizes of a signal of every step.
+OF_A_SIGNAL = ("seq_length", "num_directions", "batch_size", "hidden_size")
 
 REFUSED = "refused"
 REFUSED_FILE = f"{REFUSED}.txt"
@@ -109,12 +124,16 @@ class ResultsFolder:
             folder = below(self._folder, folder_of(vector.id))
             reason = _reason(below(folder, RelativePath(REFUSED_FILE)))
             place = below(folder, RelativePath(data_set(vector.call)))
-            outputs = read_folder(place, vector)
+            outputs = read_folder(place, vector.record["outputs"], vector.answers.outputs)
             raw = below(folder, RelativePath(f"{group_of(vector.call)}{OUTPUTS}"))
             outputs |= read_raw_folder(raw, vector.answers.outputs)
+            place = below(folder, RelativePath(steps_of(vector.call)))
+            recorded = read_folder(place, [*vector.steps.outputs], vector.steps.outputs)
+            raw = below(folder, RelativePath(f"{group_of(vector.call)}{STEPS}/{OUTPUTS}"))
+            recorded |= read_raw_folder(raw, vector.steps.outputs)
         except RnncliError as error:
             return garbage(error)
-        return _attempt(outputs, reason)
+        return replace(_attempt(outputs, reason), signals=recorded)
 
     def close(self) -> None:
         """Do nothing: results hold no process."""
@@ -144,9 +163,14 @@ class ResultsFile:
     def attempt(self, vector: Vector) -> Attempt:
         """Look up the case's outputs."""
         recorded = self._cases.get((vector.id, vector.call), {})
-        outputs = {name: values for name, values in recorded.items() if name != REFUSED}
+        outputs, signals = {}, {}
+        for name, values in recorded.items():
+            if name.startswith(f"{STEPS}/"):
+                signals[name.removeprefix(f"{STEPS}/").removeprefix(f"{OUTPUTS}/")] = values
+            elif name != REFUSED:
+                outputs[name] = values
         is_refused = REFUSED in recorded or REFUSED in self._cases.get((vector.id, 0), {})
-        return _attempt(outputs, "" if is_refused else None)
+        return replace(_attempt(outputs, "" if is_refused else None), signals=signals)
 
     def close(self) -> None:
         """Do nothing: results hold no process."""
@@ -194,13 +218,15 @@ def require_room(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def expected_bytes(record: Mapping[str, Any]) -> int:
-    """Return the bytes of a case's expected outputs, in all calls."""
+    """Return the bytes of a case's expected outputs and signals, in all calls."""
     operator = operator_named(record["operator"])
     frame = frame_of(operator, record["sizes"], record["attributes"])
     if frame is None or record["expect"] != "result":
         return 0
     rows = [row for row in operator.outputs if row.name in record["outputs"]]
     elements = sum(math.prod(frame.shape(row)) for row in rows)
+    signal = [frame.sizes[name] for name in OF_A_SIGNAL if name in frame.sizes]
+    elements += len(signal_names(record)) * math.prod(signal)
     calls = 1 + len(record.get("later_calls", ()))
     return calls * elements * dtype_named(record["dtype"]).numpy.itemsize
 
@@ -209,12 +235,13 @@ def _room_of(outputs: Tensors) -> int:
     return room_for(sum(values.nbytes for values in outputs.values()))
 
 
-def read_folder(folder: Path, vector: Vector) -> Tensors:
-    """Read the outputs in a folder; return none if it does not exist.
+def read_folder(folder: Path, names: Sequence[str], wanted: Tensors) -> Tensors:
+    """Read the outputs, or signals, in a folder; return none if it does not exist.
 
     Args:
         folder: holds output_K.pb.
-        vector: the case; the name of its K-th output is given to a tensor K without a name.
+        names: the requested outputs; name K is given to a tensor K without a name.
+        wanted: the expected outputs, which bound the size of what is read.
 
     Raises:
         UnreadableFile: one is damaged or too large, or two have the same name.
@@ -225,7 +252,7 @@ def read_folder(folder: Path, vector: Vector) -> Tensors:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     tensors: Tensors = {}
-    names, room = vector.record["outputs"], _room_of(vector.answers.outputs)
+    room = _room_of(wanted)
     matches = filter(None, map(_OUTPUT.fullmatch, entries))
     for position in sorted(int(match[1]) for match in matches):
         own, values = pb.read_named(below(folder, RelativePath(f"output_{position}.pb")), room)

@@ -385,3 +385,41 @@ def test_right_and_wrong_results_touch_nothing_out_of_bounds(guarded, copy):
     fill(output(copy / "right", ID), np.nan)
     assert judge_c.run(guarded, copy / "pack", copy / "right").code == 1
     assert judge_c.run(guarded, copy / "pack", copy / "right", "no_such_case").code == 2
+
+
+@pytest.mark.parametrize("error", [0, 1e-7, 1e-3, np.nan])
+@pytest.mark.parametrize("chosen", ["every", "some", "none"])
+def test_it_agrees_on_signals_of_every_step(guarded, tmp_path, chosen, error):
+    """Those that a device has recorded; of each call, beside its outputs."""
+    pack = tmp_path / "pack"
+    plan = GenerationPlan(suite=small_suite(TEXT).with_steps(), layout="raw")
+    assert generate(plan, pack, lambda _: None).failed == []
+    vectors = [*open_pack(pack).vectors()]
+    judge_c.write_all(tmp_path / "results", vectors, RIGHT)
+    for vector in vectors:
+        for call in vector.calls:
+            kept = {"every": [*call.steps.outputs], "some": ["state_H"], "none": []}[chosen]
+            signals = {name: call.steps.outputs[name].copy() for name in kept}
+            for values in signals.values():
+                values.flat[0] += np.float32(error)
+            judge_c.write_signals(tmp_path / "results", call, signals)
+    said = judge_c.run(guarded, pack, tmp_path / "results")
+
+    assert said.cases == judge_c.judged(tmp_path / "results", vectors), said.err
+    is_wrong = chosen != "none" and not abs(error) < 1e-6
+    assert said.code == int(is_wrong)
+    assert ("steps/state_H[0,0,0,0]: got" in said.out) >= is_wrong
+
+
+def test_a_damaged_list_of_signals_is_refused(guarded, tmp_path):
+    """As any other part of a case is."""
+    pack = tmp_path / "pack"
+    suite = small_suite(TEXT).with_steps()
+    assert generate(GenerationPlan(suite=suite, layout="raw"), pack, lambda _: None).failed == []
+    judge_c.write_all(tmp_path / "results", [*open_pack(pack).vectors()], RIGHT)
+    case = case_of(pack)
+    case["data_sets"][0]["steps"] = {"pre_i": 1}
+    put_case(pack, case)
+    sealed(pack)
+
+    assert judge_c.run(guarded, pack, tmp_path / "results").code == 2

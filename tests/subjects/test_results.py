@@ -10,6 +10,10 @@ from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import pb, write_tensors
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.judgement import judge
+from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.packs.attempt import Status
 from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.generating.production import make_vectors
@@ -347,3 +351,93 @@ def test_a_file_has_the_results_of_each_call_in_a_group(tmp_path, asked, extensi
     assert third.status is Status.MISSING
     refused = dataclasses.replace(asked, id="other", call=1)
     assert subject.attempt(refused).status is Status.REFUSED
+
+
+@pytest.fixture(scope="module")
+def stepped(tmp_path_factory):
+    """A raw pack with the signals of every step."""
+    folder = tmp_path_factory.mktemp("stepped") / "pack"
+    suite = small_suite(ONE_LSTM).with_steps()
+    generate(GenerationPlan(suite=suite, layout="raw"), folder, lambda _: None)
+    return open_pack(folder)
+
+
+ONE_LSTM = """
+suite: stepped
+summary: One LSTM.
+cases: {plain: {op: LSTM-14, sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 2}}}
+"""
+
+
+def recorded(vector, folder, form, signals):
+    """Write a vector's outputs and some signals as a device records them; the path to judge."""
+    if form == "npz":
+        tensors = {f"{vector.id}/{name}": v for name, v in vector.answers.outputs.items()}
+        tensors |= {f"{vector.id}/steps/{name}": values for name, values in signals.items()}
+        write_tensors(folder / "results.npz", tensors)
+        return folder / "results.npz"
+    for place, tensors in (("", vector.answers.outputs), ("steps/", signals)):
+        outputs = folder / f"test_{vector.id}" / f"{place}outputs"
+        data = folder / f"test_{vector.id}" / (place or "test_data_set_0")
+        for each in (outputs, data):
+            each.mkdir(parents=True, exist_ok=True)
+        for k, (name, values) in enumerate(tensors.items()):
+            if form == "raw":
+                (outputs / f"{name}.bin").write_bytes(values.tobytes())
+            else:
+                (data / f"output_{k}.pb").write_bytes(pb.serialize(name, values))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["raw", "pb", "npz"])
+def test_signals_that_a_device_records_are_judged(stepped, form, tmp_path):
+    """All or some of them; one that is wrong, or that the pack does not store, differs."""
+    (vector,) = stepped.vectors()
+    right = dict(vector.steps.outputs)
+    some = {"gate_f": right["gate_f"]}
+    wrong = {**right, "gate_f": right["gate_f"] + np.float32(1e-3)}
+    strange = {"gate_q": right["gate_f"]}
+    found = {}
+    for name, signals in {"right": right, "some": some, "wrong": wrong, "more": strange}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        attempt = results_subject(recorded(vector, folder, form, signals)).attempt(vector)
+        verdict = judge(vector, attempt)
+        found[name] = [o.name for o in verdict.outputs if o.verdict is Verdict.DIFFERS]
+        assert len(verdict.outputs) == len(vector.answers.outputs) + len(signals)
+        assert verdict.verdict is (Verdict.DIFFERS if found[name] else Verdict.PASS)
+
+    assert found == {"right": [], "some": [], "wrong": ["steps/gate_f"], "more": ["steps/gate_q"]}
+
+
+def test_the_room_of_results_has_room_for_signals(stepped):
+    """Each has the size of an output of every step."""
+    (record,) = stepped.manifest.cases
+    (vector,) = stepped.vectors()
+    tensors = [*vector.answers.outputs.values(), *vector.steps.outputs.values()]
+
+    assert results.expected_bytes(record) == sum(values.nbytes for values in tensors)
+
+
+def test_signals_are_judged_by_the_rule_of_the_run(stepped, tmp_path):
+    """A profile's tolerances are derived for them, too; given ones apply to them."""
+    (vector,) = stepped.vectors()
+    off = {n: v + np.float32(1e-3) for n, v in vector.steps.outputs.items()}
+    attempt = results_subject(recorded(vector, tmp_path, "raw", off)).attempt(vector)
+
+    assert judge(vector, attempt, Rule(tolerance=Tolerance.given(atol=1e-2))).verdict == "pass"
+    assert judge(vector, attempt, Rule(tolerance=Tolerance.given(atol=1e-4))).verdict == "differs"
+    wide, narrow = (
+        Rule(profile=name).signals(vector).tolerances["gate_f"] for name in ("four-ulp", "strict")
+    )
+    assert (narrow < vector.steps.tolerances["gate_f"]).all()
+    assert (wide > vector.steps.tolerances["gate_f"]).all()
+
+
+def test_signals_do_not_make_an_answer(stepped, tmp_path):
+    """Without outputs the case is missing."""
+    (vector,) = stepped.vectors()
+    bare = dataclasses.replace(vector, answers=dataclasses.replace(vector.answers, outputs={}))
+    path = recorded(bare, tmp_path, "raw", dict(vector.steps.outputs))
+
+    assert results_subject(path).attempt(vector).status is Status.MISSING

@@ -48,6 +48,7 @@ class Entry:
         calls: the number of data sets; 1 for a must-reject case.
         horizon: the number of steps for which an input must be visible, `ALL`, or None.
         empty_names: whether the node writes "" for omitted inputs at the end.
+        steps: whether the signals of every step are stored.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Entry:
     _template: Template = field(repr=False)
     _row: Row = field(repr=False)
     _origin: tuple[int, Path] = field(repr=False)  # seed and folder of the suite
+    steps: bool = False
 
     def is_called(self, word: str) -> bool:
         """Return whether a lower-case word is the case's id, a part of it, or a flag."""

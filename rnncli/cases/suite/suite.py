@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.keys import read_seed
 from rnncli.cases.findings import Findings
@@ -57,6 +57,7 @@ class Suite:
         folder: the folder of the files that it names.
         files: the names of those files, sorted.
         weights: the place of the weights in every model, instead of the cases' own; "" for those.
+        steps: whether the signals of every step are stored.
     """
 
     name: str
@@ -72,11 +73,19 @@ class Suite:
     folder: Path
     files: tuple[str, ...]
     weights: str = ""
+    steps: bool = False
 
     def with_weights(self, weights: str) -> Suite:
         """Return the suite with the weights of every model in one place, a key of `WEIGHTS`."""
-        entries = tuple(replace(entry, weights=weights) for entry in self.entries)
-        return replace(self, entries=entries, weights=weights)
+        return self._with(weights=weights)
+
+    def with_steps(self) -> Suite:
+        """Return the suite with the signals of every step stored."""
+        return self._with(steps=True)
+
+    def _with(self, **changes: Any) -> Suite:
+        entries = tuple(replace(entry, **changes) for entry in self.entries)
+        return replace(self, entries=entries, **changes)
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:

@@ -9,12 +9,13 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.judging.tolerances.derivation import derive
+from rnncli.judging.tolerances.signals import derive_signals
 from rnncli.numerics import dtype_of
 from rnncli.packs.vector import Answers
 from rnncli.profiles import profile_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rnncli.judging.tolerances.tolerance import Bound, Tolerance
     from rnncli.numerics import Array
@@ -98,6 +99,15 @@ class Rule:
             reading: `READING=CHOICE` of an alternative, or "" for the vector's own answers.
         """
         answers = vector.alternatives[reading] if reading else vector.answers
+        return self._applied(answers, vector, lambda: _derived(vector, reading, self.profile))
+
+    def signals(self, vector: Vector) -> Answers:
+        """Return a vector's signals of every step with the tolerances of this rule."""
+        return self._applied(vector.steps, vector, lambda: _of_signals(vector, self.profile))
+
+    def _applied(
+        self, answers: Answers, vector: Vector, derived: Callable[[], Mapping[str, Array]]
+    ) -> Answers:
         if self.tolerance is not None:
             limits = self.tolerance
             return _with_tolerances(
@@ -105,7 +115,7 @@ class Rule:
             )
         if self.profile in ("", vector.record["profile"]):
             return answers
-        return _with_tolerances(answers, _derived(vector, reading, self.profile))
+        return _with_tolerances(answers, derived())
 
     def max_ulp(self, output: str) -> float:
         """Return the tolerance of an output in units in the last place."""
@@ -139,3 +149,14 @@ def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by output, in the outputs' layout."""
     found = derive(vector.recurrence_under(reading), profile_named(profile))
     return vector.node.outputs_of(found)
+
+
+def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
+    """Return the tolerances of a profile, by signal."""
+    outputs = vector.steps.outputs
+    if not outputs:
+        return {}
+    golden = np.stack([*outputs.values()])
+    return dict(
+        zip(outputs, derive_signals(vector.recurrence, golden, profile_named(profile)), strict=True)
+    )

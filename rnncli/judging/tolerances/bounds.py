@@ -26,6 +26,23 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 
+class StateVariances(NamedTuple):
+    """Variances of the states of every step, each [D, T, N, S, H].
+
+    Attributes:
+        old: of the states before the steps.
+        new: of those after them.
+    """
+
+    old: Array
+    new: Array
+
+    @classmethod
+    def along(cls, variances: Array) -> StateVariances:
+        """Return those of one run, from variances [D, T + 1, N, S, H]."""
+        return cls(variances[:, :-1], variances[:, 1:])
+
+
 class GroupErrors(NamedTuple):
     """Error bounds of a group of activations, given the errors of the states, [group, D, T, N, H].
 
@@ -83,13 +100,13 @@ class Bounds(OwnBounds):
 
     Args:
         linear: the first-order errors.
-        variances: variances of the states before and after every step, [D, T + 1, N, S, H].
+        variances: variances of the states.
     """
 
-    def __init__(self, linear: Linearised, variances: Array) -> None:
+    def __init__(self, linear: Linearised, variances: StateVariances) -> None:
         super().__init__(linear)
         self._variances = variances
-        H = variances[:, :-1, :, 0]
+        H = np.ascontiguousarray(variances.old[..., 0, :])
         self._by_H = through(H, linear.R2[: linear.equations.gates_of_H])
         self._group_errors: dict[Group, GroupErrors] = {}
         self._errors: dict[Expression, Any] = {}
@@ -105,9 +122,9 @@ class Bounds(OwnBounds):
             errors, k = self._errors_of_group(node)
             return errors.error[k]
         if isinstance(node, State | NewState) or is_of_H(node):
-            return self._carried(node)
+            return self.carried(node)
         if isinstance(node, Recurrent):
-            return total((self._carried(node), self.bound(node)))
+            return total((self.carried(node), self.bound(node)))
         return total((self._added(node, self.error), *self._crosses(node)))
 
     def _systematic(self, node: Expression) -> Any:
@@ -142,27 +159,27 @@ class Bounds(OwnBounds):
         modulus, whatever their correlation.
         """
         if isinstance(term, State):
-            return self._variances[:, :-1, :, term.label]
+            return self._variances.old[..., term.label, :]
         if isinstance(term, NewState):
-            return self._variances[:, 1:, :, term.label]
+            return self._variances.new[..., term.label, :]
         if is_of_H(term):
             return self._by_H[term.label]
         if isinstance(term, Recurrent):
-            return self.linear.through(self._carried(term.of) ** 2, term)
+            return self.linear.through(self.carried(term.of) ** 2, term)
         (leaf, factor), *others = linear(term).items()
         if others or leaf is term:
-            return self._carried(term) ** 2
+            return self.carried(term) ** 2
         by = self.linear.value(factor)
         return by * by * self._variance(leaf)
 
-    def _carried(self, node: Expression) -> Any:
+    def carried(self, node: Expression) -> Any:
         """Return the first-order error of an expression due to the states."""
         if isinstance(node, Activated):
             errors, k = self._errors_of_group(node)
             return self._steepness(node) * errors.carried[k]
         if isinstance(node, State | NewState | Recurrent):
             return np.sqrt(self._variance(node))
-        return self._added(node, self._carried)
+        return self._added(node, self.carried)
 
     def _added(self, node: Expression, rule: Callable[[Expression], Any]) -> Any:
         modulus = self.linear.modulus

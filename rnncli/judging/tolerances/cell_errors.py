@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.judging.tolerances.bounds import Bounds, OwnBounds
+from rnncli.judging.tolerances.bounds import Bounds, OwnBounds, StateVariances
 from rnncli.judging.tolerances.derivatives import by_old_states, by_states
 from rnncli.judging.tolerances.expressions import NewState, Recurrent, is_of_H
 from rnncli.judging.tolerances.linearised import Linearised
-from rnncli.judging.tolerances.roundings import systematic
+from rnncli.judging.tolerances.roundings import stored, systematic
 
 if TYPE_CHECKING:
     from rnncli.judging.tolerances.derivatives import Derivatives, Factor
@@ -55,12 +55,11 @@ class CellErrors:
         J *= J
         return J
 
-    def fresh(self, variances: Array | None) -> Array:
+    def fresh(self, variances: StateVariances | None) -> Array:
         """Return the variances that each step adds, [D, T, N, S, H].
 
         Args:
-            variances: of the states before and after every step [D, T + 1, N, S, H], for the errors
-                of second order; None leaves those out.
+            variances: of the states, for the errors of second order; None leaves those out.
         """
         bounds = OwnBounds(self._linear) if variances is None else Bounds(self._linear, variances)
         found: list[Any] = [None] * self.states
@@ -72,6 +71,30 @@ class CellErrors:
                 if isinstance(node, NewState):
                     found[k] = found[k] + self._linear.value(factor) ** 2 * found[node.label]
         return self._by_state(found)
+
+    def stored_states(self) -> Array:
+        """Return the variances of the old states as they are stored, [D, T, N, S, H].
+
+        Initial states are exact.
+        """
+        old = [self._linear.modulus(state) for state in self._linear.equations.old]
+        found = self._by_state([stored(size, self._rounding) for size in old])
+        found[:, 0] = 0.0
+        return found
+
+    def of_signal(self, node: Expression, variances: StateVariances) -> Array:
+        """Return the variances of an expression of the step that is stored, [D, T, N, H].
+
+        Args:
+            node: an activation, or an activation's argument.
+            variances: of the states.
+        """
+        bounds = Bounds(self._linear, variances)
+        found = self._linear.noise_of_all(node, kept=self._linear.value(node))
+        found = found + bounds.carried(node) ** 2
+        if (bound := bounds.bound(node)) is not None:
+            found = found + systematic(bound, self._rounding)
+        return np.asarray(found)
 
     def _by_state(self, values: list[Any]) -> Array:
         """Join the values of h and of C along a new axis, [D, T, N, S, H]."""

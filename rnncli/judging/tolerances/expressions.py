@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.recurrence import Recurrence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +145,7 @@ class Equations:
         of_C: the expressions computed from the old C.
         in_order: positions of the new states, each after those that it is computed from.
         gates_of_H: number of leading gates that have a term Ht-1*(R^T).
+        activated: the activations, in the order in which the step evaluates them.
     """
 
     old: tuple[Expression, ...]
@@ -153,6 +155,22 @@ class Equations:
     of_C: frozenset[Expression]
     in_order: tuple[int, ...]
     gates_of_H: int
+    activated: tuple[Expression, ...]
+
+
+def equations_of(recurrence: Recurrence) -> Equations:
+    """Return the expressions of a recurrence's cell.
+
+    Raises:
+        Unsupported: see `equations`.
+    """
+    return equations(
+        recurrence.cell,
+        peepholes=recurrence.P is not None,
+        input_forget=recurrence.input_forget,
+        after=recurrence.linear_before_reset,
+        bias=recurrence.Rb is not None,
+    )
 
 
 @cache
@@ -172,7 +190,8 @@ def equations(
         Unsupported: the cell has more than two states, or applies R to another state than H.
     """
     gates = range(len(cell.gates))
-    f, g, h = (partial(_activated, letter) for letter in "fgh")
+    activated: list[Expression] = []
+    f, g, h = (partial(_activated, activated, letter) for letter in "fgh")
 
     def times_R(of: Expression, part: slice = slice(None)) -> Array:
         return _rows(Recurrent((of,), gate) for gate in gates[part])
@@ -189,7 +208,8 @@ def equations(
         linear_before_reset=after,
     )
     old, symbols = (tuple(kind((), k) for k in range(cell.states)) for kind in (State, NewState))
-    new = _apart(cell.step(p, _rows(GateInput((), gate) for gate in gates), old), symbols)
+    states = cell.step(p, _rows(GateInput((), gate) for gate in gates), old)
+    new, in_symbols = _apart(states, symbols)
     nodes = list(dict.fromkeys(node for state in new for node in _within(state)))
     _check(cell, nodes)
     return Equations(
@@ -200,6 +220,7 @@ def equations(
         of_C=frozenset(node for node in nodes if any(part in old[1:] for part in _within(node))),
         in_order=tuple(sorted(range(cell.states), key=lambda k: _depth(new[k], new))),
         gates_of_H=max((node.label + 1 for node in nodes if is_of_H(node)), default=0),
+        activated=tuple(new[states.index(n)] if n in states else in_symbols(n) for n in activated),
     )
 
 
@@ -222,14 +243,18 @@ def _number(value: Expression | float) -> Expression:
     return value if isinstance(value, Expression) else Constant((), float(value))
 
 
-def _activated(letter: str, of: Expression | Array) -> Any:
+def _activated(found: list[Expression], letter: str, of: Expression | Array) -> Any:
+    """Return activations, which are also added to those found."""
     if isinstance(of, np.ndarray):
-        return _rows(Activated((row,), letter) for row in of)
-    return Activated((of,), letter)
+        return _rows(_activated(found, letter, row) for row in of)
+    found.append(Activated((of,), letter))
+    return found[-1]
 
 
-def _apart(new: Sequence[Expression], symbols: Sequence[Expression]) -> tuple[Expression, ...]:
-    """Return new states in which other new states are replaced by symbols."""
+def _apart(
+    new: Sequence[Expression], symbols: Sequence[Expression]
+) -> tuple[tuple[Expression, ...], Callable[[Expression], Expression]]:
+    """Return new states in which other new states are replaced by symbols, and the replacement."""
     known = dict(zip(new, symbols, strict=True))
 
     def in_symbols(node: Expression) -> Expression:
@@ -241,7 +266,7 @@ def _apart(new: Sequence[Expression], symbols: Sequence[Expression]) -> tuple[Ex
         operands = tuple(map(in_symbols, node.operands))
         return replace(node, operands=operands) if operands else node
 
-    return tuple(map(rebuilt, new))
+    return tuple(map(rebuilt, new)), in_symbols
 
 
 def _within(node: Expression) -> Iterator[Expression]:

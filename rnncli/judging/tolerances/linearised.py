@@ -24,7 +24,7 @@ from rnncli.judging.tolerances.expressions import (
     Slope,
     State,
     Sum,
-    equations,
+    equations_of,
     is_of_H,
     is_sum,
 )
@@ -69,17 +69,10 @@ class Linearised:
 
     def __init__(self, path: Trajectory, rounding: Rounding) -> None:
         self._path, self._rounding = path, rounding
-        after = path.recurrence.linear_before_reset
-        self.equations = equations(
-            path.recurrence.cell,
-            peepholes=path.P is not None,
-            input_forget=path.recurrence.input_forget,
-            after=after,
-            bias=path.Rb is not None,
-        )
+        self.equations = equations_of(path.recurrence)
         self.R = path.settled(path.R)
         self.R2 = self.R * self.R
-        in_x, self._Rbh = placed(None, path.Rb, after=after)
+        in_x, self._Rbh = placed(None, path.Rb, after=path.recurrence.linear_before_reset)
         self._x = product(path.X, path.W)
         for bias in (path.Wb, in_x):
             if bias is not None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.judging.tolerances.bounds import StateVariances
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,7 +32,7 @@ def variances_of(errors: CellErrors) -> Array:
     found = _carry(errors, blocks, added)
     growing = np.ones(len(found), np.bool_)  # directions converge independently
     for _ in range(PASSES):
-        before, added = added, errors.fresh(found)
+        before, added = added, errors.fresh(StateVariances.along(found))
         growing &= (added > SETTLED * before).any(axis=(1, 2, 3, 4))
         if not growing.any():  # the variances have converged as well
             return found
@@ -58,10 +60,28 @@ def variances_of_steps(errors: CellErrors, entering: Array) -> Array:
         found = from_h + added
         _carry_C(errors, found)
         before[:, 1:, :, 1:] = found[..., 1:, :]
-        last, added = added, errors.fresh(before)
+        last, added = added, errors.fresh(StateVariances.along(before))
         if not (added > SETTLED * last).any():
             return found
     return np.full_like(from_h, np.inf)
+
+
+def variances_of_one_step(errors: CellErrors, old: Array) -> StateVariances:
+    """Return the variances of the states of every step alone, whose old states are known.
+
+    Args:
+        errors: the errors along the known states.
+        old: variances of the old states of each step, [D, T, N, S, H].
+    """
+    from_old = _from_h(errors, old[..., 0, :])
+    if errors.own is not None:
+        from_old += errors.own * old[..., 1:, :]
+    new = from_old + errors.fresh(None)
+    for _ in range(PASSES):
+        last, new = new, from_old + errors.fresh(StateVariances(old, new))
+        if not (new > SETTLED * last).any():
+            return StateVariances(old, new)
+    return StateVariances(old, np.full_like(new, np.inf))
 
 
 def _from_h(errors: CellErrors, entering: Array) -> Array:

@@ -33,13 +33,16 @@ class EntryResults(NamedTuple):
     horizon: Horizon | None
 
 
-def record_of(entry: CaseSource, shared: Mapping[str, Any], own: EntryResults) -> dict[str, Any]:
+def record_of(
+    entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
+) -> dict[str, Any]:
     """Return the record of a case that must run; see `packs.manifest.CASE_FIELDS`.
 
     Args:
         entry: an entry of a stack.
         shared: the entries that all records of the stack share, see `shared_record`.
         own: the results of this entry.
+        signals: the names of the signals of every step that are stored.
     """
     bits, passes = own.proof
     names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
@@ -57,6 +60,7 @@ def record_of(entry: CaseSource, shared: Mapping[str, Any], own: EntryResults) -
             name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
         },
         **({"horizon": own.horizon._asdict()} if own.horizon else {}),
+        **({"steps": list(signals)} if signals else {}),
     }
 
 

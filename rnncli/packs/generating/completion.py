@@ -14,6 +14,7 @@ from rnncli.judging.tolerances.conditioning import conditioning_problem, well_co
 from rnncli.judging.tolerances.exactness import exactness_problem
 from rnncli.judging.tolerances.overflow import overflow_problem
 from rnncli.judging.tolerances.scalars import scalar_equivalents
+from rnncli.judging.tolerances.signals import answers_of
 from rnncli.models.single_node import single_node_model
 from rnncli.operators import problems
 from rnncli.packs.conversion import held_inputs
@@ -74,6 +75,7 @@ class CompletedStack(NamedTuple):
             lines={name: line[k] for name, line in self.lines.items()},
             horizon=self.horizons[k],
         )
+        steps = answers_of(*solutions[own].alone(k), PROFILES[stack.entries[k].profile])
         return Vector(
             id=stack.entries[k].id,
             model=self.models[k],
@@ -81,7 +83,8 @@ class CompletedStack(NamedTuple):
             initializers=self.held,
             answers=_at(self.answers[own], k),
             alternatives=alternatives,
-            record=record_of(stack.entries[k], self.shared, verdicts),
+            record=record_of(stack.entries[k], self.shared, verdicts, [*steps.outputs]),
+            steps=steps,
         )
 
 

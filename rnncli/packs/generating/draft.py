@@ -50,7 +50,7 @@ def draft_of(stack: Stack) -> Draft:
 
 
 def _draft(stack: Stack) -> Draft:
-    own = _solve(stack, stack.case.node)
+    own = _solve(stack, stack.case.node, wants_signals=stack.entries[0].steps)
     solutions, rows = {"": own}, {"": np.ones(len(stack.entries), np.bool_)}
     for name, readings in other_readings(stack.case.node, own.recurrence):
         solution = _solve(stack, stack.case.node.under(readings))
@@ -60,8 +60,9 @@ def _draft(stack: Stack) -> Draft:
     return Draft(stack, solutions, rows)
 
 
-def _solve(stack: Stack, node: Node) -> Solution:
-    return solve(node.recurrence(stack.inputs), stack.entries[0].golden)
+def _solve(stack: Stack, node: Node, *, wants_signals: bool = False) -> Solution:
+    recurrence = node.recurrence(stack.inputs)
+    return solve(recurrence, stack.entries[0].golden, wants_signals=wants_signals)
 
 
 Test: TypeAlias = "Callable[[Node, Recurrence], bool]"

@@ -50,12 +50,14 @@ class ExtractionPlan(NamedTuple):
         golden: how expected values are computed: a row of `goldens.KINDS`.
         profile: the name of the profile of the tolerances.
         layout: a row of `LAYOUTS`.
+        steps: whether the signals of every step are stored.
     """
 
     model: str
     golden: str = "float64"
     profile: str = "standard"
     layout: str = ONNX
+    steps: bool = False
 
     @property
     def suite(self) -> str:
@@ -76,6 +78,7 @@ class CapturedCase:
     sizes: Mapping[str, int]
     dtype: DType
     inputs: dict[str, Array]
+    steps: bool
     flags: tuple[str, ...] = (FLAG,)
     breakage: None = None
     calls: int = 1
@@ -219,6 +222,7 @@ def _cases(plan: ExtractionPlan, captures: Sequence[Capture]) -> Iterator[Captur
             sizes=sizes,
             dtype=_dtype(node, inputs),
             inputs=inputs,
+            steps=plan.steps,
         )
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 # The paths of a case's files, below its folder, in any layout.
 _OURS = re.compile(
     r"model\.onnx|case\.(json|h|svh)"
-    r"|(test_data_set_[0-9]|readings(_[1-9])?/[^/]+)/(input|output|tolerance)_[0-9]+\.pb"
-    r"|(calls/[0-9]+/)?(readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
+    r"|(test_data_set_[0-9]|steps(_[1-9])?|readings(_[1-9])?/[^/]+)"
+    r"/(input|output|tolerance)_[0-9]+\.pb"
+    r"|(calls/[0-9]+/)?(steps/|readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
 )
 
 

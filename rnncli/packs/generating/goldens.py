@@ -38,23 +38,29 @@ class Solution(NamedTuple):
     def alone(self, k: int) -> tuple[Recurrence, Result]:
         """Return one recurrence and its golden."""
         last = tuple(state[k] for state in self.golden.last)
-        Y = self.golden.Y
-        return recurrence_at(self.recurrence, k), Result(None if Y is None else Y[k], last)
+        Y, signals = self.golden.Y, self.golden.signals
+        alone = Result(None if Y is None else Y[k], last)
+        alone.signals = None if signals is None else signals[:, k]
+        return recurrence_at(self.recurrence, k), alone
 
 
-def solve(recurrence: Recurrence, kind: str) -> Solution:
+def solve(recurrence: Recurrence, kind: str, *, wants_signals: bool = False) -> Solution:
     """Return the goldens of a stack; equal values have equal bits.
 
     Args:
         recurrence: the stack.
         kind: a row of `KINDS`.
+        wants_signals: whether the signals of every step are requested, [signals, n, T, D, N, H].
 
     Raises:
         Unsupported: an element cannot be proved.
     """
-    found, proofs = KINDS[kind].make(recurrence)
-    Y, last = found.Y, found.last
-    golden = Result(None if Y is None else _canonical(Y), tuple(map(_canonical, last)))
+    found, proofs = KINDS[kind].make(recurrence, wants_signals)
+    golden = Result(
+        None if found.Y is None else _canonical(found.Y),
+        tuple(map(_canonical, found.last)),
+        signals=None if found.signals is None else _canonical(found.signals),
+    )
     return Solution(recurrence, golden, proofs)
 
 
@@ -71,24 +77,29 @@ def _bytes(values: Array) -> Array:
     return flat.view(np.uint8)
 
 
-def _rounded(recurrence: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
+def _rounded(recurrence: Recurrence, wants_signals: bool) -> tuple[Result, list[tuple[int, int]]]:
     """Evaluate in float64 and round once."""
-    return evaluate(recurrence, NumPyEngine(FLOAT64)), [(0, 1)] * len(recurrence.X)
+    found = evaluate(recurrence, NumPyEngine(FLOAT64), wants_signals=wants_signals)
+    return found, [(0, 1)] * len(recurrence.X)
 
 
-def _proved(stack: Recurrence) -> tuple[Result, list[tuple[int, int]]]:
+def _proved(stack: Recurrence, wants_signals: bool) -> tuple[Result, list[tuple[int, int]]]:
     """Prove each recurrence of a stack."""
-    found = [_proof(recurrence_at(stack, k)) for k in range(len(stack.X))]
+    found = [_proof(recurrence_at(stack, k), wants_signals) for k in range(len(stack.X))]
     Y = np.stack([each.Y for each in found]) if stack.wants_Y else None  # type: ignore[misc]
     last = zip(*(each.last for each in found), strict=True)
-    return Result(Y, tuple(map(np.stack, last))), [(each.bits, each.passes) for each in found]
+    whole = Result(Y, tuple(map(np.stack, last)))
+    if any(each.signals is not None for each in found):
+        whole.signals = np.stack([each.signals for each in found], axis=1)  # type: ignore[misc]
+    return whole, [(each.bits, each.passes) for each in found]
 
 
-def _proof(recurrence: Recurrence) -> Result:
-    backend = backend_named("certified")
+def _proof(recurrence: Recurrence, wants_signals: bool) -> Result:
+    backend: Any = backend_named("certified")
     if reason := backend.supports(recurrence, Compute.FLOAT64):
         raise Unsupported(f"golden: certified {reason}; a case may say golden: float64")
-    return backend.run(recurrence, Compute.FLOAT64)
+    found: Result = backend.prove(recurrence, wants_signals=wants_signals)
+    return found
 
 
 class GoldenKind(NamedTuple):
@@ -96,11 +107,11 @@ class GoldenKind(NamedTuple):
 
     Attributes:
         backend: the backend that must be installed.
-        make: computes the results of a stack and their proofs.
+        make: computes the results of a stack, with their signals or without, and their proofs.
     """
 
     backend: str
-    make: Callable[[Recurrence], tuple[Result, list[tuple[int, int]]]]
+    make: Callable[[Recurrence, bool], tuple[Result, list[tuple[int, int]]]]
 
 
 KINDS: Mapping[str, GoldenKind] = {

@@ -44,6 +44,7 @@ def premises(suite: Suite) -> dict[str, Any]:
         "suite": sha256(text),
         "seed": suite.seed,
         "weights": suite.weights,
+        "steps": suite.steps,
         "files": {name: _sum_of(below(suite.folder, RelativePath(name))) for name in suite.files},
         "code": _code(),
     }

@@ -83,6 +83,10 @@ class CaseSource(Protocol):
         """Whether the node writes "" for absent inputs at the end as well."""
 
     @property
+    def steps(self) -> bool:
+        """Whether the signals of every step are stored."""
+
+    @property
     def structure(self) -> Hashable:
         """The key that cases share if they differ only in ids, labels and flags."""
 

@@ -9,7 +9,7 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
-from rnncli.judging.tolerances.bounds import Bounds
+from rnncli.judging.tolerances.bounds import Bounds, StateVariances
 from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.derivatives import by_states
 from rnncli.judging.tolerances.expressions import NewState
@@ -132,7 +132,7 @@ def test_what_the_derivatives_leave_out_is_bounded(kind, attributes, moved_by):
             bounds = {}
             for position in linear.equations.in_order:
                 node = linear.equations.new[position]
-                bound = Bounds(linear, variances).bound(node)[:, 0]
+                bound = Bounds(linear, StateVariances.along(variances)).bound(node)[:, 0]
                 for inner, factor in by_states(node).items():
                     if isinstance(inner, NewState):
                         bound = bound + linear.modulus(factor)[:, 0] * bounds[inner.label]
