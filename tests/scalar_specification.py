@@ -6,6 +6,7 @@ functions take the same readings. Inside `digits(60)` the numbers are mpmath's i
 """
 
 import math
+import re
 import struct
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,12 +14,15 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 
-GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc", "RNNSequence": "i"}
-FUNCTIONS = {
-    "RNN": ("tanh",),
-    "GRU": ("sigmoid", "tanh"),
-    "LSTM": ("sigmoid", "tanh", "tanh"),
-    "RNNSequence": ("tanh",),
+GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
+OPENVINO_GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "fico"}
+FUNCTIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
+# What OpenVINO calls a tensor -> what ONNX does.
+NAMES = {
+    "H": "initial_h",
+    "initial_hidden_state": "initial_h",
+    "initial_cell_state": "initial_c",
+    "sequence_lengths": "sequence_lens",
 }
 
 
@@ -111,18 +115,17 @@ def clipped(x, clip):
     return x
 
 
-def bound_activations(kind, attributes, directions, readings):
+def bound_activations(kind, openvino, attributes, directions, readings):
     """List (name, (alpha, beta)) for each direction's functions."""
-    openvino = kind == "RNNSequence"
     per_direction = len(FUNCTIONS[kind])
     names = attributes.get("activations")
     names = list(FUNCTIONS[kind]) * directions if names is None else list(names)
     if openvino:
-        names = [names[0]] * directions
+        names = names[:per_direction] * directions
     names = [name.lower() for name in names][: per_direction * directions]
     alphas = list(attributes.get("activation_alpha") or [])
     betas = list(attributes.get("activation_beta") or [])
-    order = readings.get("alpha-order", "positional" if openvino else "queue")
+    order = readings.get("alpha-order", "queue")
     bound = []
     for k, name in enumerate(names):
         defaults = [*DEFAULTS.get(name, ()), None, None]
@@ -147,10 +150,10 @@ def next_value(values, k, order, default):
 class Direction:
     """The parameters of one direction, as nested lists."""
 
-    def __init__(self, kind, d, inputs, attributes):
+    def __init__(self, kind, openvino, d, inputs, attributes):
         """Cut W, R, B and P of direction d into gates."""
         self.kind = kind
-        gates = GATES[kind]
+        gates = (OPENVINO_GATES if openvino else GATES)[kind]
         H = self.H = len(inputs["R"][d][0])
 
         def cut(values, letters, first=0):
@@ -160,8 +163,10 @@ class Direction:
         self.Wb = self.Rb = {g: [0.0] * H for g in gates}
         if "B" in inputs:
             self.Wb = cut(inputs["B"][d], gates)
-            if kind != "RNNSequence":
+            if not openvino:
                 self.Rb = cut(inputs["B"][d], gates, first=len(gates))
+            elif kind == "GRU" and attributes.get("linear_before_reset"):
+                self.Rb = {**self.Rb, **cut(inputs["B"][d], "h", first=3)}
         self.P = cut(inputs["P"][d], "iof") if "P" in inputs else None
         clip = attributes.get("clip")
         self.clip = math.inf if clip is None else real.number(single(clip))
@@ -190,8 +195,7 @@ class Direction:
 
     def step(self, x, h, c):
         """One time step of the cell."""
-        cells = {"RNN": self.rnn, "RNNSequence": self.rnn, "GRU": self.gru, "LSTM": self.lstm}
-        return cells[self.kind](x, h, c)
+        return {"RNN": self.rnn, "GRU": self.gru, "LSTM": self.lstm}[self.kind](x, h, c)
 
     def rnn(self, x, h, c):
         """Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi)."""
@@ -253,12 +257,16 @@ def evaluate(operator, inputs, attributes=None, readings=None):
         attributes: by the specification's names.
         readings: choices on contested points.
     """
-    kind = operator.partition("-")[0]
+    kind, form = re.fullmatch("(RNN|GRU|LSTM)(Sequence|Cell)?-[0-9]+", operator).groups()
     attributes, readings = dict(attributes or {}), dict(readings or {})
-    batch_first = kind == "RNNSequence" or attributes.get("layout") == 1
-    if "H" in inputs:
-        inputs = {**inputs, "initial_h": inputs["H"]}
+    openvino = form is not None
+    if openvino:
+        readings = {"alpha-order": "positional", "clip-scope": "gates", **readings}
+    batch_first = openvino or attributes.get("layout") == 1
+    inputs = {NAMES.get(name, name): value for name, value in inputs.items()}
     arrays = {name: np.asarray(value).astype(np.float64) for name, value in inputs.items()}
+    if form == "Cell":  # one step in one direction, whose axes it does not have
+        arrays = {name: np.expand_dims(v, int(name not in "WRB")) for name, v in arrays.items()}
     X = arrays["X"].swapaxes(0, 1) if batch_first else arrays["X"]
     T, N, _ = X.shape
     X = lists(X.tolist())
@@ -268,14 +276,14 @@ def evaluate(operator, inputs, attributes=None, readings=None):
         values = arrays.get(name, np.zeros((N, D, H) if batch_first else (D, N, H)))
         ordered = values.swapaxes(0, 1) if batch_first else values
         initial[name] = lists(ordered.tolist())
-    lengths = inputs.get("sequence_lens", inputs.get("sequence_lengths"))
+    lengths = inputs.get("sequence_lens")
     lengths = [T] * N if lengths is None else [int(length) for length in lengths]
     nested = {name: lists(arrays[name].tolist()) for name in "WRBP" if name in arrays}
 
     Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)
-    functions = bound_activations(kind, attributes, D, readings)
+    functions = bound_activations(kind, openvino, attributes, D, readings)
     for d in range(D):
-        cell = Direction(kind, d, nested, attributes)
+        cell = Direction(kind, openvino, d, nested, attributes)
         cell.functions, cell.readings = functions[d], readings
         backward = attributes.get("direction") == "reverse" or d == 1
         for n in range(N):
@@ -286,9 +294,19 @@ def evaluate(operator, inputs, attributes=None, readings=None):
                 Y[t, d, n] = h
             if lengths[n] > 0 or readings.get("zero-length") == "initial":
                 Y_h[d, n], Y_c[d, n] = h, c
-    if kind == "RNNSequence":
-        return {"Y": Y.transpose(2, 1, 0, 3), "Ho": Y_h.swapaxes(0, 1)}
+    if openvino:
+        return openvino_outputs(kind, form, Y, Y_h, Y_c)
     if batch_first:
         Y, Y_h, Y_c = Y.transpose(2, 0, 1, 3), Y_h.swapaxes(0, 1), Y_c.swapaxes(0, 1)
     found = {"Y": Y, "Y_h": Y_h, "Y_c": Y_c}
     return found if kind == "LSTM" else {"Y": Y, "Y_h": Y_h}
+
+
+def openvino_outputs(kind, form, Y, Y_h, Y_c):
+    """Name and lay out the outputs as OpenVINO does; a cell has one step and one direction."""
+    found = {"Y": Y.transpose(2, 1, 0, 3), "Ho": Y_h.swapaxes(0, 1), "Co": Y_c.swapaxes(0, 1)}
+    if kind != "LSTM":
+        del found["Co"]
+    if form == "Sequence":
+        return found
+    return {name: values[:, 0] for name, values in found.items() if name != "Y"}

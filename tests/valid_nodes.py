@@ -8,10 +8,14 @@ SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
 
 
 def valid_node(operator, dtype=np.float32, direction="reverse"):
-    """Return attributes and inputs of a node that breaks no rule: T 4, N 3, I 2, H 5, D 1."""
+    """Return attributes and inputs of a node that breaks no rule: T 4, N 3, I 2, H 5, D 1.
+
+    A cell has no direction.
+    """
     row = OPERATORS[operator]
     sizes = {**SIZES, "num_directions": 2 if direction == "bidirectional" else 1}
     attributes = {"direction": direction, "hidden_size": SIZES["hidden_size"]}
+    attributes = {name: value for name, value in attributes.items() if name in row.attributes}
     inputs = {}
     generator = np.random.default_rng(0)
     for tensor in row.inputs:

@@ -127,7 +127,7 @@ def describe(case: Case) -> dict[str, Any]:
     return {
         "op": case.operator.name,
         "summary": case.summary,
-        "sizes": dict(case.sizes),
+        "sizes": {n: size for n, size in case.sizes.items() if case.operator.has(n)},
         "dtype": case.dtype.name,
         "attributes": _attributes(case),
         "inputs": {row.name: _written(case, row.name) for row in case.operator.inputs},

@@ -168,9 +168,9 @@ def _traceback_option() -> click.Option:
 def cli() -> None:
     """Evaluate recurrent neural operators exactly as their specifications say.
 
-    RNN, GRU and LSTM of every ONNX opset, and OpenVINO's RNNSequence, from a YAML config or inside
-    any .onnx model. Tables go to standard output, as tab-separated lines in a pipe; messages go to
-    standard error. Every option can also be set by the variable RNNCLI_<COMMAND>_<OPTION>.
+    RNN, GRU and LSTM of every ONNX opset, and OpenVINO's sequences and cells, from a YAML config or
+    inside any .onnx model. Tables go to standard output, as tab-separated lines in a pipe; messages
+    go to standard error. Every option can also be set by the variable RNNCLI_<COMMAND>_<OPTION>.
     """
 
 

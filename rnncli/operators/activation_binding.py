@@ -40,19 +40,29 @@ def activation_problems(
             f" function{'s' * (counts[-1] > 1)} ({letters} for each of {directions}"
             f" direction{'s' * (directions > 1)}), got {len(names)}",
         )
-    elif operator.equal_activations and len({name.casefold() for name in names}) > 1:
+    elif operator.equal_activations and not _are_equal(operator, names):
+        first = len(operator.cell.activations)
         yield Problem(
             subject,
-            f"the two activations of a bidirectional {operator.type} must be equal, got"
-            f" {names[0]} and {names[1]}: OpenVINO computes both directions with the first",
+            f"both directions of a {operator.type} must have the same activations, got"
+            f" {' '.join(names[:first])} and {' '.join(names[first:])}: OpenVINO computes both with"
+            " the first",
         )
+
+
+def _are_equal(operator: Operator, names: Sequence[str]) -> bool:
+    """Return whether the activations of a second direction, if named, are those of the first."""
+    folded = [name.casefold() for name in names]
+    first = len(operator.cell.activations)
+    return folded[first:] in ([], folded[:first])
 
 
 def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
     """Return the lengths that `activations` may have."""
-    count = len(operator.cell.activations) * directions
+    of_one = len(operator.cell.activations)
+    count = of_one * directions
     if operator.equal_activations:
-        return tuple(range(1, directions + 1))
+        return tuple(range(of_one, count + 1, of_one))
     return (1, 2) if operator.spare_activation and directions == 1 else (count,)
 
 
@@ -101,7 +111,7 @@ def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) ->
     count = len(operator.cell.activations) * directions
     names = list(operator.default_activations) * directions if chosen is None else list(chosen)
     if operator.equal_activations:
-        names = names[:1] * directions
+        names = names[: len(operator.cell.activations)] * directions
     return names[:count]
 
 

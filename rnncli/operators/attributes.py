@@ -70,10 +70,11 @@ def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any
         operator: the row.
         attributes: a node's attributes, already checked.
     """
-    return {
+    written = {
         row.role or row.name: _value(row, attributes.get(row.name))
         for row in operator.attributes.values()
     }
+    return {**operator.fixed, **written}
 
 
 # The maximum number of cached results about nodes; most nodes are evaluated many times.

@@ -52,7 +52,7 @@ def problems(
     bad = {problem.subject[-1] for problem in first_problems} & set(operator.attributes)
     completed = complete(operator, _well_formed(operator, attributes, first_problems))
     # The expected number of activations and the shapes depend on the direction.
-    misdirected = bool(bad & {"direction", "layout"}) or completed["direction"] is None
+    misdirected = bool(bad & {"direction", operator.shapes_by}) or completed["direction"] is None
     if not misdirected:
         directions = num_directions(completed)
         first_problems += activation_problems(operator, attributes, directions)
@@ -110,8 +110,8 @@ def _input_problems(
     operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array]
 ) -> Iterator[Problem]:
     """Yield wrong element types, ranks, sizes and sequence lengths."""
-    layout = attributes.get("layout") or 0
-    sizes = _sizes(operator, attributes, inputs, layout)
+    variant = operator.variant(attributes)
+    sizes = _sizes(operator, attributes, inputs, variant)
     if sizes.get("hidden_size", Size(1, "")).value < 1:
         yield Problem(("inputs", "R"), "hidden_size must be at least 1, got 0, taken from R")
     for row in operator.inputs:
@@ -120,7 +120,7 @@ def _input_problems(
         values = inputs[row.name]
         sentences = [
             *_dtype_problems(operator, row, inputs),
-            *_shape_problems(row, values.shape, sizes, layout),
+            *_shape_problems(row, values.shape, sizes, variant),
         ]
         if row.role == "lengths" and not sentences and "seq_length" in sizes:
             sentences += _length_problems(row, values, sizes["seq_length"].value)
@@ -128,14 +128,14 @@ def _input_problems(
 
 
 def _sizes(
-    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], layout: int
+    operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], variant: int
 ) -> dict[str, Size]:
     """Return each named size from its definition: X, direction, hidden_size, else R."""
     direction = attributes["direction"]
     sizes = {"num_directions": Size(num_directions(attributes), f"direction is {direction}")}
     (X,) = (row for row in operator.inputs if row.role == "X")
-    if X.name in inputs and inputs[X.name].ndim == 3:
-        for dim, value in zip(X.shape(layout), inputs[X.name].shape, strict=True):
+    if X.name in inputs and inputs[X.name].ndim == len(X.shape(variant)):
+        for dim, value in zip(X.shape(variant), inputs[X.name].shape, strict=True):
             sizes[dim.symbol] = Size(value, f"{dim.symbol} is {value} in {X.name}")
     if attributes["hidden_size"] is not None:
         hidden = attributes["hidden_size"]
@@ -179,10 +179,10 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _shape_problems(
-    row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], layout: int
+    row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], variant: int
 ) -> Iterator[str]:
     """Yield a wrong rank, or sizes that contradict others, with the reason."""
-    dims = row.shape(layout)
+    dims = row.shape(variant)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
     got = f"got {list(actual)}"
     if len(actual) != len(dims):

@@ -16,6 +16,7 @@ from rnncli.errors import InvalidOperator
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import resolve_activations
 from rnncli.operators.attributes import complete, remember
+from rnncli.operators.axis_moves import moves_between
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
 from rnncli.operators.weights import EVALUATED
@@ -24,12 +25,13 @@ from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.operators.axis_moves import AxisMove
     from rnncli.operators.operator import Operator
     from rnncli.operators.weights import WeightCache
     from rnncli.recurrence.activations import Activation
 
     Kinds: TypeAlias = tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]
-    Orders: TypeAlias = Mapping[str, tuple[str, tuple[int, ...] | None]]
+    Orders: TypeAlias = Mapping[str, tuple[str, AxisMove | None, AxisMove | None]]
 
 DIRECTIONS = {
     "forward": (Direction.FORWARD,),
@@ -64,7 +66,8 @@ class Node:
         outputs: the requested names.
         readings: every reading of the operator.
         values: all attributes by role as Python values, with defaults; None if absent without one.
-        layout: the layout of the tensors, see `Tensor.shapes`.
+        layout: 1 for batch first where the attribute decides, else 0.
+        variant: which of its `shapes` each tensor has.
         directions: in the order of the tensors.
     """
 
@@ -82,7 +85,8 @@ class Node:
         self.values = complete(operator, attributes)
         self.layout: int = self.values.get("layout") or 0
         self.directions = DIRECTIONS[self.values["direction"]]
-        self._orders = _orders(operator, self.layout)
+        self.variant = operator.variant(self.values)
+        self._orders = _orders(operator, self.variant)
         self._ragged = [row.name for row in operator.inputs if row.role == "lengths"]
         self._sound: dict[Kinds, int] = {}
 
@@ -104,18 +108,18 @@ class Node:
             "activations": self.activations,
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
-            "keep_initial": self.readings["zero-length"] == "initial",
+            "keep_initial": self.readings.get("zero-length") == "initial",
             "input_forget": bool(values.get("input_forget")),
             "linear_before_reset": bool(values.get("linear_before_reset")),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
     @cached_property
-    def _made(self) -> list[tuple[int, tuple[int, ...] | None]]:
+    def _made(self) -> list[tuple[int, AxisMove | None]]:
         """The index of each output's array in a result, and its transposition."""
         return [
-            (RESULTS.index(role), _inverse(order))
-            for role, order in [self._orders[name] for name in self.outputs]
+            (RESULTS.index(role), back)
+            for role, _, back in [self._orders[name] for name in self.outputs]
         ]
 
     @cached_property
@@ -134,8 +138,7 @@ class Node:
     def accept(self, inputs: Mapping[str, Array]) -> None:
         """Record valid inputs: others with the same names, dtypes and shapes are valid too."""
         name = self.operator.inputs[0].name
-        order = self._orders[name][1] or range(inputs[name].ndim)
-        remember(self._sound, _kinds(inputs), inputs[name].shape[order[0]])
+        remember(self._sound, _kinds(inputs), self.canonical(name, inputs[name]).shape[-3])
 
     def recurrence(self, inputs: Mapping[str, Array], cache: WeightCache = EVALUATED) -> Recurrence:
         """Return the canonical recurrence for some inputs.
@@ -172,25 +175,22 @@ class Node:
         if self._is_direct:
             return tensors
         return tuple(
-            [
-                tensors[which] if order is None else _transposed(tensors[which], order)
-                for which, order in self._made
-            ]
+            [tensors[which] if move is None else move(tensors[which]) for which, move in self._made]
         )
 
-    def order(self, name: str) -> tuple[int, ...] | None:
+    def move(self, name: str) -> AxisMove | None:
         """Return the transposition of a tensor to canonical order; None if it needs none."""
         return self._orders[name][1]
 
     def canonical(self, name: str, values: Array) -> Array:
         """Return an input or output as a view with the recurrence's axes."""
-        order = self._orders[name][1]
-        return values if order is None else _transposed(values, order)
+        move = self._orders[name][1]
+        return values if move is None else move(values)
 
     def in_layout(self, name: str, values: Array) -> Array:
         """Return an output with the recurrence's axes as a view with the operator's."""
-        order = _inverse(self._orders[name][1])
-        return values if order is None else _transposed(values, order)
+        move = self._orders[name][2]
+        return values if move is None else move(values)
 
 
 def checked(
@@ -249,39 +249,24 @@ def _by_role(orders: Orders, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Return the inputs by role, in native byte order and canonical axis order."""
     by_role = {}
     for name, tensor in inputs.items():
-        role, order = orders[name]
+        role, move, _ = orders[name]
         native = tensor.dtype.isnative
         values = tensor if native else tensor.astype(tensor.dtype.newbyteorder("="))
-        by_role[role] = values if order is None else _transposed(values, order)
+        by_role[role] = values if move is None else move(values)
     return by_role
 
 
-def _transposed(values: Array, order: Sequence[int]) -> Array:
-    """Return a view with the last dimensions reordered."""
-    front = values.ndim - len(order)
-    return values.transpose([*range(front), *(front + k for k in order)])
-
-
-def in_order(values: Array | None, order: Sequence[int] | None) -> Array | None:
-    """Return a view with reordered dimensions, if there are a tensor and an order."""
-    return values if values is None or order is None else values.transpose(order)
-
-
-def _inverse(order: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    return None if order is None else tuple(order.index(k) for k in range(len(order)))
-
-
 @lru_cache(maxsize=256)
-def _orders(operator: Operator, layout: int) -> Orders:
-    """Return the role of each input and output, and its transposition to canonical order.
+def _orders(operator: Operator, variant: int) -> Orders:
+    """Return the role of each input and output, and its moves to canonical order and back.
 
-    The transposition is None if the order is canonical already or the waist defines none.
+    They are None if the order is canonical already or the waist defines none.
     """
-    orders = {}
+    orders: dict[str, tuple[str, AxisMove | None, AxisMove | None]] = {}
     for row in (*operator.inputs, *operator.outputs):
-        have, want = row.shape(layout), CANONICAL.get(row.role, row.shape(layout))
-        order = None if have == want else tuple(have.index(dim) for dim in want)
-        orders[row.name] = row.role, order
+        have, want = row.shape(variant), CANONICAL.get(row.role, row.shape(variant))
+        moves = (None, None) if have == want else moves_between(have, want)
+        orders[row.name] = row.role, *moves
     return orders
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Tensor(NamedTuple):
         name: the specification's name.
         role: its role in the canonical recurrence: X, W, R, B, P, lengths, initial_h, initial_c, Y,
             Y_h, Y_c.
-        shapes: the dimensions for layout 0 and, if the operator has it, layout 1.
+        shapes: the dimensions; two of them where the attribute `shapes_by` of the operator decides,
+            for its values 0 and 1.
         optional: whether a node may leave it out.
         dtypes: the element types it may have, or () for the operator's T.
         summary: a description.
@@ -55,9 +56,9 @@ class Tensor(NamedTuple):
     optional: bool = False
     dtypes: tuple[str, ...] = ()
 
-    def shape(self, layout: int = 0) -> tuple[Dim, ...]:
-        """Return the dimensions in a layout."""
-        return self.shapes[min(layout, len(self.shapes) - 1)]
+    def shape(self, variant: int = 0) -> tuple[Dim, ...]:
+        """Return the dimensions, given the value of the operator's `shapes_by`."""
+        return self.shapes[min(variant, len(self.shapes) - 1)]
 
 
 class Input(Tensor):
@@ -114,8 +115,11 @@ class Operator:
         default_activations: for one direction.
         spare_activation: whether one direction accepts two names (the RNN's schema default has
             two).
-        equal_activations: whether both directions must use the same one (see `openvino_rows`).
-        bias: "split", B holds Wb then Rb; "sum", B holds their sum.
+        equal_activations: whether both directions must use the same ones (see `openvino_rows`).
+        bias: "split", B holds Wb then Rb; "sum", B holds their sum, and where a GRU resets after
+            the linear transformation, the sum of z and r, then Wbh and Rbh.
+        shapes_by: the attribute that decides between the `shapes` of a tensor.
+        fixed: values of attributes that it lacks: a cell is a forward sequence of one step.
         readings: the readings that affect it, each with this dialect's default.
     """
 
@@ -134,6 +138,8 @@ class Operator:
     spare_activation: bool = False
     equal_activations: bool = False
     bias: str
+    shapes_by: str = "layout"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     readings: Mapping[str, str]
 
     @property
@@ -143,6 +149,14 @@ class Operator:
 
     def __str__(self) -> str:
         return self.name
+
+    def has(self, symbol: str) -> bool:
+        """Return whether a size, such as seq_length, is one of a tensor's dimensions."""
+        return any(dim.symbol == symbol for row in self.inputs for dim in row.shape())
+
+    def variant(self, attributes: Mapping[str, Any]) -> int:
+        """Return which of its `shapes` a tensor has in a node, given its attributes."""
+        return attributes.get(self.shapes_by) or 0
 
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
         """Return the element types that an input may have."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.backends.backend import bound_call
 from rnncli.operators.attributes import remember
+from rnncli.operators.axis_moves import moved
 from rnncli.operators.evaluation import evaluate_recurrence
-from rnncli.operators.node import Node, checked, in_order
+from rnncli.operators.node import Node, checked
 from rnncli.operators.weights import WeightCache, any_unlocked
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from rnncli.backends.backend import Backend, BoundCall, Compute
     from rnncli.numerics import Array
+    from rnncli.operators.axis_moves import AxisMove
     from rnncli.operators.operator import Operator
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -52,7 +54,9 @@ class PreparedNode:
         self._outputs, self._readings, self._engine = outputs, readings, engine
         self.names = [row.name for row in operator.inputs]
         places = {row.role: k for k, row in enumerate(operator.inputs)}
-        self._varying = itemgetter(*[places[role] for role in VARYING if role in places])
+        varying = itemgetter(*[places[role] for role in VARYING if role in places])
+        has_lengths = "lengths" in places
+        self._varying = varying if has_lengths else lambda inputs: (*varying(inputs), None)
         self._steady = itemgetter(*[places[role] for role in STEADY if role in places])
         self._node: Node | None = None
         self._weights = WeightCache(nodes=1)
@@ -103,7 +107,7 @@ class PreparedNode:
     def _unbound(
         self, node: Node, recurrence: Recurrence, steady: tuple[Array | None, ...]
     ) -> BoundNode:
-        orders = [node.order(name) for name in self._varying(self.names)[:-1]]
+        orders = [node.move(name) for name in self._varying(self.names)[:-1]]
         return BoundNode(node, steady, len(recurrence.X), orders if any(orders) else None)
 
     def _bind(self, kinds: tuple[Any, ...], bound: BoundNode, recurrence: Recurrence) -> None:
@@ -130,7 +134,7 @@ class BoundNode(NamedTuple):
     node: Node
     weights: tuple[Array | None, ...]
     T: int
-    orders: Sequence[Sequence[int] | None] | None
+    orders: Sequence[AxisMove | None] | None
     full: BoundCall | None = None
     ragged: BoundCall | None = None
 
@@ -147,6 +151,6 @@ class BoundNode(NamedTuple):
         if call is None:
             return None
         if self.orders:
-            X, *initial = map(in_order, (X, *initial), self.orders)
+            X, *initial = map(moved, (X, *initial), self.orders)
         tensors = call(X, initial, lengths)
         return None if tensors is None else self.node.arranged(tensors)

@@ -6,6 +6,8 @@ import sys
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from rnncli.recurrence.recurrence import Constants, is_constant
 
 if TYPE_CHECKING:
@@ -120,11 +122,13 @@ def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weig
     W, R, B, P = tensors
     assert W is not None
     assert R is not None
+    if not operator.has("num_directions"):  # of a cell: it has one
+        W, R, B = W[..., None, :, :], R[..., None, :, :], None if B is None else B[..., None, :]
     recurrent = _gates(operator, R)
     return Weights(
         _gates(operator, W),
         recurrent.swapaxes(-1, -2) if literal else recurrent,
-        *_biases(operator, B),
+        *_biases(operator, B, hidden_size=R.shape[-1]),
         _peepholes(P),
     )
 
@@ -143,16 +147,21 @@ def _ordered(operator: Operator, values: Array, axis: int) -> Array:
     return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
 
 
-def _biases(operator: Operator, B: Array | None) -> tuple[Array | None, Array | None]:
+def _biases(
+    operator: Operator, B: Array | None, hidden_size: int
+) -> tuple[Array | None, Array | None]:
     """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
     if B is None:
         return None, None
-    parts = 2 if operator.bias == "split" else 1
-    *front, rows = B.shape
     G = len(operator.gates)
-    split = B.reshape(*front, parts, G, rows // (parts * G))
-    pieces = [_ordered(operator, split[..., k, :, :], axis=-2) for k in range(parts)]
-    return (pieces[0], pieces[1]) if parts == 2 else (pieces[0], None)
+    blocks = B.reshape(*B.shape[:-1], B.shape[-1] // hidden_size, hidden_size)
+    Wb, Rb = blocks[..., :G, :], blocks[..., G:, :]
+    if not Rb.shape[-2]:
+        return _ordered(operator, Wb, axis=-2), None
+    if operator.bias == "sum":  # only Rbh is apart
+        Rbh, Rb = Rb[..., 0, :], np.zeros_like(Wb)
+        Rb[..., operator.gates.index("h"), :] = Rbh
+    return _ordered(operator, Wb, axis=-2), _ordered(operator, Rb, axis=-2)
 
 
 def _peepholes(P: Array | None) -> Array | None:

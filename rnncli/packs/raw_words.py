@@ -41,10 +41,10 @@ def in_words(vector: Vector) -> list[str]:
 def _sentences(node: Node, vector: Vector) -> Iterator[str]:
     operator = node.operator
     for row in operator.inputs:
-        yield _tensor(row, node.layout, given=row.name in vector.inputs, absent="absent")
+        yield _tensor(row, node.variant, given=row.name in vector.inputs, absent="absent")
     for output in operator.outputs:
         is_asked = output.name in node.outputs
-        yield _tensor(output, node.layout, given=is_asked, absent="not requested")
+        yield _tensor(output, node.variant, given=is_asked, absent="not requested")
     yield f"gates in W, R and B: {', '.join(operator.gates)}"
     for attribute in operator.attributes.values():
         yield _attribute(attribute, node.values[attribute.role or attribute.name])
@@ -53,12 +53,12 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
         yield f"activations of direction {direction.name.lower()}: {words}"
 
 
-def _tensor(row: Tensor, layout: int, *, given: bool, absent: str) -> str:
+def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
     if not given:
         return f"{row.name}: {absent}"
     shape = ", ".join(
         dim.symbol if dim.multiple == 1 else f"{dim.multiple}*{dim.symbol}"
-        for dim in row.shape(layout)
+        for dim in row.shape(variant)
     )
     return f"{row.name} [{shape}]: {row.summary.partition('; absent')[0]}"
 

@@ -32,9 +32,12 @@ def as_text(operator: Operator) -> str:
     """Return the page `rnncli ops NAME` shows."""
     blocks = (
         [f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"],
-        _section("Sizes", ((letter, name) for letter, name in SYMBOLS.items())),
+        _section("Sizes", (pair for pair in SYMBOLS.items() if operator.has(pair[1]))),
         _section("Inputs", (_tensor(operator, row) for row in operator.inputs)),
-        _section("Outputs, any of which may be left out", map(_output, operator.outputs)),
+        _section(
+            "Outputs, any of which may be left out",
+            (_output(operator, row) for row in operator.outputs),
+        ),
         _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
         _section("Gates", ((_gate_order(operator), "their order in W, R and B"),)),
         ["Equations", *(f"  {line}" for line in operator.cell.equations.splitlines())],
@@ -63,15 +66,17 @@ def _spelled(dims: tuple[Dim, ...]) -> str:
     return f"[{', '.join(letters)}]"
 
 
-def _shapes(row: Tensor) -> str:
-    """Return a tensor's shape; both shapes if the layout changes it."""
+def _shapes(operator: Operator, row: Tensor) -> str:
+    """Return a tensor's shape; both shapes if an attribute decides between two."""
     spelled = [_spelled(dims) for dims in row.shapes]
-    return spelled[0] if len(spelled) == 1 else f"{spelled[0]}, layout 1: {spelled[1]}"
+    return (
+        spelled[0] if len(spelled) == 1 else f"{spelled[0]}, {operator.shapes_by} 1: {spelled[1]}"
+    )
 
 
 def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
     need = "" if row.optional else "required; "
-    return row.name, _shapes(row), _element_type(operator, row), need + row.summary
+    return row.name, _shapes(operator, row), _element_type(operator, row), need + row.summary
 
 
 def _element_type(operator: Operator, row: Tensor) -> str:
@@ -81,8 +86,8 @@ def _element_type(operator: Operator, row: Tensor) -> str:
     return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
 
 
-def _output(row: Tensor) -> tuple[str, str, str]:
-    return row.name, _shapes(row), row.summary
+def _output(operator: Operator, row: Tensor) -> tuple[str, str, str]:
+    return row.name, _shapes(operator, row), row.summary
 
 
 def _attribute(row: Attribute) -> tuple[str, str, str, str]:

@@ -65,8 +65,9 @@ violations is checked by any case that meets its condition.
 
 This page is written by `rnncli trace --page`. Full ids begin with the operator: `lstm.clip.bounds`.
 Sections are those of the pages https://onnx.ai/onnx/operators/onnx__RNN.html, `onnx__GRU.html` and
-`onnx__LSTM.html`, all versions, and of RNNSequence-5 at https://docs.openvino.ai. If versions are
-named, the statement applies to these only, and only their cases can check it.
+`onnx__LSTM.html`, all versions, and of OpenVINO's sequences and cells at
+https://docs.openvino.ai. If versions are named, the statement applies to these only, and only their
+cases can check it.
 """
 
 
@@ -230,9 +231,12 @@ def _counts(by_operator: dict[str, list[Statement]]) -> str:
 
 
 def _shared(by_operator: dict[str, list[Statement]]) -> Iterable[str]:
-    """Yield a table for the ONNX operators, a row for what they share, and one for OpenVINO."""
-    onnx = [row for op, rows in by_operator.items() if op != "RNNSequence" for row in rows]
-    for title, rows in (("ONNX", onnx), ("OpenVINO", by_operator["RNNSequence"])):
+    """Yield a table for each dialect, with one row for what its operators share."""
+    dialects: dict[str, list[Statement]] = {}
+    for rows in by_operator.values():
+        for row in rows:
+            dialects.setdefault(row.dialect, []).append(row)
+    for title, rows in dialects.items():
         yield f"## {title}\n"
         yield "| statement | says | section | versions | a case that |"
         yield "|---|---|---|---|---|"

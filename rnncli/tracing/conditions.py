@@ -227,7 +227,10 @@ def _newer_dtype(name: str) -> CaseCondition:
 def _bad_hidden_size(case: TracedCase) -> bool:
     R = case.inputs.get("R")
     given = case.written.get("hidden_size")
-    return R is not None and R.ndim == 3 and given is not None and given != R.shape[-1]
+    if R is None or given is None:
+        return False
+    (row,) = (row for row in case.operator.inputs if row.role == "R")
+    return len(row.shape()) == R.ndim and given != R.shape[-1]
 
 
 def _bad_directions(case: TracedCase) -> bool:
@@ -247,6 +250,8 @@ def _unknown_activation(case: TracedCase) -> bool:
 
 
 def _wrong_length(case: TracedCase) -> bool:
+    if case.lengths_row is None:
+        return False
     name = case.lengths_row.name
     if case.broken != {("inputs", name)} or _is_foreign(case, name):
         return False

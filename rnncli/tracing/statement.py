@@ -12,6 +12,7 @@ from rnncli.tracing.violations import violation_named
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rnncli.operators import Operator
     from rnncli.tracing.traced_case import TracedCase
 
 
@@ -85,10 +86,19 @@ class Statement:
         return f"{self.operator.lower()}.{self.name}"
 
     @property
+    def newest(self) -> Operator:
+        """The newest version that it applies to."""
+        return OPERATORS[f"{self.operator}-{self.versions[-1]}"]
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of its operator."""
+        return self.newest.dialect
+
+    @property
     def where(self) -> str:
         """The page and section in the newest version: `ONNX LSTM-22, attribute clip`."""
-        newest = OPERATORS[f"{self.operator}-{self.versions[-1]}"]
-        return f"{newest.dialect} {newest.name}, {self.section}"
+        return f"{self.dialect} {self.newest.name}, {self.section}"
 
     def found_in(self, case: TracedCase) -> tuple[str, ...] | None:
         """Return the violations that a case notices; None if it does not check the statement."""

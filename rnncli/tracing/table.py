@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.tracing import attributes, equations, refusals, rnn_sequence, tensors
+from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from rnncli.tracing.statement import Statement
     from rnncli.tracing.traced_case import TracedCase
 
-_LEAVES = (equations, attributes, tensors, refusals, rnn_sequence)
-OPERATORS = ("RNN", "GRU", "LSTM", "RNNSequence")
+_LEAVES = (equations, attributes, tensors, refusals, openvino_pages)
+OPERATORS = (
+    *("RNN", "GRU", "LSTM"),
+    *openvino_pages.EVERY.split(),
+)
 
 
 def _indexed(rows: Iterable[Statement]) -> dict[str, Statement]:

@@ -28,7 +28,7 @@ from rnncli.tracing.statement import ONNX, Statement, statements
 
 TIME_FIRST = in_layout(0)
 # Wrong orders of the gates of W, R or B.
-_ORDERS = (
+GATE_ORDERS = (
     "gate-order-rzh-in-{0} gate-order-rhz-in-{0} gate-order-ifco-in-{0} gate-order-fico-in-{0}"
     " units-before-gates-in-{0}"
 )
@@ -61,7 +61,7 @@ _WEIGHTS = (
         "W holds the gates one after the other, in the order of the notation.",
         "input W",
         of="GRU LSTM",
-        against=_ORDERS.format("w"),
+        against=GATE_ORDERS.format("w"),
     ),
     *statements(
         "w.shape",
@@ -83,7 +83,7 @@ _WEIGHTS = (
         "R holds the gates one after the other, in the order of the notation.",
         "input R",
         of="GRU LSTM",
-        against=_ORDERS.format("r"),
+        against=GATE_ORDERS.format("r"),
     ),
     *statements(
         "r.shape",
@@ -105,7 +105,7 @@ _WEIGHTS = (
         "input B",
         of="GRU LSTM",
         when=gives("B"),
-        against=f"{_ORDERS.format('b')} biases-shifted-by-a-gate",
+        against=f"{GATE_ORDERS.format('b')} biases-shifted-by-a-gate",
     ),
     *statements(
         "b.halves",

@@ -92,19 +92,19 @@ class TracedCase:
         return len(self.vector.node.directions)
 
     @property
-    def lengths_row(self) -> Input:
-        """The row of the input with the lengths."""
-        return next(row for row in self.operator.inputs if row.role == "lengths")
+    def lengths_row(self) -> Input | None:
+        """The row of the input with the lengths; None if the operator has none."""
+        return next((row for row in self.operator.inputs if row.role == "lengths"), None)
 
     @property
     def lengths(self) -> Array | None:
         """The valid steps of each sequence, if given."""
-        return self.inputs.get(self.lengths_row.name)
+        return self.inputs.get(self.lengths_row.name) if self.lengths_row else None
 
     @property
     def steps_of_x(self) -> int:
         """The number of steps of X, also if another part of the case is broken."""
-        shape = self.operator.inputs[0].shape(self.written.get("layout") or 0)
+        shape = self.operator.inputs[0].shape(self.operator.variant(self.written))
         axis = [dim.symbol for dim in shape].index("seq_length")
         return int(self.inputs["X"].shape[axis])
 

@@ -73,15 +73,16 @@ class ProbeKind(NamedTuple):
     @property
     def config(self) -> dict[str, Any]:
         """The config of a case of this kind."""
-        roles = {row.name: row.role for row in operator_named(self.operator).inputs}
+        operator = operator_named(self.operator)
+        roles = {row.name: row.role for row in operator.inputs}
         present = [name for name in self.inputs if name in roles]
         fills = {name: "lengths" if roles[name] == "lengths" else "uniform" for name in present}
         return {
             "op": self.operator,
-            "sizes": dict(zip(SIZES, self.sizes, strict=True)),
+            "sizes": {n: k for n, k in zip(SIZES, self.sizes, strict=True) if operator.has(n)},
             "dtype": self.dtype,
             "attributes": {
-                "direction": self.direction,
+                **({} if operator.fixed else {"direction": self.direction}),
                 **({"layout": self.layout} if self.layout else {}),
             },
             "inputs": fills,

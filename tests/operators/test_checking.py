@@ -16,6 +16,10 @@ LSTM = [name for name in ONNX if name.startswith("LSTM")]
 GRU = [name for name in ONNX if name.startswith("GRU")]
 RNN = [name for name in ONNX if name.startswith("RNN-")]
 ALL = list(OPERATORS)
+# By dialect and by what they have: lengths and directions, or neither.
+OPENVINO = [name for name in ALL if OPERATORS[name].dialect == "OpenVINO"]
+SEQUENCES = [name for name in ALL if OPERATORS[name].has("seq_length")]
+CELLS = [name for name in ALL if name not in SEQUENCES]
 
 
 @pytest.fixture(autouse=True)
@@ -108,9 +112,16 @@ def test_empty_instead_of_full_is_refused(operator, name, k):
     refusal(operator, attributes, inputs)
 
 
-@pytest.mark.parametrize("operator", ALL)
 @pytest.mark.parametrize(
-    ("symbol", "blamed"), [("batch_size", "sequence_len"), ("input_size", "W must be")]
+    ("operator", "symbol", "blamed"),
+    [
+        *((operator, "batch_size", "sequence_len") for operator in SEQUENCES),
+        *(
+            (operator, "batch_size", f"{OPERATORS[operator].inputs[1].name} must")
+            for operator in CELLS
+        ),
+        *((operator, "input_size", "W must be") for operator in ALL),
+    ],
 )
 def test_sizes_of_X_bind_the_others(operator, symbol, blamed):
     """X one larger than the rest: the others are refused, each sentence giving X as the reason."""
@@ -124,7 +135,7 @@ def test_sizes_of_X_bind_the_others(operator, symbol, blamed):
     assert f"{symbol} is {inputs['X'].shape[axis]} in X" in sentence
 
 
-@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("operator", SEQUENCES)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_direction_binds_the_weights(operator, direction):
     """Weights of one direction under bidirectional, and of two under forward."""
@@ -167,7 +178,7 @@ def test_no_hidden_units_are_refused(operator):
     )
     del attributes["hidden_size"]
     wanted = "hidden_size must be at least 1, got 0, taken from R"
-    wanted = "'hidden_size' is required" if operator == "RNNSequence-5" else wanted
+    wanted = "'hidden_size' is required" if operator in OPENVINO else wanted
     assert wanted in refusal(operator, attributes, inputs)
 
 
@@ -223,12 +234,12 @@ def test_onnx_lengths_are_int32(operator, dtype):
     )
 
 
-@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("operator", SEQUENCES)
 @pytest.mark.parametrize("length", [-1, 5, 2**31 - 1, -(2**31)])
 def test_lengths_out_of_range_are_refused(operator, length):
     """The sentence gives the element, the range and the value."""
     attributes, inputs = valid_node(operator)
-    name = OPERATORS[operator].inputs[2 if operator == "RNNSequence-5" else 4].name
+    (name,) = (row.name for row in OPERATORS[operator].inputs if row.role == "lengths")
     inputs[name][1] = length
 
     assert f"{name}[1] must be between 0 and seq_length = 4, got {length}" in refusal(
@@ -258,13 +269,13 @@ ATTRIBUTES = [
     (ALL, {"hidden_size": -5}, "'hidden_size' must be at least 1, got -5"),
     (ALL, {"hidden_size": 5.0}, "'hidden_size' must be an integer, got 5.0"),
     (ALL, {"hidden_size": 6}, "hidden_size is 6"),
-    (ALL, {"direction": "Forward"}, "must be one of forward, reverse, bidirectional"),
-    (ALL, {"direction": 1}, "'direction' must be a string, got 1"),
+    (SEQUENCES, {"direction": "Forward"}, "must be one of forward, reverse, bidirectional"),
+    (SEQUENCES, {"direction": 1}, "'direction' must be a string, got 1"),
     (LATE, {"direction": "foward"}, "must be one of forward, reverse, bidirectional"),
     (["RNN-1", "LSTM-1", "GRU-3"], {"direction": "foward"}, "must be one of forward, reverse"),
     (EARLY, {"layout": 0}, "has no attribute 'layout'"),
     (["RNN-7", "GRU-7", "LSTM-7"], {"layout": 0}, "has no attribute 'layout'"),
-    (["RNNSequence-5"], {"layout": 0}, "has no attribute 'layout'"),
+    (OPENVINO, {"layout": 0}, "has no attribute 'layout'"),
     (["RNN-14", "GRU-22", "LSTM-14"], {"layout": 2}, "'layout' must be one of 0, 1, got 2"),
     (["RNN-14", "GRU-22", "LSTM-14"], {"layout": -1}, "'layout' must be one of 0, 1, got -1"),
     (LATE, {"output_sequence": 0}, "has no attribute 'output_sequence'"),
@@ -274,7 +285,7 @@ ATTRIBUTES = [
     (LSTM, {"input_forget": 0.5}, "'input_forget' must be an integer, got 0.5"),
     (ONNX, {"hiden_size": 5}, "has no attribute 'hiden_size'; did you mean 'hidden_size'?"),
     (ONNX, {"activations_alpha": [0.1]}, "did you mean 'activation_alpha'?"),
-    (["RNNSequence-5"], {"activation_alpha": [0.1]}, "did you mean 'activations_alpha'?"),
+    (OPENVINO, {"activation_alpha": [0.1]}, "did you mean 'activations_alpha'?"),
     (ONNX, {"activation_alpha": 0.1}, "'activation_alpha' must be a list of numbers, got 0.1"),
     (ONNX, {"activation_beta": ["x"]}, "'activation_beta' must be a list of numbers"),
     (ALL, {"activations": "Tanh"}, "'activations' must be a list of strings, got 'Tanh'"),
@@ -292,9 +303,18 @@ ATTRIBUTES = [
         {"activations": ["tanh"] * 2},
         "name 1 function (f for each of 1 direction), got 2",
     ),
-    (["RNNSequence-5"], {"activations": ["Elu"]}, "unknown activation 'Elu'"),
-    (["RNNSequence-5"], {"direction": None}, "attribute 'direction' is required"),
-    (["RNNSequence-5"], {"hidden_size": None}, "attribute 'hidden_size' is required"),
+    (OPENVINO, {"activations": ["Elu"]}, "unknown activation 'Elu'"),
+    (
+        [name for name in OPENVINO if name in SEQUENCES],
+        {"direction": None},
+        "attribute 'direction' is required",
+    ),
+    (OPENVINO, {"hidden_size": None}, "attribute 'hidden_size' is required"),
+    (
+        ["GRUSequence-5", "GRUCell-3"],
+        {"linear_before_reset": -1},
+        "'linear_before_reset' must be one of 0, 1, got -1",
+    ),
 ]
 
 
@@ -309,26 +329,52 @@ def test_attributes_are_refused(operator, given, piece):
     assert piece in refusal(operator, {**attributes, **given}, inputs)
 
 
-@pytest.mark.parametrize("operator", ALL)
+@pytest.mark.parametrize("operator", SEQUENCES)
 def test_bidirectional_counts_names_twice(operator):
     """Names for one direction do not serve two, except where OpenVINO takes one for both."""
     attributes, inputs = valid_node(operator, direction="bidirectional")
     attributes["activations"] = list(OPERATORS[operator].default_activations)
     found = [problem.sentence for problem in problems(OPERATORS[operator], attributes, inputs)]
 
-    assert bool(found) == (operator != "RNNSequence-5")
-    assert operator == "RNNSequence-5" or "of 2 directions" in found[0]
+    assert bool(found) == (operator not in OPENVINO)
+    assert operator in OPENVINO or "of 2 directions" in found[0]
 
 
-def test_openvino_refuses_two_different_activations():
-    """The runtime drops the second in silence: two are accepted only when equal, in any case."""
-    attributes, inputs = valid_node("RNNSequence-5", direction="bidirectional")
+@pytest.mark.parametrize("operator", [name for name in SEQUENCES if name in OPENVINO])
+def test_openvino_refuses_other_activations_backward(operator):
+    """The runtime drops them in silence: they are accepted only when equal, in any case."""
+    attributes, inputs = valid_node(operator, direction="bidirectional")
+    names = ["relu", "tanh", "relu"][: len(OPERATORS[operator].default_activations)]
+    other = ["sigmoid", *names[1:]]
 
-    assert "must be equal, got relu and tanh" in refusal(
-        "RNNSequence-5", {**attributes, "activations": ["relu", "tanh"]}, inputs
+    assert f"have the same activations, got {' '.join(names)} and {' '.join(other)}: " in refusal(
+        operator, {**attributes, "activations": names + other}, inputs
     )
-    same = {**attributes, "activations": ["relu", "RELU"]}
-    assert [] == list(problems(OPERATORS["RNNSequence-5"], same, inputs))
+    same = {**attributes, "activations": [*names, *map(str.upper, names)]}
+    assert [] == list(problems(OPERATORS[operator], same, inputs))
+
+
+def test_a_bias_with_h_apart_has_a_block_more():
+    """OpenVINO's GRU holds z, r, Wbh and Rbh where it resets after the linear transformation."""
+    for operator in ("GRUSequence-5", "GRUCell-3"):
+        attributes, inputs = valid_node(operator)
+        dims = OPERATORS[operator].inputs[-1].shape(1)
+
+        sentence = refusal(operator, {**attributes, "linear_before_reset": 1}, inputs)
+
+        assert f"B must be {[1, 20][-len(dims) :]} = " in sentence
+        assert f"4*hidden_size], got {list(inputs['B'].shape)}: hidden_size is 5" in sentence
+
+
+@pytest.mark.parametrize("operator", CELLS)
+@pytest.mark.parametrize("given", [{"direction": "forward"}, {"layout": 0}])
+def test_a_cell_has_no_direction_and_no_layout(operator, given):
+    """It is one step, so neither has a meaning."""
+    attributes, inputs = valid_node(operator)
+
+    assert f"{operator} has no attribute '{next(iter(given))}'" in refusal(
+        operator, {**attributes, **given}, inputs
+    )
 
 
 def test_a_missing_direction_is_the_only_complaint():
@@ -404,13 +450,16 @@ def test_a_sound_node_vouches_only_for_its_like(operator):
     """After a node without problems, one that differs in anything that is judged is judged anew."""
     row = OPERATORS[operator]
     attributes, inputs = valid_node(operator)
-    lengths = next(tensor.name for tensor in row.inputs if tensor.role == "lengths")
+    lengths = [tensor.name for tensor in row.inputs if tensor.role == "lengths"]
     wrong = {
         "an attribute's type": ({**attributes, "hidden_size": float(SIZES["hidden_size"])}, inputs),
         "an attribute's value": ({**attributes, "clip": 0.0}, inputs),
         "a shape": (attributes, {**inputs, "R": inputs["R"][..., :-1]}),
         "a dtype": (attributes, {**inputs, "W": inputs["W"].astype(np.float64)}),
-        "a length": (attributes, {**inputs, lengths: inputs[lengths] + 100}),
+        **{
+            f"a length in {name}": (attributes, {**inputs, name: inputs[name] + 100})
+            for name in lengths
+        },
         "an input too few": (attributes, {k: v for k, v in inputs.items() if k != "W"}),
     }
     for changed in wrong.values():

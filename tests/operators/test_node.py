@@ -32,16 +32,19 @@ def test_canonical_shapes(operator):
     """Whatever the dialect and its layout: X [T, N, I], W [D, G, H, I], biases [D, G, H], ..."""
     recurrence, _ = bound(operator, direction="bidirectional")
     G = len(recurrence.cell.gates)
+    T, D = (4, 2) if OPERATORS[operator].has("seq_length") else (1, 1)
 
-    assert recurrence.X.shape == (4, 3, 2)
-    assert recurrence.W.shape == (2, G, 5, 2)
-    assert recurrence.R.shape == (2, G, 5, 5)
-    assert recurrence.Wb.shape == (2, G, 5)
-    assert recurrence.lengths.tolist() == [4, 0, 2]
-    assert recurrence.lengths.dtype == np.int64
-    assert recurrence.directions == (Direction.FORWARD, Direction.REVERSE)
-    assert [state.shape for state in recurrence.initial] == [(2, 3, 5)] * recurrence.cell.states
-    assert recurrence.P is None or recurrence.P.shape == (2, 3, 5)
+    assert recurrence.X.shape == (T, 3, 2)
+    assert recurrence.W.shape == (D, G, 5, 2)
+    assert recurrence.R.shape == (D, G, 5, 5)
+    assert recurrence.Wb.shape == (D, G, 5)
+    if recurrence.lengths is not None:
+        assert recurrence.lengths.tolist() == [4, 0, 2]
+        assert recurrence.lengths.dtype == np.int64
+    assert (recurrence.lengths is None) == (T == 1)
+    assert recurrence.directions == (Direction.FORWARD, Direction.REVERSE)[:D]
+    assert [state.shape for state in recurrence.initial] == [(D, 3, 5)] * recurrence.cell.states
+    assert recurrence.P is None or recurrence.P.shape == (D, 3, 5)
     assert recurrence.clip == math.inf
 
 
@@ -59,12 +62,51 @@ def test_gates_are_cut_in_the_specifications_order(operator):
         assert np.array_equal(recurrence.Rb[0, k], inputs["B"][0, later])
 
 
-def test_a_summed_bias_is_the_input_bias():
+@pytest.mark.parametrize("operator", ["RNNSequence-5", "GRUSequence-5", "GRUCell-3"])
+def test_a_summed_bias_is_the_input_bias(operator):
     """OpenVINO's B is the sum of both."""
-    recurrence, inputs = bound("RNNSequence-5")
+    recurrence, inputs = bound(operator)
 
-    assert np.array_equal(recurrence.Wb[:, 0], inputs["B"])
+    assert np.array_equal(recurrence.Wb.ravel(), inputs["B"].ravel())
     assert recurrence.Rb is None
+
+
+@pytest.mark.parametrize("operator", ["GRUSequence-5", "GRUCell-3"])
+def test_a_gru_that_resets_later_holds_two_biases_of_h(operator):
+    """Z and r are sums; then comes the input's, then the recurrent one."""
+    shape = (20,) if operator == "GRUCell-3" else (1, 20)
+    B = np.arange(20, dtype=np.float32).reshape(shape)
+    recurrence, _ = bound(operator, B=B, linear_before_reset=1)
+
+    assert np.array_equal(recurrence.Wb.ravel(), np.arange(15))
+    assert np.array_equal(recurrence.Rb.ravel(), [*[0] * 10, *range(15, 20)])
+
+
+@pytest.mark.parametrize("operator", ["LSTMSequence-5", "LSTMCell-4"])
+def test_gates_come_in_the_order_of_the_cell(operator):
+    """OpenVINO's f, i, c, o become i, o, f, c."""
+    recurrence, inputs = bound(operator)
+    W = inputs["W"].reshape(4, 5, 2)
+
+    assert np.array_equal(recurrence.W[0], W[[1, 3, 0, 2]])
+    assert np.array_equal(recurrence.Wb.reshape(4, 5), inputs["B"].reshape(4, 5)[[1, 3, 0, 2]])
+
+
+def test_a_cell_is_a_step_of_one_direction():
+    """The axes that its tensors lack are added as views, and taken away from its outputs."""
+    recurrence, inputs = bound("LSTMCell-4")
+    result = Result(None, tuple(np.full((1, 3, 5), k) for k in range(2)))
+    attributes = {"hidden_size": 5}
+
+    assert recurrence.X.shape == (1, 3, 2)
+    assert recurrence.W.shape == (1, 4, 5, 2)
+    assert [state.shape for state in recurrence.initial] == [(1, 3, 5)] * 2
+    assert np.shares_memory(recurrence.X, inputs["X"])
+    found = Node(OPERATORS["LSTMCell-4"], attributes).outputs_of(result)
+    assert {name: (v.shape, v.min()) for name, v in found.items()} == {
+        "Ho": ((3, 5), 0),
+        "Co": ((3, 5), 1),
+    }
 
 
 def test_batch_first_is_a_view():

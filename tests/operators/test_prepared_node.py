@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from valid_nodes import valid_node
 
 import rnncli
 from rnncli.errors import InvalidOperator, InvalidRequest, RnncliError
@@ -309,3 +310,19 @@ def test_a_wrong_call_of_a_model_is_refused_after_right_ones(backend):
             session.run(inputs)
         assert isinstance(refusal.value, InvalidRequest | InvalidOperator)
         assert_same(session.run(right), first)
+
+
+@pytest.mark.parametrize("operator", [n for n, r in OPERATORS.items() if r.dialect == "OpenVINO"])
+def test_every_operator_of_openvino_is_prepared(operator, backend):
+    """Sequences and cells, which have other axes: later calls say what the first one would."""
+    attributes, inputs = valid_node(operator)
+    held = {name: inputs[name] for name in ("W", "R", "B")}
+    session = rnncli.prepare(operator, **held, **attributes, backend=backend, compute="native")
+    varying = {name: values for name, values in inputs.items() if name not in held}
+
+    for scale in (1, 2, 3):
+        fed = {**varying, "X": np.float32(scale) * varying["X"]}
+        wanted = rnncli.evaluate(operator, {**inputs, **fed}, **attributes)
+        for name, values in session.run(fed).items():
+            assert values.shape == wanted[name].shape
+            assert np.allclose(values, wanted[name], rtol=1e-5, atol=1e-6)

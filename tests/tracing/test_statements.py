@@ -9,12 +9,12 @@ import pytest
 from rnncli.mutants.table import MUTANTS
 from rnncli.operators import OPERATORS
 from rnncli.reports.traceability import page
-from rnncli.tracing import attributes, equations, refusals, rnn_sequence, tensors
+from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors
 from rnncli.tracing.statement import CheckKind, statements
 from rnncli.tracing.table import STATEMENTS
 from rnncli.tracing.violations import VIOLATIONS, violation_named
 
-LEAVES = (equations, attributes, tensors, refusals, rnn_sequence)
+LEAVES = (equations, attributes, tensors, refusals, openvino_pages)
 ROWS = [row for leaf in LEAVES for row in leaf.ROWS]
 PAGE = Path(__file__).parents[2] / "docs" / "traceability.md"
 

@@ -107,7 +107,7 @@ def read_case(
         key=key,
         operator=operator,
         summary=summary,
-        sizes=sizes,
+        sizes=frame.without_directions if frame else sizes,
         dtype=dtype,
         attributes=attributes,
         sources=sources,

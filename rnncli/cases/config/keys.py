@@ -10,7 +10,7 @@ import numpy as np
 from rnncli import budget
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.inputs import read_input
-from rnncli.cases.config.shapes import Frame, memory, size_names
+from rnncli.cases.config.shapes import SIZES, Frame, memory, size_names
 from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
@@ -72,9 +72,11 @@ class ConfigKeys:
             return None
 
     def sizes(self, operator: Operator) -> dict[str, int]:
-        """Return the valid sizes."""
+        """Return the valid sizes; a null takes away a suite's default that the operator lacks."""
         names = size_names(operator)
-        entries = self._section("sizes", "size", names)
+        written = self._entry("sizes").plain
+        nulls = [n for n in SIZES if isinstance(written, dict) and written.get(n, 0) is None]
+        entries = self._section("sizes", "size", dict.fromkeys([*names, *nulls]))
         if missing := [name for name in names if name not in entries]:
             self._find(self._entry("sizes"), f"'sizes' must give {', '.join(missing)}")
         found = {name: self._size(name, entries[name]) for name in names if name in entries}
@@ -206,7 +208,8 @@ class ConfigKeys:
     ) -> None:
         """Add the operator's own findings, at the place of each subject."""
         known = [row.name for row in operator.inputs]
-        unknown = [name for name in self._section("inputs", "input") if name not in known]
+        entries = self._section("inputs", "input")
+        unknown = [n for n, node in entries.items() if n not in known and node.value is not None]
         inputs = {**arrays, **{name: np.zeros(0) for name in unknown}}
         for problem in problems(operator, attributes, inputs, outputs, readings):
             # A missing input already has a finding.

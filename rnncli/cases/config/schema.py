@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
 from rnncli.cases.config.keys import DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
-from rnncli.cases.config.shapes import size_names
+from rnncli.cases.config.shapes import SIZES, size_names
 from rnncli.cases.fills import FILLS, KINDS, Fill
 from rnncli.operators import OPERATORS
-from rnncli.operators.operator import SYMBOLS
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ _GENERAL: Mapping[str, Schema] = {
     "summary": {"type": ["string", "null"]},
     "sizes": {
         "type": "object",
-        "propertyNames": {"enum": [name for name in SYMBOLS.values() if name != "num_directions"]},
+        "propertyNames": {"enum": list(SIZES)},
     },
     "dtype": {"type": ["string", "null"], "default": DEFAULT_DTYPE},
     "attributes": {"type": ["object", "null"]},

@@ -1,4 +1,4 @@
-"""The shapes of a case, which follow from sizes, direction and layout."""
+"""The shapes of a case, which follow from sizes and a few attributes."""
 
 from __future__ import annotations
 
@@ -18,29 +18,35 @@ if TYPE_CHECKING:
 
 # Peak memory per element while it is made and evaluated: random words, float64, its own dtype.
 BYTES_PER_ELEMENT = 24
+SIZES = tuple(name for name in SYMBOLS.values() if name != "num_directions")
 FALLBACK_MEMORY = 64 << 30  # bytes; if the system does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The sizes and layout that determine shapes.
+    """The sizes and the variant that determine shapes.
 
     Attributes:
         sizes: sizes by name, including num_directions.
-        layout: 0, or 1 for batch first.
+        variant: which of its `shapes` each tensor has.
     """
 
     sizes: Mapping[str, int]
-    layout: int = 0
+    variant: int = 0
+
+    @property
+    def without_directions(self) -> dict[str, int]:
+        """seq_length, batch_size, input_size and hidden_size."""
+        return {name: self.sizes[name] for name in SIZES}
 
     def shape(self, row: Tensor) -> tuple[int, ...]:
         """Return the shape of an input or output."""
         sizes = self.sizes
-        return tuple([multiple * sizes[symbol] for symbol, multiple in row.shape(self.layout)])
+        return tuple([multiple * sizes[symbol] for symbol, multiple in row.shape(self.variant)])
 
     def names(self, row: Tensor) -> str:
         """Return the dimensions of an input or output by name, as text."""
-        return _names(row.shape(self.layout))
+        return _names(row.shape(self.variant))
 
     def needed(self, rows: Iterable[Tensor]) -> int:
         """Estimate the bytes that a case with these tensors takes.
@@ -67,22 +73,23 @@ def size_names(operator: Operator) -> tuple[str, ...]:
 @cache
 def _size_names(inputs: tuple[Input, ...]) -> tuple[str, ...]:
     dims = {dim.symbol for row in inputs for dim in row.shape()}
-    return tuple(name for name in SYMBOLS.values() if name in dims - {"num_directions"})
+    return tuple(name for name in SIZES if name in dims)
 
 
 def frame_of(
     operator: Operator, sizes: Mapping[str, int], attributes: Mapping[str, Any]
 ) -> Frame | None:
-    """Return the frame of a case, or None if a size, direction or layout is unknown."""
+    """Return the frame of a case, or None if a size or attribute that they need is unknown."""
     known = len(sizes) == len(size_names(operator)) and all(
         _is_choice(operator, name, attributes[name])
-        for name in ("direction", "layout")
+        for name in ("direction", operator.shapes_by)
         if name in attributes
     )
     if not known:
         return None
     directions = 2 if attributes.get("direction") == "bidirectional" else 1
-    return Frame({**sizes, "num_directions": directions}, attributes.get("layout", 0))
+    every = {"seq_length": 1, **sizes, "num_directions": directions}  # a cell is one step
+    return Frame(every, operator.variant(attributes))
 
 
 def _is_choice(operator: Operator, name: str, value: Any) -> bool:

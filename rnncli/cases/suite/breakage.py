@@ -51,8 +51,8 @@ class BreakageKind:
         summary: a description.
         wanted: description of the values, for messages.
         right: test of a plain value.
-        make: (an input's row, its array, the value, the layout) -> the broken array; None if inputs
-            are not changed.
+        make: (an input's row, its array, the value, the variant) -> the broken array; None if
+            inputs are not changed.
     """
 
     summary: str
@@ -95,10 +95,10 @@ class Breakage:
         make = KINDS[self.kind].make
         if make is None:
             return dict(attributes), {k: v for k, v in inputs.items() if k not in self.values}
-        layout = attributes.get("layout") or 0
+        variant = self.operator.variant(attributes)
         rows = {row.name: row for row in self.operator.inputs}
         broken = {
-            name: make(rows[name], inputs[name], value, layout)
+            name: make(rows[name], inputs[name], value, variant)
             for name, value in self.values.items()
         }
         return dict(attributes), {**inputs, **broken}
@@ -168,8 +168,8 @@ def _of_shape(_: Input, values: Array, shape: list[int], __: int = 0) -> Array:
     return np.resize(values, shape) if values.size else np.zeros(shape, values.dtype)
 
 
-def _of_sizes(row: Input, values: Array, sizes: Mapping[str, int], layout: int) -> Array:
-    dims = zip(row.shape(layout), values.shape, strict=True)
+def _of_sizes(row: Input, values: Array, sizes: Mapping[str, int], variant: int) -> Array:
+    dims = zip(row.shape(variant), values.shape, strict=True)
     shape = [dim.multiple * sizes.get(dim.symbol, n // dim.multiple) for dim, n in dims]
     return _of_shape(row, values, shape)
 

@@ -38,10 +38,10 @@ def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps 
         rule: the tolerances.
 
     Returns:
-        None if Y is not among the outputs or cannot be compared.
+        None if Y is not among the outputs, as in a cell, or cannot be compared.
     """
     node = vector.node
-    Y = next(row.name for row in node.operator.outputs if row.role == "Y")
+    Y = next((row.name for row in node.operator.outputs if row.role == "Y"), "")
     wanted, got = vector.answers.outputs.get(Y), outputs.get(Y)
     if wanted is None or got is None or problem_of(got, wanted) or not wanted.size:
         return None

@@ -242,11 +242,11 @@ def _holds_weights(occurrence: Occurrence) -> bool:
 
 def _sizes(node: Node, inputs: Mapping[str, Array]) -> dict[str, int]:
     """Return the sizes, from the shapes of X and R; the node has run, so all shapes agree."""
-    found = {
+    found = {"seq_length": 1} | {
         dim.symbol: size // dim.multiple
         for row in node.operator.inputs
         if row.role in {"X", "R"}
-        for dim, size in zip(row.shape(node.layout), inputs[row.name].shape, strict=True)
+        for dim, size in zip(row.shape(node.variant), inputs[row.name].shape, strict=True)
     }
     return {name: found[name] for name in ("seq_length", "batch_size", "input_size", "hidden_size")}
 

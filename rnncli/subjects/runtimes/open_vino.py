@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import openvino
-from openvino import opset5
+from openvino import opset1, opset3, opset4, opset5
 
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import DTYPES, dtype_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.operators import Input
     from rnncli.packs.vector import Vector
 
 DEVICE = "device"
@@ -29,6 +30,23 @@ THREADS = "INFERENCE_NUM_THREADS"
 
 # For types NumPy lacks, OpenVINO returns another of the same width: the bits are right.
 BITS = {"bf16": "bfloat16"}
+
+# Its functions that build a node, by operator.
+NATIVE: Mapping[str, Callable[..., Any]] = {
+    "RNNSequence-5": opset5.rnn_sequence,
+    "GRUSequence-5": opset5.gru_sequence,
+    "LSTMSequence-5": opset5.lstm_sequence,
+    "RNNCell-3": opset3.rnn_cell,
+    "GRUCell-3": opset3.gru_cell,
+    "LSTMCell-1": opset1.lstm_cell,
+    "LSTMCell-4": opset4.lstm_cell,
+}
+# One of them requires attributes that its specification does not.
+UNWRITTEN: Mapping[str, Any] = {
+    "activations": None,
+    "activations_alpha": None,
+    "activations_beta": None,
+}
 
 # Lines of its exceptions that name places in its sources or repeat later, clearer lines.
 NOISE = (
@@ -142,28 +160,37 @@ def _array(tensor: Any) -> Array:
 
 
 def _native(vector: Vector) -> Any:
-    """Build a model of one RNNSequence-5, which OpenVINO's ONNX frontend cannot read."""
-    record = vector.record
-    if record["operator"] != "RNNSequence-5":
-        raise Refusal(f"cannot be given {record['operator']} by this version of rnncli")
+    """Build a model of one of its own operators, which its ONNX frontend cannot read."""
+    record, attributes = vector.record, dict(vector.attributes)
+    build = NATIVE.get(record["operator"])
+    if build is None:
+        raise Refusal(f"cannot build {record['operator']} in this version of it")
     nodes = dict(_parameters(vector))
-    attributes = vector.attributes
-    node = opset5.rnn_sequence(
-        *(nodes[name] for name in record["inputs"]),
-        attributes["hidden_size"],
-        attributes["direction"],
-        attributes.get("activations"),
-        attributes.get("activations_alpha"),
-        attributes.get("activations_beta"),
-        attributes.get("clip", 0.0),
+    operator = vector.node.operator
+    clip = attributes.pop("clip", None)
+    if "linear_before_reset" in attributes:
+        attributes["linear_before_reset"] = bool(attributes["linear_before_reset"])
+    node = build(
+        *(nodes[row.name] if row.name in nodes else _zeros(vector, row) for row in operator.inputs),
+        **{**UNWRITTEN, **attributes},
+        **({} if clip is None else {"clip": clip}),
     )
     results = []
-    for k, name in enumerate(("Y", "Ho")):
-        if name in record["outputs"]:
-            node.output(k).tensor.set_names({name})
+    for k, row in enumerate(operator.outputs):
+        if row.name in record["outputs"]:
+            node.output(k).tensor.set_names({row.name})
             results.append(opset5.result(node.output(k)))
     fed = [nodes[name] for name in vector.fed]
     return openvino.Model(results, fed, record["operator"])
+
+
+def _zeros(vector: Vector, row: Input) -> Any:
+    """Return the value of an absent input, which its Python functions require."""
+    sizes = vector.record["sizes"]
+    dims = row.shape(vector.node.variant)
+    shape = [dim.multiple * sizes[dim.symbol] for dim in dims]
+    zeros = np.zeros(shape, dtype_of(vector.inputs["X"]).numpy)
+    return openvino.op.Constant(_tensor(zeros), shared_memory=False)
 
 
 def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from rnncli.cases.config import config
-from rnncli.cases.config.config import findings, load_config, parse_config
+from rnncli.cases.config.config import describe, findings, load_config, parse_config
 from rnncli.cases.config.keys import KEYS
+from rnncli.cases.config.shapes import size_names
 from rnncli.errors import ConfigError, UnreadableFile
 from rnncli.operators import OPERATORS, evaluate
 
@@ -17,7 +18,8 @@ SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}\n"
 
 def parse(text, op="LSTM-14", **more):
     """Read a config of the usual sizes."""
-    return parse_config(f"op: {op}\n{SIZES}{text}", "x.yaml", **more)
+    sizes = SIZES.replace("seq_length: 4, ", "") if "Cell" in str(op) else SIZES
+    return parse_config(f"op: {op}\n{sizes}{text}", "x.yaml", **more)
 
 
 def complaints(text, op="LSTM-14"):
@@ -29,7 +31,8 @@ def complaints(text, op="LSTM-14"):
 
 def least(row):
     """The attributes an operator requires."""
-    return "attributes: {direction: forward}\n" if row.attributes["direction"].required else ""
+    directed = any(each.name == "direction" and each.required for each in row.attributes.values())
+    return "attributes: {direction: forward}\n" if directed else ""
 
 
 @pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
@@ -212,14 +215,43 @@ def test_sizes_are_small_integers(size, value, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize("empty", ["seq_length", "batch_size", "input_size"])
-@pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
+@pytest.mark.parametrize(
+    ("row", "empty"),
+    [
+        (row, name)
+        for row in OPERATORS.values()
+        for name in size_names(row)
+        if name != "hidden_size"
+    ],
+    ids=str,
+)
 def test_empty_sizes_are_fine(row, empty):
     """The specification's shapes hold for 0 as well."""
-    others = {"seq_length": 2, "batch_size": 2, "input_size": 2, "hidden_size": 2, empty: 0}
+    others = dict.fromkeys(size_names(row), 2) | {empty: 0}
     case = parse_config(f"op: {row}\nsizes: {others}\n{least(row)}", "x")
+    first = evaluate(row, case.inputs, attributes=case.attributes)[row.outputs[0].name]
 
-    assert evaluate(row, case.inputs, attributes=case.attributes)["Y"].size in (0, 8)
+    assert first.size in (0, 8 if "seq_length" in others else 4)
+
+
+def test_a_cell_is_a_step_of_no_length():
+    """Its sizes have no seq_length; its case does, as of one step."""
+    case = parse("", "GRUCell-3")
+
+    assert case.sizes == {"seq_length": 1, "batch_size": 2, "input_size": 3, "hidden_size": 5}
+    assert list(describe(case)["sizes"]) == ["batch_size", "input_size", "hidden_size"]
+    with pytest.raises(ConfigError, match="unknown size 'seq_length'"):
+        parse_config(f"op: GRUCell-3\n{SIZES}", "x")
+
+
+def test_a_null_takes_away_what_the_operator_lacks():
+    """A suite's defaults may give more than one of its cases has."""
+    sizes = SIZES.replace("seq_length: 4", "seq_length: null")
+    text = f"op: RNNCell-3\n{sizes}attributes: {{direction: null}}\ninputs: {{sequence_lens: null}}"
+
+    assert parse_config(text, "x").sizes["seq_length"] == 1
+    with pytest.raises(ConfigError, match="unknown size 'length'"):
+        parse_config(text.replace("seq_length:", "length:"), "x")
 
 
 @pytest.mark.parametrize("size", [10**9, 2**31 - 1])

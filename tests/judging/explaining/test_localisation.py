@@ -355,7 +355,8 @@ def test_a_rule_says_what_differs():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_no_false_alarm_on_emulated_implementations(dtype):
     """On any node fit to judge by, no step of theirs reaches 0.7 of what it may be off."""
-    operators = tuple(name for name, row in OPERATORS.items() if dtype in row.dtypes)
+    rows = [row for row in OPERATORS.values() if dtype in row.dtypes and row.has("seq_length")]
+    operators = tuple(row.name for row in rows)
     worst, judged = [0.0], [0]
 
     @examples(150)

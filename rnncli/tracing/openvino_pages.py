@@ -1,9 +1,10 @@
-"""Statements about OpenVINO's RNNSequence-5."""
+"""Statements about OpenVINO's pages: of its sequences and of its cells."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from rnncli.operators import OPERATORS
 from rnncli.tracing.conditions import (
     BIDIRECTIONAL,
     CLIPS,
@@ -14,6 +15,7 @@ from rnncli.tracing.conditions import (
     asks,
     breaks_attribute,
     gives,
+    lacks,
     lacks_required,
     leaves_out,
     of_dtype,
@@ -21,12 +23,26 @@ from rnncli.tracing.conditions import (
     walks,
     writes,
 )
-from rnncli.tracing.statement import CaseCondition, CheckKind, statements
+from rnncli.tracing.statement import CaseCondition, CheckKind, Statement, statements
+from rnncli.tracing.tensors import GATE_ORDERS
 from rnncli.tracing.violations import WRONG_FORMULAS
 
-said = partial(statements, of="RNNSequence")
+SEQUENCES = "RNNSequence GRUSequence LSTMSequence"
+CELLS = "RNNCell GRUCell LSTMCell"
+EVERY = f"{SEQUENCES} {CELLS}"
+# The inputs that each operator requires.
+REQUIRED = {
+    name: tuple(tensor.name for tensor in row.inputs if not tensor.optional)
+    for row in OPERATORS.values()
+    for name in EVERY.split()
+    if row.type == name
+}
+RNNS, GRUS, LSTMS = (f"{cell}Sequence {cell}Cell" for cell in ("RNN", "GRU", "LSTM"))
+said = partial(statements, of=EVERY)
+of_sequences = partial(statements, of=SEQUENCES)
 refused = partial(said, kind=CheckKind.REJECTION)
-DIRECTION = "attribute direction"
+refused_sequence = partial(refused, of=SEQUENCES)
+DIRECTION, RESET = "attribute direction", "attribute linear_before_reset"
 
 _EQUATION = (
     *said(
@@ -40,15 +56,29 @@ _EQUATION = (
         "cell.activation",
         "The activation is applied to the sum.",
         "detailed description",
-        against="activation-f-missing",
+        against="activation-f-missing activation-g-missing activation-h-missing",
     ),
     *said(
+        "cell.gru",
+        "ht is added by as much as zt leaves of Ht-1, and resets Ht-1 by rt.",
+        "formula",
+        of=GRUS,
+        against="z-inverted z-ignored reset-ignored reset-inverted",
+    ),
+    *said(
+        "cell.lstm",
+        "Ct is what ft keeps of Ct-1 and what it lets in of ct; ot lets h(Ct) out.",
+        "formula",
+        of=LSTMS,
+        against="input-gate-open forget-gate-open output-gate-open",
+    ),
+    *of_sequences(
         "cell.steps",
         "Cells follow one another: each has the state of the one before.",
         "detailed description",
         against="batch-rows-mixed y-one-step-late",
     ),
-    *said(
+    *of_sequences(
         "like-onnx",
         "Most attributes are as ONNX has them.",
         "detailed description",
@@ -88,10 +118,12 @@ _ATTRIBUTES = (
     ),
     *said(
         "activations.default",
-        "Without activations the activation is tanh.",
+        "Without activations gates have sigmoid, and all else tanh.",
         "attribute activations",
         when=leaves_out("activations"),
-        against="activation-f-is-relu activation-f-is-sigmoid",
+        against="activation-f-is-relu activation-f-is-sigmoid activation-f-is-tanh"
+        " activation-g-is-relu activation-g-is-sigmoid activation-h-is-relu"
+        " activation-h-is-sigmoid",
     ),
     *said(
         "alpha-beta",
@@ -128,59 +160,107 @@ _ATTRIBUTES = (
     ),
 )
 _DIRECTIONS = (
-    *said(
+    *of_sequences(
         "direction.forward",
         "forward walks from the first step to the last.",
         DIRECTION,
         when=walks("forward"),
         against="forward-runs-reverse",
     ),
-    *said(
+    *of_sequences(
         "direction.reverse",
         "reverse walks from the last step to the first.",
         DIRECTION,
         when=walks("reverse"),
         against="reverse-runs-forward",
     ),
-    *said(
+    *of_sequences(
         "direction.bidirectional",
         "bidirectional does both, and puts the outputs side by side.",
         DIRECTION,
         when=BIDIRECTIONAL,
         against="second-direction-missing second-direction-continues outputs-of-directions-swapped",
     ),
-    *said(
+    *of_sequences(
         "direction.one",
         "One direction has num_directions 1 in every shape.",
         DIRECTION,
         when=ONE_DIRECTION,
         against="layout-of-y-ignored",
     ),
-    *refused(
+    *refused_sequence(
         "direction.refused",
         "There is no other direction, and one is required.",
         DIRECTION,
         when=breaks_attribute("direction"),
     ),
 )
-_INPUTS = (
+_RESETS = (
     *said(
+        "linear_before_reset.default",
+        "By default the reset comes before the product.",
+        RESET,
+        of=GRUS,
+        when=leaves_out("linear_before_reset"),
+        against="linear-before-reset-always",
+    ),
+    *said(
+        "linear_before_reset.one",
+        "With linear_before_reset the reset is of the product and the recurrent bias.",
+        RESET,
+        of=GRUS,
+        when=writes("linear_before_reset", 1),
+        against="linear-before-reset-ignored linear-before-reset-bias-outside",
+    ),
+    *refused(
+        "linear_before_reset.refused",
+        "linear_before_reset is true or false.",
+        RESET,
+        of=GRUS,
+        when=breaks_attribute("linear_before_reset"),
+    ),
+)
+
+
+def _state(name: str, of: str, letter: str, sentence: str, mutants: str) -> tuple[Statement, ...]:
+    """Return the statements about an initial state, which has another name in each operator."""
+    sequences = " ".join(each for each in of.split() if each.endswith("Sequence"))
+    return (
+        *said(
+            f"{letter}.given", f"{name} is the {sentence}.", f"input {name}", of=of, against=mutants
+        ),
+        *of_sequences(
+            f"{letter}.shape",
+            f"{name} is [batch_size, num_directions, hidden_size].",
+            f"input {name}",
+            of=sequences,
+            when=BIDIRECTIONAL,
+            against="layout-of-initial-states-ignored initial-states-directions-swapped"
+            " initial-states-of-first-direction",
+        ),
+    )
+
+
+_GATED = f"{GRUS} {LSTMS}"
+_INPUTS = (
+    *of_sequences(
         "x.shape",
         "X is [batch_size, seq_length, input_size].",
         "input X",
         when=X_OF_THREE_SIZES,
         against="layout-of-x-ignored",
     ),
-    *said("h.given", "H is the first hidden state.", "input H", against="initial-h-ignored"),
     *said(
-        "h.shape",
-        "H is [batch_size, num_directions, hidden_size].",
-        "input H",
-        when=BIDIRECTIONAL,
-        against="layout-of-initial-states-ignored initial-states-directions-swapped"
-        " initial-states-of-first-direction",
+        "x.sequences",
+        "Each row of the batch is computed by itself.",
+        "input X",
+        of=CELLS,
+        against="batch-rows-mixed",
     ),
-    *said(
+    *_state("H", RNNS, "h", "first hidden state", "initial-h-ignored"),
+    *_state("initial_hidden_state", _GATED, "h", "first hidden state", "initial-h-ignored"),
+    *_state("initial_cell_state", LSTMS, "c", "first cell state", "initial-c-ignored"),
+    *of_sequences(
         "sequence_lengths.given",
         "sequence_lengths is the number of steps of each sequence.",
         "input sequence_lengths",
@@ -188,20 +268,31 @@ _INPUTS = (
         against="lengths-ignored lengths-one-less lengths-one-more lengths-largest"
         " lengths-smallest lengths-of-first-sequence lengths-reversed",
     ),
-    *said(
+    *of_sequences(
         "sequence_lengths.negative",
         "Nothing is said of negative lengths.",
         "input sequence_lengths",
         why_not="undefined by the specification",
     ),
-    *said(
+    *(
+        row
+        for letter in "WR"
+        for row in said(
+            f"{letter.lower()}.gates",
+            f"{letter} holds the gates one after the other, z, r, h or f, i, c, o.",
+            f"input {letter}",
+            of=_GATED,
+            against=GATE_ORDERS.format(letter.lower()),
+        )
+    ),
+    *of_sequences(
         "w.directions",
         "W holds the weights of each direction.",
         "input W",
         when=BIDIRECTIONAL,
         against="second-direction-reuses-w weights-of-directions-swapped",
     ),
-    *said(
+    *of_sequences(
         "r.directions",
         "R holds the recurrent weights of each direction.",
         "input R",
@@ -216,47 +307,84 @@ _INPUTS = (
         against="biases-dropped input-bias-doubled biases-shifted-by-a-unit",
     ),
     *said(
+        "b.gates",
+        "B holds the gates in the order of W.",
+        "input B",
+        of=_GATED,
+        when=gives("B"),
+        against=GATE_ORDERS.format("b"),
+    ),
+    *said(
+        "b.apart",
+        "With linear_before_reset the biases of the hidden gate are placed separately.",
+        "input B",
+        of=GRUS,
+        when=gives("B") & writes("linear_before_reset", 1),
+        against="biases-swapped recurrent-bias-dropped",
+    ),
+    *said(
+        "b.default",
+        "Without B the biases are 0.",
+        "input B",
+        of="GRUCell LSTMCell",
+        when=lacks("B"),
+        against="absent-b-is-one",
+    ),
+    *of_sequences(
         "b.directions",
         "B holds the biases of each direction.",
         "input B",
         when=BIDIRECTIONAL,
         against="second-direction-reuses-biases",
     ),
-    *refused(
-        "inputs.refused-missing",
-        "Every input is required.",
-        "inputs",
-        when=lacks_required("X", "H", "sequence_lengths", "W", "R", "B"),
+    *(
+        row
+        for of, names in REQUIRED.items()
+        for row in refused(
+            "inputs.refused-missing",
+            "Every required input must be there.",
+            "inputs",
+            of=of,
+            when=lacks_required(*names),
+        )
     ),
 )
 _OUTPUTS = (
-    *said(
+    *of_sequences(
         "y.steps",
         "Y has the hidden state after every step.",
         "output Y",
         when=asks("Y"),
         against="y-one-step-late",
     ),
-    *said(
+    *of_sequences(
         "y.shape",
         "Y is [batch_size, num_directions, seq_length, hidden_size].",
         "output Y",
         when=asks("Y") & BIDIRECTIONAL,
         against="y-directions-beside-units layout-of-y-ignored",
     ),
-    *said(
+    *of_sequences(
         "ho.last",
         "Ho is the last hidden state.",
         "output Ho",
         when=asks("Ho") & RAGGED,
         against="last-h-at-t-minus-1 last-h-one-step-early last-states-run-on",
     ),
-    *said(
+    *of_sequences(
         "ho.shape",
         "Ho is [batch_size, num_directions, hidden_size].",
         "output Ho",
         when=asks("Ho") & BIDIRECTIONAL,
         against="layout-of-last-states-ignored last-states-directions-swapped",
+    ),
+    *said(
+        "co.last",
+        "Co is the last cell state.",
+        "output Co",
+        of=LSTMS,
+        when=asks("Co"),
+        against="last-h-is-last-c last-c-is-last-h",
     ),
 )
 _TYPES = (
@@ -268,7 +396,7 @@ _TYPES = (
     *(
         row
         for name in ("int32", "int64")
-        for row in said(
+        for row in of_sequences(
             f"types.lengths-{name}",
             f"T2 may be {name}.",
             "type T2",
@@ -280,4 +408,18 @@ _TYPES = (
     ),
 )
 
-ROWS = (*_EQUATION, *_ATTRIBUTES, *_DIRECTIONS, *_INPUTS, *_OUTPUTS, *_TYPES)
+_VERSIONS = tuple(
+    row
+    for operator in OPERATORS.values()
+    if operator.type in LSTMS.split()
+    for row in statements(
+        f"version-{operator.version}",
+        f"Operation set {operator.version} lists {operator.type}.",
+        "versioned name",
+        of=operator.type,
+        since=operator.version,
+        until=operator.version,
+    )
+)
+
+ROWS = (*_EQUATION, *_ATTRIBUTES, *_RESETS, *_DIRECTIONS, *_INPUTS, *_OUTPUTS, *_TYPES, *_VERSIONS)
