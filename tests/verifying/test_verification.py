@@ -330,10 +330,19 @@ def test_the_first_failure_can_be_the_last(small, results):
 @pytest.mark.parametrize("of", [1, 3, 18])
 def test_shards_are_all_cases_once(small, of):
     """Every case is in exactly one of n shards."""
-    shards = [list(verdicts(verify(small, shard=Shard(k, of)))) for k in range(1, of + 1)]
-    seen = [case_id for shard in shards for case_id in shard]
+    asked = [plan(small, shard=Shard(k, of)) for k in range(1, of + 1)]
+    seen = [case_id for each in asked for case_id in select(each).ids]
 
     assert sorted(seen) == sorted(verdicts(verify(small)))
+
+
+def test_the_cases_of_a_shard_are_judged(small):
+    """Those, and no others."""
+    asked = plan(small, shard=Shard(2, 3))
+
+    assert list(verdicts(judge_all(asked, select(asked), lambda _: None))) == list(
+        select(asked).ids
+    )
 
 
 def test_an_empty_shard_is_an_error(small):
