@@ -18,7 +18,7 @@ FLAGS = (
     *("--no-first-run", "--disable-extensions", "--disable-background-networking"),
     *("--hide-scrollbars", "--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND"),
 )
-PATIENCE = 60
+PATIENCE = 300  # seconds, on a machine with much to do
 
 
 class Browser:
