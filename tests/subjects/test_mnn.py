@@ -138,6 +138,23 @@ def test_what_the_converter_says_it_cannot_do_is_refused(mnn, core, case_id, rea
     assert reason in attempt.message
 
 
+@pytest.mark.parametrize(
+    ("line", "is_reason"),
+    [
+        ("[07:19:57] :220: These Op Not Support: ONNX::LSTM ", True),
+        ("inputTensors : [ error, ]", False),
+        ("outputTensors: [ not const, ]", False),
+        ("Use While to compute LSTM, if don't want it, add --useOriginRNNImpl ", False),
+        ("Converted Success!", False),
+    ],
+)
+def test_the_names_of_a_model_are_no_reason(line, is_reason):
+    """Neither is what the converter says of its own ways."""
+    from rnncli.subjects.runtimes.mnn import _CANNOT
+
+    assert bool(_CANNOT.search(line)) is is_reason
+
+
 def test_weights_that_are_inputs_are_refused_by_a_gru(mnn, core):
     """With the reason that leads to --weights constants."""
     attempt = mnn.attempt(core("gru_14_initial"))

@@ -41,7 +41,10 @@ DTYPES: Mapping[str, Any] = {
 # What the converter prints before a sentence: the time, and the line of its source.
 _PLACE = re.compile(r"^\[[\d:]+\] :\d+: ")
 # Its words for what it cannot do; often it goes on, converts something else and reports success.
-_CANNOT = re.compile(r"n[o']t support|unsupported|not const|\berror\b", re.IGNORECASE)
+# Its lists of tensors have the model's own words.
+_CANNOT = re.compile(
+    r"^(?!\w+Tensors ?:).*(?:n[o']t support|unsupported|not const|\berror\b)", re.IGNORECASE
+)
 
 
 class Mnn:
