@@ -52,7 +52,7 @@ CLEAN = {
     *("click", "numpy", "ml_dtypes", "rich", "matplotlib"),
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
     *("opencv-python-headless", "iree-base-compiler", "iree-base-runtime"),
-    *("emx-onnx-cgen", "MNN"),
+    *("emx-onnx-cgen", "MNN", "cocotb"),
 }
 DEVELOPMENT = {"test", "lint", "docs", "all"}
 
