@@ -38,6 +38,7 @@ from rnncli.mutants.equivalence import (
     NO_STEP,
     NOT_RAGGED,
     ONE_DIRECTION,
+    ONE_STEP,
     uses_none_of,
 )
 from rnncli.mutants.functions import each_row, every_value
@@ -52,6 +53,7 @@ from rnncli.mutants.weights import (
 )
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.cells import CELLS
+from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,8 +179,15 @@ def _second_activations(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, activations=(second,) * len(recurrence.directions))
 
 
+def _both_forward(recurrence: Recurrence) -> Recurrence:
+    """Leave a lone direction as it is."""
+    if len(recurrence.directions) == 1:
+        return recurrence
+    return replace(recurrence, directions=(Direction.FORWARD,) * len(recurrence.directions))
+
+
 def _directions() -> Iterator[Mutant]:
-    """Yield the first direction with parts of the second."""
+    """Yield the first direction with parts of the second, and the second as another first."""
     changes: tuple[tuple[str, Callable[[Recurrence], Recurrence]], ...] = (
         ("weights and biases", arrays(("W", "R", "Wb", "Rb", "P"), of_second_direction)),
         ("activations", _second_activations),
@@ -192,6 +201,15 @@ def _directions() -> Iterator[Mutant]:
             change,
             ONE_DIRECTION,
         )
+    yield row(
+        "both-directions-run-forward",
+        ALL,
+        "Both directions of a bidirectional node walk forward; a lone reverse one is right.",
+        "Only the second direction is wrong, unless T is 1.",
+        _both_forward,
+        ONE_DIRECTION,
+        ONE_STEP,
+    )
 
 
 def _hard_sigmoid(x: Value) -> Value:

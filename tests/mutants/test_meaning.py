@@ -9,6 +9,7 @@ from recurrences import recurrence_of
 from rnncli.backends.backend import Compute
 from rnncli.mutants.equivalence import RIGHT
 from rnncli.mutants.table import MUTANTS
+from rnncli.recurrence.recurrence import Direction
 
 RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}
 
@@ -164,6 +165,21 @@ def test_padding_flipped():
         np.testing.assert_allclose(found.last[0][1, n], wanted.last[0][1, 0], rtol=1e-12)
         assert not found.Y[: 4 - length, 1, n].any()
         np.testing.assert_allclose(found.Y[:, 0, n], right(r).Y[:, 0, n], rtol=1e-12)
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_both_directions_run_forward(cell):
+    """The second one of two is that of X flipped, written flipped; a lone reverse one is right."""
+    r = recurrence_of(cell, D=2, dtype="float64")
+    flipped = right(replace(r, X=r.X[::-1]))
+    wrong = run("both-directions-run-forward", r)
+
+    np.testing.assert_allclose(wrong.Y[:, 0], right(r).Y[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(wrong.Y[::-1, 1], flipped.Y[:, 1], rtol=1e-12)
+    assert not np.allclose(wrong.Y[:, 1], right(r).Y[:, 1])
+
+    alone = replace(recurrence_of(cell, dtype="float64"), directions=(Direction.REVERSE,))
+    np.testing.assert_array_equal(run("both-directions-run-forward", alone).Y, right(alone).Y)
 
 
 def test_gate_order():

@@ -81,6 +81,11 @@ def activated(letter, name):
     return change
 
 
+def both_forward(r):
+    """The second direction walks forward as well."""
+    return replace(r, directions=(Direction.FORWARD, Direction.FORWARD))
+
+
 INPUT, OUTPUT, FORGET, CELL = range(4)
 # case, what is wrong in it -> what it is named
 NAMED = [
@@ -118,6 +123,7 @@ NAMED = [
     ("gru_14_initial", but(initial=(None,)), "initial-h-ignored"),
     ("rnn_14_clip", but(clip=np.inf), "clip-ignored"),
     ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "reverse-runs-forward"),
+    ("gru_14_both", both_forward, "both-directions-run-forward"),
     ("lstm_14_both", weighted_as_first, "second-direction-reuses-weights-and-biases"),
     ("gru_14_both_activations", activated_as_first, "second-direction-reuses-activations"),
 ]
