@@ -26,8 +26,8 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
     cases. If only a later call of a session is wrong, it names the state kept from the call before,
     if that explains the outputs. The exit code is 1 if a case differs, crashes, hangs, or is
-    invalid but accepted, and 5 if nothing differs but no case was answered. `rnncli verify
-    --diagnose` adds the same causes to its verdicts.
+    invalid but accepted, as for `rnncli verify`; it is 5 if no case does, but none was answered.
+    `rnncli verify --diagnose` adds the same causes to its verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/

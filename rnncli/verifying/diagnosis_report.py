@@ -68,13 +68,11 @@ class DiagnosisReport(Displayed):
 
     @property
     def exit_code(self) -> int:
-        """The code of `rnncli diagnose`: 1 if an output is wrong, 5 if none was answered, or 0."""
-        if self.diagnosis.causes or self.diagnosis.unexplained or self.later:
-            return 1
-        if self.verification.shortfall:
-            return NothingSelected.exit_code
+        """The code of `rnncli diagnose`: 1 if a case is wrong, 5 if none was answered, or 0."""
         cases = (case.verdict for case in self.verification.cases)
-        return int(any(each.fails and each.verdict not in SILENT for each in cases))
+        if any(each.fails and each.verdict not in SILENT for each in cases):
+            return 1
+        return NothingSelected.exit_code if self.verification.shortfall else 0
 
 
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:

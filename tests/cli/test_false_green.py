@@ -553,7 +553,16 @@ WAYS = {
     ),
     "stop at the first failure": (CRASH, ("verify", "two", *COMMAND, "-x"), "1 crashed. 1 fails"),
     "workers that return nothing": (no_workers, ("verify", "two", *NUMPY), "fewer cases"),
-    "diagnose without answers": (CRASH, ("diagnose", "two", *COMMAND), "0 of 2 cases answered"),
+    "diagnose of a program that always fails": (
+        CRASH,
+        ("diagnose", "two", *COMMAND),
+        "0 of 2 cases answered: 2 crashed",
+    ),
+    "diagnose of a program that refuses everything": (
+        REFUSE,
+        ("diagnose", "two", *COMMAND),
+        "0 of 2 cases answered: 2 refused",
+    ),
     "score of invalid cases": (nothing, ("score", "rejections"), "no case can be scored"),
     "score of outputs without an element": (
         nothing,
