@@ -303,3 +303,32 @@ def test_completion_offers_operators_and_readings():
     )
 
     assert done.stdout.split() == ["plain,LSTM-1", "plain,LSTM-14"]
+
+
+def selecting():
+    """The commands that take -k."""
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in COMMANDS}
+    return [n for n, command in commands.items() if any("-k" in p.opts for p in command.params)]
+
+
+def test_commands_that_select_are_found():
+    """So the claim below is about them all."""
+    assert {"list", "generate", "verify", "diagnose", "score"} <= {*selecting()}
+
+
+@pytest.mark.parametrize("name", selecting())
+def test_a_selection_given_twice_is_an_error(rnncli, name):
+    """The last one is not taken in silence; the message is the option that means both."""
+    done = rnncli(name, "core", "-k", "lstm", "--select", "not clip or gru")
+
+    assert done.code == 2
+    assert "-k is given 2 times; for all of them: -k '(lstm) and (not clip or gru)'" in done.err
+
+
+def test_a_selection_comes_from_the_environment_unless_it_is_given(rnncli, monkeypatch):
+    """As one expression, spaces and all."""
+    monkeypatch.setenv("RNNCLI_LIST_SELECT", "rnn_7 and plain")
+
+    assert rnncli("list", "core").out.split() == ["rnn_7_plain"]
+    assert rnncli("list", "core", "-k", "gru_7 and plain").out.split() == ["gru_7_plain"]
