@@ -172,9 +172,9 @@ def extended(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def packs(extended):
-    """The same, after both packs were made, with goldens that are proved."""
+    """The same, after both packs were made, with goldens and signals that are proved."""
     for suite in ("swish", "mgu"):
-        code, _, err = extended("generate", f"{suite}.yaml", "-o", suite)
+        code, _, err = extended("generate", f"{suite}.yaml", "-o", suite, "--steps")
         assert code == 0, err
     return extended
 
@@ -231,6 +231,14 @@ def test_numba_says_that_it_has_no_kernel_for_a_new_cell(extended):
 
     assert code == 3
     assert "backend 'numba' has no kernel for the MGU" in err
+
+
+def test_signals_of_a_new_cell_are_stored(packs):
+    """They have the names of its gates."""
+    code, out, err = packs("inspect", "mgu::mgu_14_plain")
+
+    assert code == 0, err
+    assert "steps: [pre_f, gate_f, pre_h, gate_h, state_H]" in out.splitlines()
 
 
 @pytest.mark.parametrize("compute", ["float64", "native"])

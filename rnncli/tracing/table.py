@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli import operators
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors
 
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
     from rnncli.tracing.traced_case import TracedCase
 
 _LEAVES = (equations, attributes, tensors, refusals, openvino_pages)
-OPERATORS = (
-    *("RNN", "GRU", "LSTM"),
-    *openvino_pages.EVERY.split(),
-)
+OPERATORS = tuple(dict.fromkeys(row.type for row in operators.OPERATORS.values()))
 
 
 def _indexed(rows: Iterable[Statement]) -> dict[str, Statement]:
