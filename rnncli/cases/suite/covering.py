@@ -80,26 +80,66 @@ class Table:
 
     def extends(self, levels: Mapping[int, int]) -> bool:
         """Return whether some feasible row has these levels, factor -> level."""
-        key = tuple([levels.get(factor, OPEN) for factor in self._order])
-        if key not in self._known:
-            chosen = tuple([f for f in self._order if f in levels])
-            search = self._searches.get(chosen)
-            if search is None:
-                search = self._searches[chosen] = self._search(chosen)
-            row = [levels.get(factor, OPEN) for factor in range(len(self.counts))]
-            sound = all(condition.holds(row) for condition in search.due)
-            self._known[key] = sound and _completes(row, search.steps)
-        return self._known[key]
+        row = [levels.get(factor, OPEN) for factor in range(len(self.counts))]
+        search = self._search(row)
+        return self._is_feasible(row, search.due, search.steps)
 
-    def _search(self, chosen: Row) -> _Search:
-        """Return how levels of some factors are completed."""
+    def choices(self, levels: Mapping[int, int], factor: int) -> Sequence[int]:
+        """Return the levels of an open factor with which some feasible row has these levels.
+
+        Args:
+            levels: factor -> level; some feasible row has them.
+            factor: the open factor.
+        """
+        every = range(self.counts[factor])
+        if factor not in self._touching:
+            return every
+        row = [levels.get(each, OPEN) for each in range(len(self.counts))]
+        row[factor] = 0  # any level: the search is the same for all
+        search = self._search(row)
+        due = search.due_with[factor]
+        found = []
+        for level in every:
+            row[factor] = level
+            if self._is_feasible(row, due, search.steps):
+                found.append(level)
+        return found
+
+    def _is_feasible(
+        self, row: list[int], due: Sequence[Condition], steps: Sequence[_Step]
+    ) -> bool:
+        """Return whether some feasible row has the levels of a row that are not open.
+
+        Args:
+            row: the levels; those that are open stay open.
+            due: the conditions on its levels that are not known to hold.
+            steps: how the open levels are completed.
+        """
+        key = tuple([row[factor] for factor in self._order])
+        known = self._known.get(key)
+        if known is None:
+            sound = all(condition.holds(row) for condition in due)
+            known = self._known[key] = sound and _completes([*row], steps)
+        return known
+
+    def _search(self, row: Sequence[int]) -> _Search:
+        """Return how the open levels of a row are completed."""
+        chosen = tuple([factor for factor in self._order if row[factor] != OPEN])
+        search = self._searches.get(chosen)
+        if search is None:
+            search = self._searches[chosen] = self._new_search(chosen)
+        return search
+
+    def _new_search(self, chosen: Row) -> _Search:
         known, steps = {*chosen}, []
         for factor in self._order:
             if factor not in known:
                 known.add(factor)
                 due = [c for c in self._touching[factor] if known >= {*c.scope}]
                 steps.append((factor, range(self.counts[factor]), due))
-        return _Search([c for c in self.conditions if {*c.scope} <= {*chosen}], steps)
+        due = [c for c in self.conditions if {*c.scope} <= {*chosen}]
+        due_with = {factor: [c for c in due if factor in c.scope] for factor in chosen}
+        return _Search(due, due_with, steps)
 
 
 _Step: TypeAlias = "tuple[int, range, Sequence[Condition]]"
@@ -110,10 +150,12 @@ class _Search(NamedTuple):
 
     Attributes:
         due: the conditions on these factors alone.
+        due_with: factor -> those that depend on it.
         steps: the other factors, each with its levels and the conditions that end with it.
     """
 
     due: Sequence[Condition]
+    due_with: Mapping[int, Sequence[Condition]]
     steps: Sequence[_Step]
 
 
@@ -230,12 +272,7 @@ class _Goals:
             bits = left & self.compatible[factor][level]
             return (bits & ~pending).bit_count(), bits.bit_count(), -used[level], -level
 
-        possible = [
-            level
-            for level in range(self.table.counts[factor])
-            if self.table.extends({**levels, factor: level})
-        ]
-        return max(possible, key=merit)
+        return max(self.table.choices(levels, factor), key=merit)
 
     def without_redundant(self, rows: list[Row]) -> list[Row]:
         """Return the rows without redundant ones, last first, whose tuples occur in others."""

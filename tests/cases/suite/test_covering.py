@@ -83,6 +83,22 @@ def test_a_partial_row_extends_when_some_row_has_its_levels(seed):
             assert table.extends(levels) == found
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_choices_are_the_levels_with_which_a_partial_row_extends(seed):
+    """Of any factor, whatever feasible levels the others have, asked in any order."""
+    counts, conditions = random_table(seed)
+    table, feasible = Table(counts, conditions), every_row(counts, conditions)
+    chance = random.Random(seed)  # noqa: S311 -- as above
+
+    for row in chance.sample(feasible, min(len(feasible), 20)):
+        order = chance.sample(range(len(counts)), len(counts))
+        levels = {}
+        for factor in order:
+            found = [r for r in feasible if all(r[f] == level for f, level in levels.items())]
+            assert [*table.choices(levels, factor)] == sorted({r[factor] for r in found})
+            levels[factor] = row[factor]
+
+
 def test_contradiction_shows_only_through_a_third_factor():
     """No condition joins the two, and yet they cannot meet."""
     only_first = Constraint((0, 2), frozenset({(0, 0), (0, 1), (1, 0)}))
