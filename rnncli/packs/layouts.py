@@ -56,6 +56,11 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "rnncli.packs.hex_form:files_of",
         options=("elements",),
     ),
+    "ir": PackLayout(
+        "as raw, with model.xml and model.bin, OpenVINO's own models of its own operators",
+        "rnncli.packs.ir_form:files_of",
+        "rnncli.packs.raw_form:read_case",
+    ),
     "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
     "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),
 }

@@ -1,0 +1,162 @@
+"""Vectors with OpenVINO's own model: the raw form, and `model.xml` with `model.bin` beside it.
+
+The model is one native node with its parameters and results, as the IR of version 11 has them:
+https://docs.openvino.ai, "OpenVINO IR format". Initializers are constants, in `model.bin` one after
+the other. Attributes are written with their defaults: OpenVINO 2026.4 fails on a sequence without
+activations, which its specification allows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+from rnncli.errors import Unsupported
+from rnncli.formats.raw import content_of
+from rnncli.numerics import dtype_of
+from rnncli.operators import operator_named
+from rnncli.packs import raw_form
+from rnncli.packs.conversion import held_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rnncli.numerics import Array
+    from rnncli.packs.vector import Vector
+
+XML, BIN = "model.xml", "model.bin"
+DIALECT = "OpenVINO"
+IR_VERSION = "11"
+# Our name of an element type -> its names in data and in ports.
+TYPES: Mapping[str, tuple[str, str]] = {
+    "float16": ("f16", "FP16"),
+    "bfloat16": ("bf16", "BF16"),
+    "float32": ("f32", "FP32"),
+    "float64": ("f64", "FP64"),
+    **{f"int{bits}": (f"i{bits}", f"I{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (f"u{bits}", f"U{bits}") for bits in (8, 16, 32, 64)},
+}
+
+
+def files_of(vector: Vector) -> dict[str, bytes]:
+    """Return the files of a vector by their path within its folder.
+
+    Raises:
+        Unsupported: the operator is not OpenVINO's, the case must be refused, so that outputs have
+            no shape, or the raw form cannot hold it.
+    """
+    record = vector.record
+    if operator_named(record["operator"]).dialect != DIALECT:
+        raise Unsupported(f"{vector.id}: {record['operator']} is not an operator of OpenVINO")
+    if record["expect"] == "rejection":
+        raise Unsupported(f"{vector.id}: a case that must be refused has no outputs to declare")
+    return {**raw_form.files_of(vector), **model_files(vector)}
+
+
+def model_files(vector: Vector) -> dict[str, bytes]:
+    """Return the model of a vector: its layers and edges, and its constants."""
+    model = _IrModel(vector)
+    tree = ET.Element("net", name=vector.id, version=IR_VERSION)
+    tree.extend((model.layers, model.edges))
+    ET.indent(tree)
+    text = ET.tostring(tree, encoding="unicode", xml_declaration=False)
+    return {XML: f'<?xml version="1.0"?>\n{text}\n'.encode(), BIN: bytes(model.constants)}
+
+
+class _IrModel:
+    """The elements of a model of one node.
+
+    Attributes:
+        layers: parameters and constants in the node's order, the node, its results.
+        edges: from their ports to its ports, and from its ports to theirs.
+        constants: the content of `model.bin`.
+    """
+
+    def __init__(self, vector: Vector) -> None:
+        self.layers, self.edges = ET.Element("layers"), ET.Element("edges")
+        self.constants = bytearray()
+        held = held_inputs(vector.node.operator, vector.record["weights"], vector.inputs)
+        for name, values in vector.inputs.items():
+            self._source(name, values, is_constant=name in held)
+        self._node(vector)
+
+    def _layer(self, name: str, kind: str, opset: int, **data: Any) -> ET.Element:
+        place = str(len(self.layers))
+        layer = ET.SubElement(
+            self.layers, "layer", id=place, name=name, type=kind, version=f"opset{opset}"
+        )
+        if data:
+            ET.SubElement(layer, "data", {key: _written(value) for key, value in data.items()})
+        return layer
+
+    def _source(self, name: str, values: Array, *, is_constant: bool) -> None:
+        """Add a parameter, or a constant."""
+        form: dict[str, Any] = {
+            "shape": values.shape,
+            "element_type": TYPES[dtype_of(values).name][0],
+        }
+        if is_constant:
+            content = content_of(values)
+            form |= {"offset": len(self.constants), "size": len(content)}
+            self.constants += content
+        layer = self._layer(name, "Const" if is_constant else "Parameter", 1, **form)
+        _port(ET.SubElement(layer, "output"), 0, values, name)
+
+    def _node(self, vector: Vector) -> None:
+        """Add the node, its results, and all edges."""
+        operator, node = vector.node.operator, vector.node
+        values = {
+            row.name: node.values[row.role or row.name] for row in operator.attributes.values()
+        }
+        written = {name: v for name, v in values.items() if v is not None and v != math.inf}
+        if "linear_before_reset" in written:
+            written["linear_before_reset"] = bool(written["linear_before_reset"])
+        place = len(self.layers)
+        layer = self._layer(operator.type, operator.type, operator.version, **written)
+        ports = {row.name: k for k, row in enumerate(operator.inputs)}
+        inputs, outputs = ET.SubElement(layer, "input"), ET.SubElement(layer, "output")
+        for source, (name, tensor) in enumerate(vector.inputs.items()):
+            _port(inputs, ports[name], tensor)
+            self._edge(source, 0, place, ports[name])
+        for k, row in enumerate(operator.outputs, len(ports)):
+            shape = _shape(vector, row.name)
+            _port(outputs, k, vector.inputs["X"], row.name, shape)
+            if row.name in node.outputs:
+                result = self._layer(f"{row.name}/result", "Result", 1)
+                _port(ET.SubElement(result, "input"), 0, vector.inputs["X"], shape=shape)
+                self._edge(place, k, len(self.layers) - 1, 0)
+
+    def _edge(self, source: int, port: int, target: int, target_port: int) -> None:
+        names = ("from-layer", "from-port", "to-layer", "to-port")
+        ends = zip(names, map(str, (source, port, target, target_port)), strict=True)
+        ET.SubElement(self.edges, "edge", dict(ends))
+
+
+def _shape(vector: Vector, output: str) -> tuple[int, ...]:
+    """Return the shape of an output, also of one that is not requested."""
+    (row,) = (row for row in vector.node.operator.outputs if row.name == output)
+    sizes = {**vector.record["sizes"], "num_directions": len(vector.node.directions)}
+    return tuple(dim.multiple * sizes[dim.symbol] for dim in row.shape(vector.node.variant))
+
+
+def _port(
+    parent: ET.Element,
+    place: int,
+    like: Array,
+    name: str = "",
+    shape: Sequence[int] | None = None,
+) -> None:
+    """Add a port of a tensor's element type, and its shape unless another is given."""
+    precision = TYPES[dtype_of(like).name][1]
+    about = {"id": str(place), "precision": precision, **({"names": name} if name else {})}
+    port = ET.SubElement(parent, "port", about)
+    for size in like.shape if shape is None else shape:
+        ET.SubElement(port, "dim").text = str(size)
+
+
+def _written(value: Any) -> str:
+    """Return an attribute's text: lists with commas, truth as true and false."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

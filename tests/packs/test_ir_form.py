@@ -1,0 +1,113 @@
+"""OpenVINO's own models, read and run by OpenVINO."""
+
+import openvino
+import pytest
+import shipped
+from ml_dtypes import bfloat16
+from small_suite import small_suite
+
+from rnncli.errors import Unsupported
+from rnncli.judging.judgement import judge
+from rnncli.numerics import dtype_of
+from rnncli.packs import ir_form, raw_form
+from rnncli.packs.attempt import Attempt, Status
+from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.packs.pack import open_pack
+
+CORE = openvino.Core()
+NO_BIAS = [each for each in shipped.vectors("openvino") if each.id.endswith("_no_bias")]
+# OpenVINO computes float64 in float32, and has no LSTMSequence of its first operation set any more.
+RUN = [
+    vector
+    for vector in shipped.vectors("openvino")
+    if vector.record["dtype"] != "float64"
+    and vector.record["operator"] != "LSTMSequence-1"
+    and vector not in NO_BIAS
+]
+
+
+def computed(vector, folder):
+    """Read the model from files, run it, and return the outputs by name."""
+    for name, content in ir_form.model_files(vector).items():
+        (folder / name).write_bytes(content)
+    model = CORE.compile_model(
+        CORE.read_model(folder / ir_form.XML), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    request = model.create_infer_request()
+    fed = {port.any_name: tensor(vector.inputs[port.any_name]) for port in model.inputs}
+    request.infer(fed)
+    return {port.any_name: array(request.get_tensor(port)) for port in model.outputs}
+
+
+def tensor(values):
+    """A tensor of OpenVINO's; of bfloat16 it takes the bits."""
+    if values.dtype != bfloat16:
+        return openvino.Tensor(values.copy())
+    return openvino.Tensor(values.view("u2"), values.shape, openvino.Type.bf16)
+
+
+def array(result):
+    """The values of a tensor of OpenVINO's."""
+    values = result.data.copy()
+    return values.view(bfloat16) if result.element_type == openvino.Type.bf16 else values
+
+
+@pytest.mark.parametrize("vector", RUN, ids=lambda vector: vector.id)
+def test_openvino_reads_the_model_and_computes_the_outputs(vector, tmp_path):
+    """Every output, within its tolerance, of each operator with each attribute."""
+    outputs = computed(vector, tmp_path)
+
+    assert set(outputs) == set(vector.answers.outputs)
+    assert {dtype_of(values).name for values in outputs.values()} == {vector.record["dtype"]}
+    judged = judge(vector, Attempt(Status.RAN, outputs))
+    assert judged.verdict == "pass", judged
+
+
+@pytest.mark.parametrize("vector", NO_BIAS, ids=lambda vector: vector.id)
+def test_an_absent_bias_is_absent_although_openvino_requires_it(vector, tmp_path):
+    """Its page calls B optional; its reader looks for the port all the same."""
+    assert 'names="B"' not in ir_form.model_files(vector)[ir_form.XML].decode()
+    with pytest.raises(RuntimeError, match="out of range"):
+        computed(vector, tmp_path)
+
+
+def test_constants_stand_in_the_binary_file_alone():
+    """One after the other; a model whose weights are inputs has an empty one."""
+    sizes = {}
+    for vector in RUN:
+        held = vector.record["weights"] == "initializers"
+        content = ir_form.model_files(vector)[ir_form.BIN]
+        weights = sum(vector.inputs[name].nbytes for name in "WRB" if name in vector.inputs)
+        assert len(content) == (weights if held else 0)
+        sizes[held] = len(content)
+
+    assert sorted(sizes) == [False, True]
+
+
+def test_a_pack_of_models_is_a_raw_pack(tmp_path):
+    """Its tensors are read as of the layout raw; every file has its checksum."""
+    text = "suite: s\nsummary: One cell.\nseed: 1\ncases: {cell: {op: RNNCell-3, sizes: %s}}\n"
+    text %= "{batch_size: 2, input_size: 3, hidden_size: 5}"
+    plan = GenerationPlan(suite=small_suite(text), layout="ir")
+    assert generate(plan, tmp_path / "pack", lambda _: None).failed == []
+    pack = open_pack(tmp_path / "pack")
+    (vector,) = pack.vectors()
+
+    assert [*pack.problems()] == []
+    assert raw_form.files_of(vector).items() <= ir_form.files_of(vector).items()
+    assert (tmp_path / "pack" / "test_rnncell_3_cell" / "model.xml").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("suite", "case_id", "reason"),
+    [
+        ("smoke", "", "is not an operator of OpenVINO"),
+        ("reject", "rnncell_3_cell_clip", "must be refused has no outputs"),
+    ],
+)
+def test_what_has_no_model_is_refused(suite, case_id, reason):
+    """Other operators, and cases whose outputs have no shape."""
+    found = (each for each in shipped.vectors(suite) if each.id.startswith(case_id))
+
+    with pytest.raises(Unsupported, match=reason):
+        ir_form.files_of(next(found))
