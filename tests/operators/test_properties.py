@@ -84,7 +84,7 @@ def test_narrow_dtypes_are_float64_rounded_once(dtype):
     """All but 1 in 10,000 elements are the scalar specification's bits; the rest are 1 ulp off."""
     distances = Counter()
 
-    @examples(400)
+    @examples(800)
     @given(nodes(dtypes=(dtype,), operators=having(dtype)))
     def collect(node):
         found, wanted = ours(node), specified(node)
