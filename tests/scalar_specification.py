@@ -172,7 +172,12 @@ class Direction:
         self.clip = math.inf if clip is None else real.number(single(clip))
         self.input_forget = attributes.get("input_forget", 0) != 0
         self.linear_before_reset = attributes.get("linear_before_reset", 0) != 0
-        self.functions, self.readings = [], {}
+        self.functions, self.readings, self.backward = [], {}, False
+
+    def order(self, length):
+        """List the steps of a sequence in the order in which they are taken."""
+        steps = range(length)
+        return reversed(steps) if self.backward else steps
 
     def Xt_W(self, x, g, j):
         """Unit j of Xt*(Wg^T)."""
@@ -248,14 +253,15 @@ class Direction:
         return 0.0 if self.P is None else self.P[g][j] * C
 
 
-def evaluate(operator, inputs, attributes=None, readings=None):
-    """Evaluate every output; arrays in any dtype go in, float64 (or see `digits`) comes out.
+def prepared(operator, inputs, attributes=None, readings=None, direction=Direction):
+    """Return a node ready to be walked, time first: its directions, inputs, states and lengths.
 
     Args:
         operator: `LSTM-14`.
         inputs: arrays by input name.
         attributes: by the specification's names.
         readings: choices on contested points.
+        direction: the class of its directions.
     """
     kind, form = re.fullmatch("(RNN|GRU|LSTM)(Sequence|Cell)?-[0-9]+", operator).groups()
     attributes, readings = dict(attributes or {}), dict(readings or {})
@@ -269,7 +275,6 @@ def evaluate(operator, inputs, attributes=None, readings=None):
         arrays = {name: np.expand_dims(v, int(name not in "WRB")) for name, v in arrays.items()}
     X = arrays["X"].swapaxes(0, 1) if batch_first else arrays["X"]
     T, N, _ = X.shape
-    X = lists(X.tolist())
     D, _, H = arrays["R"].shape
     initial = {}
     for name in ("initial_h", "initial_c"):
@@ -279,27 +284,46 @@ def evaluate(operator, inputs, attributes=None, readings=None):
     lengths = inputs.get("sequence_lens")
     lengths = [T] * N if lengths is None else [int(length) for length in lengths]
     nested = {name: lists(arrays[name].tolist()) for name in "WRBP" if name in arrays}
-
-    Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)
     functions = bound_activations(kind, openvino, attributes, D, readings)
-    for d in range(D):
-        cell = Direction(kind, openvino, d, nested, attributes)
+    cells = [direction(kind, openvino, d, nested, attributes) for d in range(D)]
+    for d, cell in enumerate(cells):
         cell.functions, cell.readings = functions[d], readings
-        backward = attributes.get("direction") == "reverse" or d == 1
+        cell.backward = attributes.get("direction") == "reverse" or d == 1
+    return SimpleNamespace(
+        kind=kind,
+        form=form,
+        batch_first=batch_first,
+        cells=cells,
+        X=lists(X.tolist()),
+        initial=initial,
+        lengths=lengths,
+        sizes=(T, D, N, H),
+        keeps=readings.get("zero-length") == "initial",
+    )
+
+
+def evaluate(operator, inputs, attributes=None, readings=None):
+    """Evaluate every output; arrays in any dtype go in, float64 (or see `digits`) comes out.
+
+    See `prepared` for the arguments.
+    """
+    node = prepared(operator, inputs, attributes, readings)
+    T, D, N, H = node.sizes
+    Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)
+    for d, cell in enumerate(node.cells):
         for n in range(N):
-            h, c = initial["initial_h"][d][n], initial["initial_c"][d][n]
-            steps = range(lengths[n])
-            for t in reversed(steps) if backward else steps:
-                h, c = cell.step(X[t][n], h, c)
+            h, c = (node.initial[name][d][n] for name in ("initial_h", "initial_c"))
+            for t in cell.order(node.lengths[n]):
+                h, c = cell.step(node.X[t][n], h, c)
                 Y[t, d, n] = h
-            if lengths[n] > 0 or readings.get("zero-length") == "initial":
+            if node.lengths[n] > 0 or node.keeps:
                 Y_h[d, n], Y_c[d, n] = h, c
-    if openvino:
-        return openvino_outputs(kind, form, Y, Y_h, Y_c)
-    if batch_first:
+    if node.form is not None:
+        return openvino_outputs(node.kind, node.form, Y, Y_h, Y_c)
+    if node.batch_first:
         Y, Y_h, Y_c = Y.transpose(2, 0, 1, 3), Y_h.swapaxes(0, 1), Y_c.swapaxes(0, 1)
     found = {"Y": Y, "Y_h": Y_h, "Y_c": Y_c}
-    return found if kind == "LSTM" else {"Y": Y, "Y_h": Y_h}
+    return found if node.kind == "LSTM" else {"Y": Y, "Y_h": Y_h}
 
 
 def openvino_outputs(kind, form, Y, Y_h, Y_c):

@@ -6,7 +6,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import scalar_specification
-from scalar_specification import GATES, bound_activations, clipped
+from scalar_specification import GATES, clipped, prepared
 from second_calls import TEXT
 from small_suite import small_suite
 
@@ -74,34 +74,22 @@ def replayed(vector):
     The states before the first step are the initial ones, and those before every other step the
     states that the vector stores for the step before it.
     """
-    record, attributes = vector.record, vector.attributes
-    kind = record["operator"].partition("-")[0]
-    recurrence, steps = vector.recurrence, vector.steps.outputs
+    record, steps = vector.record, vector.steps.outputs
+    node = prepared(
+        record["operator"], vector.inputs, vector.attributes, record["readings"], Watched
+    )
     stored = [steps[name].astype(np.float64) for name in steps if name.startswith("state_")]
-    T, D, N, H = stored[0].shape
-    first = [
-        np.zeros((D, N, H)) if state is None else state.astype(np.float64)
-        for state in recurrence.initial
-    ]
-    arrays = {name: vector.inputs[name] for name in "WRBP" if name in vector.inputs}
-    nested = {name: values.astype(np.float64).tolist() for name, values in arrays.items()}
-    functions = bound_activations(kind, attributes, D, record["readings"])
-    X = recurrence.X.astype(np.float64)
-    for d, direction in enumerate(recurrence.directions):
-        cell = Watched(kind, d, nested, attributes)
-        cell.functions, cell.readings = functions[d], record["readings"]
-        for n in range(N):
-            length = T if recurrence.lengths is None else int(recurrence.lengths[n])
-            order = [*range(length)][:: 1 if direction is Direction.FORWARD else -1]
-            for before, t in zip([None, *order], order, strict=False):
-                states = [
-                    (begin[d, n] if before is None else values[before, d, n]).tolist()
-                    for begin, values in zip(first, stored, strict=True)
-                ]
+    H = node.sizes[-1]
+    for d, cell in enumerate(node.cells):
+        for n, length in enumerate(node.lengths):
+            states = [node.initial[name][d][n] for name in ("initial_h", "initial_c")]
+            for t in cell.order(length):
                 cell.seen = []
-                H_t, C_t = cell.step(X[t, n].tolist(), states[0], [*states, [0.0] * H][1])
-                found = by_signal(kind, cell.seen, H, forgets=cell.input_forget)
+                H_t, C_t = cell.step(node.X[t][n], *states)
+                found = by_signal(node.kind, cell.seen, H, forgets=cell.input_forget)
                 yield t, d, n, {**found, "state_H": np.array(H_t), "state_C": np.array(C_t)}
+                known = [values[t, d, n].tolist() for values in stored]
+                states = [*known, *states[len(known) :]]
 
 
 def unequal(got, wanted, tolerance):
@@ -192,7 +180,7 @@ def pack(tmp_path_factory):
     return open_pack(folder)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", SOME_FILES)
 def test_every_layout_stores_them(pack, layout, tmp_path):
     """And those that are read give them back bit for bit."""
     folder = tmp_path / layout
