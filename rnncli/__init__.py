@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rnncli import pytest as pytest
+    from rnncli import weights as weights
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
     from rnncli.commands import diagnose, generate, score, verify
@@ -79,6 +80,7 @@ _ELSEWHERE = {
     "read_tensors": "rnncli.formats:read_tensors",
     "score": "rnncli.commands:score",
     "verify": "rnncli.commands:verify",
+    "weights": "rnncli.weights:",
     "write_tensors": "rnncli.formats:write_tensors",
 }
 

@@ -26,6 +26,7 @@ LAYERS = (
     ("backends",),
     ("mutants",),
     ("operators", "host_operators"),
+    ("weights",),
     ("models", "cases"),
     ("cases.config",),
     ("cases.suite",),

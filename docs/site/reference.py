@@ -17,6 +17,7 @@ import click
 from mkdocs.structure.files import File
 
 import rnncli
+from rnncli import weights
 from rnncli.backends.backend import Backend
 from rnncli.backends.table import describe_backends
 from rnncli.cases.config.schema import config_schema
@@ -394,6 +395,9 @@ def python_api() -> Iterator[str]:
         if not name.startswith("_"):
             yield from _documented(_path(getattr(rnncli, name)), f"rnncli.{name}")
     yield from _documented("rnncli.pytest.vectors", "rnncli.pytest.vectors")
+    for name in weights.__all__:
+        if inspect.isfunction(getattr(weights, name)) or inspect.isclass(getattr(weights, name)):
+            yield from _documented(_path(getattr(weights, name)), f"rnncli.weights.{name}")
     yield from ("", "## Plug-ins", "", "What [a plug-in](../howto/plugin.md) is given and makes.")
     for row in (Runtime, Backend, Recurrence, Result, Format):
         yield from _documented(_path(row), row.__name__, level=3)

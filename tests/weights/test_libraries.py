@@ -1,0 +1,80 @@
+"""Claims about weights of PyTorch and Keras, asked of them where they are installed."""
+
+import numpy as np
+import pytest
+
+from rnncli import evaluate, weights
+
+T, N, I, H = 5, 2, 3, 4  # noqa: E741 -- the specification's letter
+X = np.random.default_rng(5).normal(size=(T, N, I)).astype("f")
+
+
+def evaluated(layers, values):
+    """What a stack of nodes computes: [T, N, D*H]."""
+    for layer in layers:
+        Y = evaluate(f"{layer.cell}-14", {"X": values, **layer.tensors}, **layer.attributes)["Y"]
+        values = Y.transpose(0, 2, 1, 3).reshape(T, N, -1)
+    return values
+
+
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
+@pytest.mark.parametrize(
+    ("name", "more"), [("LSTM", {}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"})]
+)
+def test_torch_agrees_both_ways(name, more, bidirectional, bias):
+    """Two layers: its weights in our nodes, and ours in its layers."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    kwargs = {"num_layers": 2, "bidirectional": bidirectional, "bias": bias, **more}
+    theirs = getattr(torch.nn, name)(I, H, **kwargs)
+    state = {key: values.numpy() for key, values in theirs.state_dict().items()}
+    layers = weights.from_torch(state, name, activation=more.get("nonlinearity", "tanh"))
+
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            evaluated(layers, X), theirs(torch.from_numpy(X))[0], rtol=0, atol=1e-6
+        )
+    again = getattr(torch.nn, name)(I, H, **kwargs)
+    made = weights.to_torch(layers)
+    again.load_state_dict({key: torch.from_numpy(values) for key, values in made.items()})
+    for key, values in again.state_dict().items():
+        assert np.array_equal(values, state[key])
+
+
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("LSTM", {}),
+        ("GRU", {"reset_after": True}),
+        ("GRU", {"reset_after": False}),
+        ("SimpleRNN", {}),
+    ],
+)
+def test_keras_agrees_both_ways(name, more, bidirectional):
+    """Two layers with biases that are not 0: its weights in our nodes, and ours in its layers."""
+    keras = pytest.importorskip("keras")
+    keras.utils.set_random_seed(1)
+
+    def model():
+        layers = [
+            getattr(keras.layers, name)(
+                H, return_sequences=True, bias_initializer="random_normal", **more
+            )
+            for _ in range(2)
+        ]
+        if bidirectional:
+            layers = [keras.layers.Bidirectional(layer) for layer in layers]
+        return keras.Sequential([keras.Input((T, I)), *layers])
+
+    theirs = model()
+    variables = {v.path: v.numpy() for v in theirs.weights}
+    layers = weights.from_keras(variables)
+    expected = keras.ops.convert_to_numpy(theirs(X.swapaxes(0, 1))).swapaxes(0, 1)
+
+    np.testing.assert_allclose(evaluated(layers, X), expected, rtol=0, atol=1e-6)
+    again = model()
+    again.set_weights([*weights.to_keras(layers).values()])
+    for ours, given in zip(again.get_weights(), theirs.get_weights(), strict=True):
+        assert np.array_equal(ours, given)
