@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 TERMINATED = 143
-SECONDS_TO_UNWIND = 1
+SECONDS_TO_UNWIND = 5
 
 # If that is safe, workers are forked from a server: a single-threaded process that has only
 # imported the modules they need.
@@ -143,6 +143,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     if _AT_WORK and postponed(number, frame):
         return
     if _AT_WORK:
+        signal.signal(number, signal.SIG_IGN)  # a second one would stop the removal halfway
         sys.exit()
     os._exit(TERMINATED)
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -127,6 +128,25 @@ def test_a_killed_process_is_said_in_one_sentence():
         run("processes", die, TASKS)
 
 
+def unwind(path):
+    """A task that is ended, and ended again while it removes what it began."""
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(600)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        Path(path).touch()
+
+
+def test_a_second_signal_does_not_stop_the_removal_of_temporaries(tmp_path):
+    """The parent sends one, and each worker sends itself one when the parent is gone."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    with pytest.raises(InvalidRequest, match="a worker process was killed"):
+        run("processes", unwind, paths)
+
+    assert any(path.exists() for path in paths)
+
+
 def test_a_lost_dask_worker_is_replaced(tmp_path):
     """What a lost worker was doing is done again."""
     markers = [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -179,6 +199,7 @@ def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
     """There the pool holds its locks; within a task it unwinds, so that no temporary stays."""
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process stays as it is
     processes._end(signal.SIGTERM, None)
     assert ended == [processes.TERMINATED]
 
