@@ -22,8 +22,31 @@ from rnncli.packs.layouts import LAYOUTS, described
     type=click.IntRange(1, 4096),
     help="Elements in a word of the layout hex, the first in the low bits.  [default: 1]",
 )
+@click.option(
+    "--from",
+    "library",
+    type=click.Choice(["torch", "keras", "openvino"]),
+    help="Library that the weights in A are of.",
+)
+@click.option(
+    "--to",
+    type=click.Choice(["onnx", "torch", "keras", "openvino"]),
+    help="What B is for; onnx is a model.  [default: onnx]",
+)
+@click.option(
+    "--cell",
+    type=click.Choice(["LSTM", "GRU", "RNN"]),
+    help="Cell of the weights.  [default: what the shapes say]",
+)
+@click.option(
+    "--activation",
+    type=click.Choice(["tanh", "relu"]),
+    help="Activation of an RNN, which weights do not tell.  [default: tanh]",
+)
 @within_memory
-def convert(source: str, destination: str, layout: str | None, pack: int | None) -> None:
+def convert(
+    source: str, destination: str, layout: str | None, pack: int | None, **of_weights: str | None
+) -> None:
     """Convert tensors, or a pack, from one file format to another.
 
     The extension selects the format (`rnncli formats` lists them); a folder is an ONNX test case.
@@ -34,8 +57,12 @@ def convert(source: str, destination: str, layout: str | None, pack: int | None)
     A pack of conformance vectors is a folder with a manifest. B is then also a folder, and --format
     selects its layout.
 
+    With --from, A has recurrent weights by the names of a library, such as the state_dict of
+    torch.nn.LSTM; B is a model of the layers, or has the weights by the names of another library.
+
     \b
     rnncli convert out.npz out.h5
+    rnncli convert weights.npz model.onnx --from torch
     rnncli convert vectors/core core_npz --format npz
     rnncli convert vectors/core core_hex --format hex --pack 4
     """
@@ -47,6 +74,10 @@ def convert(source: str, destination: str, layout: str | None, pack: int | None)
     from rnncli.packs.pack import is_pack, open_pack
     from rnncli.running.tasks import as_path
 
+    given = {name: value for name, value in of_weights.items() if value is not None}
+    if given:
+        _convert_weights(source, destination, given, is_layout=bool(layout or pack))
+        return
     if is_pack(source):
         if layout is None:
             raise InvalidRequest(f"{source}: is a pack; add --format {', '.join(LAYOUTS)}")
@@ -58,3 +89,23 @@ def convert(source: str, destination: str, layout: str | None, pack: int | None)
             f"{source}: not a pack; the extension of {destination} selects the format"
         )
     formats.convert(source, as_path(destination))
+
+
+def _convert_weights(
+    source: str, destination: str, given: dict[str, str], *, is_layout: bool
+) -> None:
+    from rnncli.errors import InvalidRequest
+    from rnncli.running.weight_conversion import ONNX, convert_weights
+
+    if "library" not in given:
+        raise InvalidRequest(f"--{next(iter(given))}: is for weights; add --from")
+    if is_layout:
+        raise InvalidRequest("--format and --pack are for packs, not for weights")
+    convert_weights(
+        source,
+        destination,
+        given["library"],
+        given.get("to", ONNX),
+        cell=given.get("cell", ""),
+        activation=given.get("activation", "tanh"),
+    )

@@ -10,8 +10,13 @@ from rnncli.reports.tables import print_json_line, print_table
 
 @click.command()
 @click.argument("operator", type=OPERATOR, required=False)
+@click.option(
+    "--gates",
+    is_flag=True,
+    help="How ONNX, PyTorch, Keras and OpenVINO store the weights of a cell.",
+)
 @json_option
-def ops(operator: str | None, as_json: bool) -> None:
+def ops(operator: str | None, gates: bool, as_json: bool) -> None:
     """List the operators, or show one in full.
 
     With OPERATOR, such as LSTM-14: its inputs with shapes, attributes with types and defaults,
@@ -20,10 +25,22 @@ def ops(operator: str | None, as_json: bool) -> None:
     \b
     rnncli ops LSTM-14
     rnncli ops --json
+    rnncli ops --gates
     """
     from rnncli.operators import OPERATORS, operator_named
     from rnncli.reports.operators import as_record, as_text, summary
 
+    if gates:
+        from rnncli.weights import forms
+
+        cell = operator_named(operator).cell.name if operator else ""
+        rows = [form for form in forms.FORMS if cell in {"", form.cell}]
+        if as_json:
+            for form in rows:
+                print_json_line(form._asdict())
+        else:
+            print_table(forms.HEADER, [form.row for form in rows])
+        return
     if operator is not None:
         row = operator_named(operator)
         print_json_line(as_record(row)) if as_json else click.echo(as_text(row))

@@ -6,14 +6,19 @@ https://keras.io/api/layers/recurrent_layers: `kernel` [I, G*H], `recurrent_kern
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.weights.forms import cell_of, expect_rank, expect_shape, form_of, from_onnx, to_onnx
-from rnncli.weights.layer import RecurrentLayer, array_with, for_each_direction, joined
+from rnncli.weights.layer import (
+    RecurrentLayer,
+    array_with,
+    expect_stacked,
+    for_each_direction,
+    joined,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,12 +77,7 @@ def from_keras(
         form = directions[0][0]
         in_order = sorted(zip(members, directions, strict=True), key=lambda each: _turn(each[0]))
         layers.append(joined([each[1] for _, each in in_order], form, activation=activation))
-    for number, (below, above) in enumerate(pairwise(layers), 1):
-        if above.input_size != len(below.W) * below.hidden_size:
-            raise InvalidRequest(
-                f"layer {number} takes {above.input_size} inputs, the one below makes"
-                f" {len(below.W)}*{below.hidden_size}"
-            )
+    expect_stacked(layers)
     return layers
 
 

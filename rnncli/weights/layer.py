@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,11 +107,25 @@ def array_with(tensors: Mapping[str, Array], key: str, wanted: Sequence[str]) ->
         InvalidRequest: there is none.
     """
     if key not in tensors:
-        raise InvalidRequest(f"no '{key}': wanted {', '.join(wanted)}, given {listed(tensors)}")
+        raise InvalidRequest(f"no '{key}': wanted {', '.join(wanted)}, given {_listed(tensors)}")
     return np.asarray(tensors[key])
 
 
-def listed(keys: Mapping[str, Array]) -> str:
+def expect_stacked(layers: Sequence[RecurrentLayer]) -> None:
+    """Require that each layer takes what the one below makes, D*H.
+
+    Raises:
+        InvalidRequest: one takes another number of inputs.
+    """
+    for number, (below, above) in enumerate(pairwise(layers), 1):
+        if above.input_size != len(below.R) * below.hidden_size:
+            raise InvalidRequest(
+                f"layer {number} takes {above.input_size} inputs, the one below makes"
+                f" {len(below.R)}*{below.hidden_size}"
+            )
+
+
+def _listed(keys: Mapping[str, Array]) -> str:
     """Return the first keys, for a message."""
     most = 12
     more = f" and {len(keys) - most} more" if len(keys) > most else ""

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
+from rnncli.weights import RecurrentLayer, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,12 +24,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
-# Type -> the layer, and the positions of its gates in ONNX's: i f g o in W[iofc], r z n in W[zrh].
-LAYERS: Mapping[str, tuple[Any, list[int]]] = {
-    "LSTM": (torch.nn.LSTM, [0, 2, 3, 1]),
-    "GRU": (torch.nn.GRU, [1, 0, 2]),
-    "RNN": (torch.nn.RNN, [0]),
-}
+LAYERS: Mapping[str, Any] = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "RNN": torch.nn.RNN}
 STATES = ("initial_h", "initial_c")
 INPUTS = ("X", "W", "R", "B", "sequence_lens", *STATES)
 DIRECTIONS = ("forward", "bidirectional")
@@ -40,7 +36,6 @@ ACTIVATIONS: Mapping[str, Mapping[tuple[str, ...], Mapping[str, str]]] = {
 }
 # Attributes that have no effect on the layer, or a rule of their own.
 FREE = ("hidden_size", "direction", "linear_before_reset", "activations")
-SUFFIXES = ("l0", "l0_reverse")
 
 
 class TorchLayers:
@@ -117,23 +112,27 @@ def _activations(vector: Vector, kind: str) -> Mapping[str, str] | None:
 
 
 def _layer(vector: Vector) -> Any:
-    """Build the layer of a node; its weights are [G*H, I], [G*H, H], [G*H] and [G*H]."""
+    """Build the layer of a node."""
     name = operator_named(vector.record["operator"]).type
-    kind, order = LAYERS[name]
     activations = _activations(vector, name) or {}
-    W, R = vector.inputs["W"], vector.inputs["R"]
-    D, H, I = len(W), R.shape[-1], W.shape[-1]  # noqa: E741 -- the specification's letter
-    B = vector.inputs.get("B")
-    dtype = getattr(torch, dtype_of(W).name)
-    layer = kind(I, H, bias=B is not None, bidirectional=D > 1, dtype=dtype, **activations)
-    for d in range(D):
-        weights = {"weight_ih": W[d], "weight_hh": R[d]}
-        if B is not None:
-            weights |= dict(zip(("bias_ih", "bias_hh"), np.split(B[d], 2), strict=True))
-        for prefix, values in weights.items():
-            gates = values.reshape(len(order), H, *values.shape[1:])[order]
-            parameter = getattr(layer, f"{prefix}_{SUFFIXES[d]}")
-            parameter.data = _tensor(gates.reshape(values.shape))
+    values = vector.node.values
+    given = RecurrentLayer(
+        W=vector.inputs["W"],
+        R=vector.inputs["R"],
+        B=vector.inputs.get("B"),
+        direction=values["direction"],
+        linear_before_reset=values.get("linear_before_reset", 0),
+        activation=activations.get("nonlinearity", "tanh"),
+    )
+    layer = LAYERS[name](
+        given.input_size,
+        given.hidden_size,
+        bias=given.B is not None,
+        bidirectional=len(given.R) > 1,
+        dtype=getattr(torch, dtype_of(given.W).name),
+        **activations,
+    )
+    layer.load_state_dict({key: _tensor(each) for key, each in to_torch([given]).items()})
     return layer.eval()
 
 

@@ -1,0 +1,80 @@
+"""Weights in a file, converted from the form of one library to that of another, or to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli import weights
+from rnncli.errors import InvalidRequest
+from rnncli.files.atomic import write_bytes
+from rnncli.formats import read_tensors, write_tensors
+from rnncli.formats.reading import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.formats.format import Tensors
+    from rnncli.weights import RecurrentLayer
+
+ONNX = "onnx"
+
+
+def _from_openvino(
+    inputs: Tensors, cell: str = "", *, activation: str = "tanh"
+) -> list[RecurrentLayer]:
+    return [weights.from_openvino(inputs, cell, activation=activation)]
+
+
+def _to_openvino(layers: list[RecurrentLayer]) -> Tensors:
+    if len(layers) != 1:
+        raise InvalidRequest(f"W, R and B of OpenVINO are one layer, given {len(layers)}")
+    return weights.to_openvino(layers[0])
+
+
+FROM: Mapping[str, Callable[..., list[RecurrentLayer]]] = {
+    "torch": weights.from_torch,
+    "keras": weights.from_keras,
+    "openvino": _from_openvino,
+}
+TO: Mapping[str, Callable[[list[RecurrentLayer]], Tensors]] = {
+    "torch": weights.to_torch,
+    "keras": weights.to_keras,
+    "openvino": _to_openvino,
+}
+
+
+def convert_weights(
+    source: str, destination: str, library: str, to: str, *, cell: str, activation: str
+) -> None:
+    """Write the weights of a file in the form of another library, or as a model.
+
+    Args:
+        source: a file of tensors, by the names of `library`.
+        destination: an ONNX model if `to` is "onnx", else a file of tensors.
+        library: a key of `FROM`.
+        to: a key of `TO`, or "onnx".
+        cell: LSTM, GRU or RNN; "" for what the shapes say.
+        activation: of an RNN: tanh or relu.
+
+    Raises:
+        InvalidRequest: the weights do not fit, or `to` cannot hold them.
+    """
+    is_model = Path(destination).suffix.lower() == ".onnx"
+    if is_model != (to == ONNX):
+        raise InvalidRequest(
+            f"{destination}: --to onnx writes a file NAME.onnx, --to {to} is given"
+        )
+    tensors = read_tensors(source)
+    with named(source):
+        layers = FROM[library](tensors, cell, activation=activation)
+        if is_model:
+            from rnncli.models.stacked_model import stacked_model
+
+            content = stacked_model(layers).SerializeToString(deterministic=True)
+        else:
+            tensors = TO[to](layers)
+    if is_model:
+        write_bytes(Path(destination), content)
+    else:
+        write_tensors(destination, tensors)
