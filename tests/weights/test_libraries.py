@@ -1,4 +1,4 @@
-"""Claims about weights of PyTorch and Keras, asked of them where they are installed."""
+"""Claims about weights of PyTorch, Keras and OpenVINO, asked of them where they are installed."""
 
 import numpy as np
 import pytest
@@ -78,3 +78,40 @@ def test_keras_agrees_both_ways(name, more, bidirectional):
     again.set_weights([*weights.to_keras(layers).values()])
     for ours, given in zip(again.get_weights(), theirs.get_weights(), strict=True):
         assert np.array_equal(ours, given)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("cell", "reset"), [("LSTM", 0), ("GRU", 0), ("GRU", 1), ("RNN", 0)])
+def test_openvino_agrees(cell, reset, direction):
+    """Its sequence operators, fed with what we make of ONNX's weights that have two biases."""
+    openvino = pytest.importorskip("openvino")
+    from openvino import opset13 as ops
+
+    D, G = 1 + (direction == "bidirectional"), {"LSTM": 4, "GRU": 3, "RNN": 1}[cell]
+    generator = np.random.default_rng(9)
+    W, R, B = (
+        generator.uniform(-1, 1, (D, *shape)).astype("f")
+        for shape in ((G * H, I), (G * H, H), (2 * G * H,))
+    )
+    layer = weights.RecurrentLayer(W=W, R=R, B=B, direction=direction, linear_before_reset=reset)
+    given = weights.to_openvino(layer)
+    states = [np.zeros((N, D, H), "f")] * (1 + (cell == "LSTM"))
+    build = getattr(ops, f"{cell.lower()}_sequence")
+    more = {"linear_before_reset": bool(reset)} if cell == "GRU" else {}
+    x = ops.parameter([N, T, I], np.float32)
+    node = build(
+        x,
+        *map(ops.constant, [*states, np.full(N, T), given["W"], given["R"], given["B"]]),
+        H,
+        direction,
+        **more,
+    )
+    model = openvino.Model([ops.result(node.output(0))], [x])
+    settings = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    (Y,) = compiled([np.ascontiguousarray(X.swapaxes(0, 1))]).values()  # [N, D, T, H]
+
+    found = Y.transpose(2, 0, 1, 3).reshape(T, N, -1)
+    np.testing.assert_allclose(evaluated([layer], X), found, rtol=0, atol=1e-6)
+    again = weights.from_openvino(given, cell, direction=direction)
+    np.testing.assert_allclose(evaluated([again], X), found, rtol=0, atol=1e-6)
