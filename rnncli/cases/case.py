@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.cases.fills import FILLS, Blank, fill
+from rnncli.numerics import dtype_of
 from rnncli.operators import Node
 
 if TYPE_CHECKING:
@@ -129,12 +130,23 @@ def describe(case: Case) -> dict[str, Any]:
         "summary": case.summary,
         "sizes": {n: size for n, size in case.sizes.items() if case.operator.has(n)},
         "dtype": case.dtype.name,
+        "lengths_dtype": _lengths_dtype(case),
         "attributes": _attributes(case),
         "inputs": {row.name: _written(case, row.name) for row in case.operator.inputs},
         "outputs": list(case.outputs),
         "readings": dict(case.readings),
         "seed": case.seed,
     }
+
+
+def _lengths_dtype(case: Case) -> str | None:
+    """Return the element type of the lengths, which a file decides; None without lengths."""
+    for name, blank in case.blanks.items():
+        if not blank.dtype.is_float:
+            source = case.sources[name]
+            own = blank.dtype
+            return (dtype_of(source.values) if isinstance(source, GivenValues) else own).name
+    return None
 
 
 def _written(case: Case, name: str) -> object:
@@ -178,4 +190,4 @@ def _other(first: Array, made: Array, blank: Blank) -> Array:
 
 def _shorter(flat: Array, blank: Blank) -> list[Array]:
     is_one_length = flat.size == 1 and not blank.dtype.is_float and flat[0] == blank.seq_length
-    return [(flat + 1) // 2] if is_one_length else []
+    return [flat - flat // 2] if is_one_length else []

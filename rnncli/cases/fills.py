@@ -125,15 +125,23 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
     if sentence := row.broken(**values):
         yield sentence
         return
-    reach = row.reach(**values)
+    # Fills for lengths alone reach the whole sequence.
+    reach = row.reach(**values) if row.floats else float(blank.seq_length)
     # The operator checks that lengths do not exceed the sequence.
     if blank.dtype.is_float:
         with np.errstate(over="ignore"):
             held = float(round_to(np.array(reach), blank.dtype))
         if math.isinf(held) and not math.isinf(reach):
             yield f"its values reach {reach:g}, which {blank.dtype} cannot hold"
-    elif not reach.is_integer() or reach > np.iinfo(blank.dtype.numpy).max:
-        yield f"{reach:g} is not an integer that {blank.dtype} can hold"
+    for value in () if blank.dtype.is_float else (*values.values(), reach):
+        if not _holds(blank.dtype, value):
+            yield f"{value:g} is not an integer that {blank.dtype} can hold"
+            break
+
+
+def _holds(dtype: DType, value: float) -> bool:
+    limits = np.iinfo(dtype.numpy)
+    return float(value).is_integer() and limits.min <= value <= limits.max
 
 
 def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str]) -> Array:

@@ -158,6 +158,11 @@ class Operator:
         """Return which of its `shapes` a tensor has in a node, given its attributes."""
         return attributes.get(self.shapes_by) or 0
 
+    @property
+    def lengths_dtypes(self) -> tuple[str, ...]:
+        """The element types that sequence lengths may have; none without such an input."""
+        return next((row.dtypes for row in self.inputs if row.role == "lengths"), ())
+
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
         """Return the element types that an input may have."""
         return row.dtypes or self.dtypes

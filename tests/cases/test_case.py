@@ -55,6 +55,7 @@ def test_every_default_is_there():
         "summary": "",
         "sizes": {"seq_length": 1, "batch_size": 2, "input_size": 3, "hidden_size": 4},
         "dtype": "float32",
+        "lengths_dtype": None,
         "attributes": {
             "activations": ["Sigmoid", "Tanh", "Sigmoid", "Tanh"],
             "clip": 2,

@@ -13,13 +13,12 @@ from rnncli.cases.config.shapes import Frame, frame_of
 from rnncli.cases.fills import Blank
 from rnncli.cases.yaml_reader import YamlNode, parse_yaml, read_yaml
 from rnncli.errors import ConfigError, Place
-from rnncli.numerics import DType, dtype_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rnncli.numerics import Array
-    from rnncli.operators import Input, Operator
+    from rnncli.numerics import Array, DType
+    from rnncli.operators import Operator
 
 __all__ = ["Case", "describe", "findings", "load_config", "parse_config", "read_case"]
 
@@ -89,7 +88,8 @@ def read_case(
     if operator is None:  # nothing else can be checked
         config.findings.raise_any()
     assert operator is not None
-    sizes, dtype = config.sizes(operator), config.dtype(operator)
+    sizes = config.sizes(operator)
+    dtypes = config.dtype(operator), config.lengths_dtype(operator)
     attributes = config.attributes(operator, sizes)
     outputs, readings = config.outputs(operator), config.readings()
     summary, written_seed = config.summary(), config.seed()
@@ -97,7 +97,7 @@ def read_case(
     frame = frame_of(operator, sizes, attributes)
     if frame is not None and not config.fits(operator, frame, outputs):
         frame = None
-    blanks = _blanks(operator, frame, dtype, seed) if frame else {}
+    blanks = _blanks(operator, frame, dtypes, seed) if frame else {}
     sources = config.sources(operator, blanks, folder)
     arrays = _stand_ins(operator, blanks, sources, key)
     config.check(operator, attributes, arrays, outputs, readings)
@@ -108,7 +108,7 @@ def read_case(
         operator=operator,
         summary=summary,
         sizes=frame.without_directions if frame else sizes,
-        dtype=dtype,
+        dtype=dtypes[0],
         attributes=attributes,
         sources=sources,
         blanks={name: blanks[name] for name in sources},
@@ -119,25 +119,21 @@ def read_case(
     )
 
 
-def _blanks(operator: Operator, frame: Frame, dtype: DType, seed: int) -> dict[str, Blank]:
+def _blanks(
+    operator: Operator, frame: Frame, dtypes: tuple[DType, DType], seed: int
+) -> dict[str, Blank]:
+    """Return the blanks of all inputs, given the dtypes of floating-point tensors and lengths."""
     return {
         row.name: Blank(
             shape=frame.shape(row),
             dims=frame.names(row),
-            dtype=_element_type(row, dtype),
+            dtype=dtypes[row.role == "lengths"],
             seed=seed,
             name=row.name,
             seq_length=frame.sizes["seq_length"],
         )
         for row in operator.inputs
     }
-
-
-def _element_type(row: Input, dtype: DType) -> DType:
-    """Return the dtype of an input: the case's, or int32 for integer inputs."""
-    if not row.dtypes:
-        return dtype
-    return dtype_named("int32" if "int32" in row.dtypes else row.dtypes[0])
 
 
 _ZERO = bytes(16)  # the size of the widest element

@@ -11,11 +11,11 @@ from rnncli import budget
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.config.shapes import SIZES, Frame, memory, size_names
-from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank
+from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank, fill_problems
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
-from rnncli.numerics import DType, dtype_named
+from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ KEYS: Mapping[str, str] = {
     "summary": "one sentence: what the case shows",
     "sizes": "seq_length, batch_size, input_size and hidden_size; every shape follows from them",
     "dtype": "the element type of every floating-point tensor; float32 when not given",
+    "lengths_dtype": "the element type of the sequence lengths, where the operator has a choice;"
+    " int32 when not given",
     "attributes": "the operator's attributes by the specification's names; hidden_size follows"
     " from sizes",
     "inputs": "a fill, a list or a file for each input; a required one not named gets its default"
@@ -40,7 +42,7 @@ KEYS: Mapping[str, str] = {
     "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
     " given",
 }
-DEFAULT_DTYPE = "float32"
+DEFAULT_DTYPE, DEFAULT_LENGTHS_DTYPE = "float32", "int32"
 LARGEST_SIZE = (1 << 31) - 1
 LARGEST_INTEGER = (1 << 63) - 1
 
@@ -108,6 +110,16 @@ class ConfigKeys:
             node, f"dtype of {operator.name} must be one of {listed}, got {shown(node)}{hint}"
         )
         return dtype_named(DEFAULT_DTYPE)
+
+    def lengths_dtype(self, operator: Operator) -> DType:
+        """Return the dtype of the sequence lengths, or of those of other versions."""
+        node = self._entry("lengths_dtype")
+        allowed = operator.lengths_dtypes
+        if node.value in allowed:
+            return dtype_named(str(node.value))
+        if node.value is not None:
+            self._find(node, no_lengths_dtype(operator, shown(node).strip("'")))
+        return dtype_named(DEFAULT_LENGTHS_DTYPE)
 
     def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Return the attributes as written, without nulls, and hidden_size from the sizes.
@@ -188,15 +200,35 @@ class ConfigKeys:
         found: dict[str, Filling | GivenValues | None] = {}
         for row in operator.inputs:
             node = entries.get(row.name)
+            blank = blanks.get(row.name)
             if node is None:
-                found[row.name] = None if row.optional else _default(row)
+                found[row.name] = None if row.optional else self._default(row, blank)
             elif node.value is not None:
-                blank = blanks.get(row.name)
-                found[row.name] = read_input(node, row, blank, folder, self.findings)
+                source = read_input(node, row, blank, folder, self.findings)
+                found[row.name] = source
+                self._check_written_dtype(row, node, source)
             elif not row.optional:
                 hint = "leave it out for its default fill"
                 self._find(node, f"{operator.name} requires '{row.name}'; {hint}")
         return {name: source for name, source in found.items() if source is not None}
+
+    def _default(self, row: Input, blank: Blank | None) -> Filling:
+        """Return the default fill of a required input; lengths must fit their dtype."""
+        name = DEFAULT_FILLS[row.role]
+        values = {p.name: p.default for p in FILLS[name].parameters}
+        for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
+            self._find(self._entry("sizes"), f"{row.name}: {sentence}")
+        return Filling(name, values)
+
+    def _check_written_dtype(
+        self, row: Input, node: YamlNode, source: Filling | GivenValues | None
+    ) -> None:
+        """Find lengths of a file whose dtype is not the one that the config gives."""
+        wanted = self._entry("lengths_dtype").value
+        if row.role != "lengths" or wanted is None or not isinstance(source, GivenValues):
+            return
+        if (given := dtype_of(source.values).name) != wanted:
+            self._find(node, f"{row.name} must be {wanted} by lengths_dtype, got {given}")
 
     def check(
         self,
@@ -266,9 +298,14 @@ def read_seed(node: YamlNode, findings: Findings) -> int:
     return 0
 
 
-def _default(row: Input) -> Filling:
-    name = DEFAULT_FILLS[row.role]
-    return Filling(name, {p.name: p.default for p in FILLS[name].parameters})
+def no_lengths_dtype(operator: Operator, name: str) -> str:
+    """Return the sentence about an element type that an operator's lengths cannot have."""
+    allowed = operator.lengths_dtypes
+    if not allowed:
+        return f"{operator.name} has no sequence lengths, and so no lengths_dtype"
+    hint = did_you_mean(name, allowed)
+    listed = ", ".join(allowed)
+    return f"lengths_dtype of {operator.name} must be one of {listed}, got '{name:.40}'{hint}"
 
 
 def _is_integer(node: YamlNode) -> bool:

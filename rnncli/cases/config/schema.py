@@ -6,7 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
-from rnncli.cases.config.keys import DEFAULT_DTYPE, KEYS, LARGEST_INTEGER, LARGEST_SIZE
+from rnncli.cases.config.keys import (
+    DEFAULT_DTYPE,
+    DEFAULT_LENGTHS_DTYPE,
+    KEYS,
+    LARGEST_INTEGER,
+    LARGEST_SIZE,
+)
 from rnncli.cases.config.shapes import SIZES, size_names
 from rnncli.cases.fills import FILLS, KINDS, Fill
 from rnncli.operators import OPERATORS
@@ -76,6 +82,7 @@ _GENERAL: Mapping[str, Schema] = {
         "propertyNames": {"enum": list(SIZES)},
     },
     "dtype": {"type": ["string", "null"], "default": DEFAULT_DTYPE},
+    "lengths_dtype": {"type": ["string", "null"], "default": DEFAULT_LENGTHS_DTYPE},
     "attributes": {"type": ["object", "null"]},
     "inputs": {"type": ["object", "null"]},
     "outputs": {"type": ["array", "null"], "uniqueItems": True},
@@ -94,6 +101,7 @@ def _of_operator(row: Operator) -> Schema:
                     {name: size_schema(name) for name in size_names(row)}, all_of_them=True
                 ),
                 "dtype": {"enum": [*row.dtypes, None]},
+                "lengths_dtype": {"enum": [*row.lengths_dtypes, None]},
                 "attributes": closed(
                     {a.name: attribute_schema(a) for a in row.attributes.values()}
                 ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
 
 # Keys of a case that an axis may vary directly.
-WHOLE = ("op", "opset", "dtype", "weights", "outputs", "breaks", *SECTIONS)
+WHOLE = ("op", "opset", "dtype", "lengths_dtype", "weights", "outputs", "breaks", *SECTIONS)
 LABEL = re.compile(r"[a-z0-9_.-]+")
 LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
 

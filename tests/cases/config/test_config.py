@@ -5,15 +5,20 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 
 from rnncli.cases.config import config
 from rnncli.cases.config.config import describe, findings, load_config, parse_config
 from rnncli.cases.config.keys import KEYS
 from rnncli.cases.config.shapes import size_names
 from rnncli.errors import ConfigError, UnreadableFile
+from rnncli.numerics import INTEGERS
 from rnncli.operators import OPERATORS, evaluate
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}\n"
+
+
+LENGTHS = "\nlengths_dtype: {}"
 
 
 def parse(text, op="LSTM-14", **more):
@@ -60,6 +65,69 @@ def test_defaults():
     assert case.attributes == {"hidden_size": 5}
     assert case.outputs == ("Y", "Y_h", "Y_c")
     assert case.readings == dict(OPERATORS["LSTM-14"].readings)
+
+
+SEQUENCES = [row for row in OPERATORS.values() if len(row.lengths_dtypes) > 1]
+
+
+@pytest.mark.parametrize("row", SEQUENCES, ids=str)
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("text", ["", "inputs: {sequence_lengths: [4, 1]}"])
+def test_lengths_of_every_integer_type_give_the_same_outputs(row, dtype, text):
+    """Written, filled or of the default fill; what is described is read as the same case."""
+    plain, typed = (parse(least(row) + text + more, row) for more in ("", LENGTHS.format(dtype)))
+    again = parse_config(yaml.safe_dump(describe(typed)), "x.yaml")
+
+    assert plain.inputs["sequence_lengths"].dtype == np.int32
+    assert typed.inputs["sequence_lengths"].dtype.name == dtype
+    assert again.inputs["sequence_lengths"].dtype.name == dtype
+    found, expected = (
+        evaluate(each.operator, each.inputs, attributes=each.attributes, outputs=each.outputs)
+        for each in (typed, plain)
+    )
+    assert {name: values.tobytes() for name, values in found.items()} == {
+        name: values.tobytes() for name, values in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "start"),
+    [
+        ("", "LSTM-14", "3:16: lengths_dtype of LSTM-14 must be one of int32, got 'int8'"),
+        ("", "RNNCell-3", "3:16: RNNCell-3 has no sequence lengths, and so no lengths_dtype"),
+        ("inputs: {sequence_lengths: [4, 128]}", "", "5:32: sequence_lengths wants an integer of"),
+        ("inputs: {sequence_lengths: {constant: -129}}", "", "5:28: sequence_lengths: -129 is not"),
+        ("inputs: {sequence_lengths: {file: a.npy}}", "", "5:28: sequence_lengths must be int8 by"),
+    ],
+)
+def test_lengths_of_a_wrong_type_are_refused(text, op, start, tmp_path, monkeypatch):
+    """Of the operator, of a number, of a file; said at its place."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.array([4, 1], np.int64))
+    op = op or "GRUSequence-5"
+
+    complaint = complaints(LENGTHS.format("int8").lstrip() + "\n" + least(OPERATORS[op]) + text, op)
+
+    assert complaint[0].startswith(start), complaint
+
+
+@pytest.mark.parametrize("text", ["", "inputs: {sequence_lengths: rising}\n"])
+def test_lengths_that_do_not_fit_their_type_are_refused(text):
+    """300 steps are more than an int8 counts, whether the fill is named or the default."""
+    sizes = "sizes: {seq_length: 300, batch_size: 2, input_size: 3, hidden_size: 5}\n"
+    config = f"op: RNNSequence-5\n{sizes}attributes: {{direction: forward}}\nlengths_dtype: int8\n"
+
+    with pytest.raises(ConfigError, match="300 is not an integer that int8 can hold"):
+        parse_config(config + text, "x.yaml")
+
+
+def test_a_file_decides_the_type_of_lengths_if_no_key_does(tmp_path, monkeypatch):
+    """And the case's description says which it is."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.array([4, 1], np.int64))
+    text = "attributes: {direction: forward}\ninputs: {sequence_lengths: {file: a.npy}}"
+
+    assert describe(parse(text, "RNNSequence-5"))["lengths_dtype"] == "int64"
 
 
 def test_hidden_size_follows_from_sizes():
