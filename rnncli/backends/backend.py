@@ -16,7 +16,11 @@ if TYPE_CHECKING:
         [Array, Sequence[Array | None], Array | None], tuple[Array | None, ...] | None
     ]
 
-__all__ = ["FLOAT64", "Backend", "Compute", "bound_call", "working_dtype"]
+__all__ = ["FLOAT64", "QUANTISED", "Backend", "Compute", "bound_call", "working_dtype"]
+
+
+QUANTISED = "does not evaluate quantised states; the backends numpy and reference do"
+"""Why a backend refuses recurrences that are quantised."""
 
 
 class Backend(Protocol):

@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 from flint import arb, arb_mat
 
-from rnncli.backends.backend import Compute
+from rnncli.backends.backend import QUANTISED, Compute
 from rnncli.backends.reference import evaluate
 from rnncli.budget import ask
 from rnncli.errors import Unsupported
@@ -48,6 +48,8 @@ class CertifiedBackend:
         """Return why the real-number formula has no value to prove, or None."""
         if compute is Compute.NATIVE:
             return "proves exact results and has no native arithmetic; leave out --compute"
+        if recurrence.quantised:
+            return QUANTISED
         tensors = (
             *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
             *(*recurrence.initial, without_padding(recurrence).X),

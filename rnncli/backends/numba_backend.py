@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rnncli.backends.backend import QUANTISED
 from rnncli.backends.compiled.driver import bind, run
 from rnncli.backends.compiled.routines import CODES
 from rnncli.backends.compiled.shapes import PHASES
@@ -30,6 +31,8 @@ class NumbaBackend:
         name = recurrence.cell.name
         if name not in PHASES:
             return f"has no kernel for the {name}"
+        if recurrence.quantised:
+            return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"
         foreign = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.backends.backend import QUANTISED
 from rnncli.plugins import calling, load
 from rnncli.recurrence.recurrence import Result
 
@@ -34,6 +35,8 @@ class PluggedBackend:
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why the backend cannot evaluate a recurrence, or None if it can."""
+        if recurrence.quantised:  # which a backend that was written before does not know of
+            return QUANTISED
         with calling(self._plugin):
             reason = self._backend.supports(recurrence, compute)
             return None if reason is None else str(reason)

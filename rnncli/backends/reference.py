@@ -26,13 +26,17 @@ from rnncli.recurrence.lanes import (
     part_of,
     place_in_time,
 )
+from rnncli.recurrence.quantisation import quantised
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rnncli.backends.backend import Compute
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.arithmetic import Arithmetic, Value
+    from rnncli.recurrence.cells import States
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -176,7 +180,7 @@ def walk(
         check()
         if t % steps == 0:
             x = projected(engine, lanes, lanes.X[:, t : t + steps])
-        new = lanes.cell.step(p, x[:, :, t % steps], tuple(states))
+        new = lanes.cell.step(p, x[:, :, t % steps], _entering(lanes, t, states))
         if lanes.live is None:
             states = list(new)
         else:
@@ -187,6 +191,18 @@ def walk(
         if signals is not None:
             signals.keep(new, None if lanes.live is None else live, zero)
     return Y, states
+
+
+def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
+    """Return the states before a step.
+
+    A quantised H has the scale of its whole batch, where a sequence that has ended counts as in Y:
+    with its last H right after its end, and with zeros from then on. Its new states are not used.
+    """
+    if not lanes.quantised or lanes.live is None or t == 0:
+        return tuple(states)
+    H, *others = states
+    return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
 
 
 def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
@@ -219,13 +235,18 @@ def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     """Return the parameters of a step with states [L, N, H]."""
     R = engine.matrix(engine.widen(lanes.R))
+
+    def product(state: Array, gates: slice = slice(None)) -> Array:
+        left = engine.widen(quantised(state, (1, 2))) if lanes.quantised else state
+        return engine.multiply(left, R[gates])
+
     _, Rbh = _biases(engine, lanes)
     functions = {
         letter: partial(activated, engine.math, activation, bound)
         for letter, (activation, bound) in lanes.activations.items()
     }
     return Parameters(
-        R=lambda state, gates=slice(None): engine.multiply(state, R[gates]),
+        R=product,
         f=functions["f"],
         g=functions.get("g", functions["f"]),
         h=functions.get("h", functions["f"]),

@@ -20,7 +20,7 @@ def inspect(target: str, as_json: bool) -> None:
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
     flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
     with its place, attributes (including defaults) and input shapes. `not_evaluated` lists the
-    nodes whose operators rnncli lacks, such as com.microsoft::DynamicQuantizeLSTM. A pack of
+    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM. A pack of
     conformance vectors is printed with its purpose, the needs of its cases, its digest, which
     covers every file, and every file that does not match its checksum (exit code 1). A case of a
     pack, PACK::ID, is printed with its record in the manifest and the statements it checks.

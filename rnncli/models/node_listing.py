@@ -63,7 +63,7 @@ class UnevaluatedNode:
 
     Attributes:
         name: its own name, or operator and position.
-        operator: the operator with its domain: ``com.microsoft::DynamicQuantizeLSTM``.
+        operator: the operator with its domain: ``com.microsoft::AttnLSTM``.
         path: the enclosing bodies, outermost first, then its name.
     """
 

@@ -11,6 +11,7 @@ from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import activation_problems
 from rnncli.operators.attributes import attribute_problems, complete
+from rnncli.operators.operator import Dim
 from rnncli.operators.table import OPERATORS
 from rnncli.recurrence.readings import check_reading
 
@@ -141,9 +142,15 @@ def _sizes(
         hidden = attributes["hidden_size"]
         sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}")
     elif "R" in inputs and inputs["R"].ndim == 3:
-        hidden = inputs["R"].shape[-1]
+        hidden = inputs["R"].shape[_last_hidden_axis(operator)]
         sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}, taken from R")
     return sizes
+
+
+def _last_hidden_axis(operator: Operator) -> int:
+    """Return the last axis of R that has one row for each unit."""
+    (R,) = (row for row in operator.inputs if row.role == "R")
+    return max(k for k, dim in enumerate(R.shape()) if dim == Dim("hidden_size"))
 
 
 def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array]) -> Iterator[str]:
@@ -182,7 +189,8 @@ def _shape_problems(
     row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], variant: int
 ) -> Iterator[str]:
     """Yield a wrong rank, or sizes that contradict others, with the reason."""
-    dims = row.shape(variant)
+    same_rank = [dims for dims in row.shapes if len(dims) == len(actual)]
+    dims = same_rank[0] if len(same_rank) == 1 else row.shape(variant)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
     got = f"got {list(actual)}"
     if len(actual) != len(dims):

@@ -111,6 +111,7 @@ class Node:
             "keep_initial": self.readings.get("zero-length") == "initial",
             "input_forget": bool(values.get("input_forget")),
             "linear_before_reset": bool(values.get("linear_before_reset")),
+            "quantised": self.operator.quantised,
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 

@@ -199,12 +199,12 @@ _GRU_3 = replace(
         *{**_GRU_1.attributes, "direction": _DIRECTION}.values(), _LINEAR_BEFORE_RESET
     ),
 )
-_RNN_7, _GRU_7, _LSTM_7 = map(_corrected, (_RNN_1, _GRU_3, _LSTM_1))
-_RNN_14, _GRU_14, _LSTM_14 = map(_with_layout, (_RNN_7, _GRU_7, _LSTM_7))
+_RNN_7, _GRU_7, LSTM_7 = map(_corrected, (_RNN_1, _GRU_3, _LSTM_1))
+_RNN_14, _GRU_14, _LSTM_14 = map(_with_layout, (_RNN_7, _GRU_7, LSTM_7))
 _RNN_22, _GRU_22, _LSTM_22 = map(_with_bfloat16, (_RNN_14, _GRU_14, _LSTM_14))
 
 ROWS = (
     *(_RNN_1, _RNN_7, _RNN_14, _RNN_22),
     *(_GRU_1, _GRU_3, _GRU_7, _GRU_14, _GRU_22),
-    *(_LSTM_1, _LSTM_7, _LSTM_14, _LSTM_22),
+    *(_LSTM_1, LSTM_7, _LSTM_14, _LSTM_22),
 )

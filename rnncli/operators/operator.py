@@ -41,9 +41,9 @@ class Tensor(NamedTuple):
     Attributes:
         name: the specification's name.
         role: its role in the canonical recurrence: X, W, R, B, P, lengths, initial_h, initial_c, Y,
-            Y_h, Y_c.
+            Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of quantised weights.
         shapes: the dimensions; two of them where the attribute `shapes_by` of the operator decides,
-            for its values 0 and 1.
+            for its values 0 and 1, or where the tensor may have either rank.
         optional: whether a node may leave it out.
         dtypes: the element types it may have, or () for the operator's T.
         summary: a description.
@@ -153,6 +153,11 @@ class Operator:
     def has(self, symbol: str) -> bool:
         """Return whether a size, such as seq_length, is one of a tensor's dimensions."""
         return any(dim.symbol == symbol for row in self.inputs for dim in row.shape())
+
+    @property
+    def quantised(self) -> bool:
+        """Whether its weights are quantised, and its inputs and states while it runs."""
+        return any(row.role == "W_scale" for row in self.inputs)
 
     def variant(self, attributes: Mapping[str, Any]) -> int:
         """Return which of its `shapes` a tensor has in a node, given its attributes."""

@@ -10,7 +10,7 @@ from rnncli.operators.attributes import remember
 from rnncli.operators.axis_moves import moved
 from rnncli.operators.evaluation import evaluate_recurrence
 from rnncli.operators.node import Node, checked
-from rnncli.operators.weights import WeightCache, any_unlocked
+from rnncli.operators.weights import WEIGHTS, WeightCache, any_unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     NodeInputs = Sequence[Array | None]
 
 # The roles of inputs that change at each call, lengths last, and of those that seldom do.
-VARYING, STEADY = ("X", "initial_h", "initial_c", "lengths"), ("W", "R", "B", "P")
+VARYING, STEADY = ("X", "initial_h", "initial_c", "lengths"), WEIGHTS
 
 
 class PreparedNode:

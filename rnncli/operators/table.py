@@ -6,7 +6,7 @@ import copyreg
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.operators import onnx_rows, openvino_rows
+from rnncli.operators import onnx_rows, onnxruntime_rows, openvino_rows
 from rnncli.operators.operator import Operator
 
 if TYPE_CHECKING:
@@ -15,16 +15,23 @@ if TYPE_CHECKING:
 OPERATORS: Mapping[str, Operator] = {
     row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS)
 }
+"""The operators that suites and packs may have cases of."""
+MODEL_OPERATORS: Mapping[str, Operator] = {row.name: row for row in onnxruntime_rows.ROWS}
+"""The operators that are only evaluated in models."""
+_ALL = {**OPERATORS, **MODEL_OPERATORS}
 
 
 def operator_named(name: str) -> Operator:
     """Return the operator with a name such as `LSTM-14`.
 
     Raises:
-        InvalidRequest: unknown name; the message names the row that serves that opset, if any.
+        InvalidRequest: unknown name, and the message names the row that serves that opset, if any;
+            or an operator without cases.
     """
     if name in OPERATORS:
         return OPERATORS[name]
+    if name in MODEL_OPERATORS:
+        raise InvalidRequest(f"operator '{name}' has no cases: it is only evaluated in models")
     kind, _, version = name.partition("-")
     if versions := _versions(kind) or ([] if version else _called(kind)):
         listed = ", ".join(row.name for row in versions)
@@ -37,7 +44,11 @@ def operator_named(name: str) -> Operator:
 
 def _travels(operator: Operator) -> tuple[Callable[[str], Operator], tuple[str]]:
     """Pickle an operator by name: each process has its own row, compared by identity."""
-    return operator_named, (operator.name,)
+    return _row_named, (operator.name,)
+
+
+def _row_named(name: str) -> Operator:
+    return _ALL[name]
 
 
 copyreg.pickle(Operator, _travels)
@@ -58,7 +69,7 @@ def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
 
 def _versions(op_type: str) -> list[Operator]:
     """Return all versions of an operator type, oldest first."""
-    return [row for row in OPERATORS.values() if row.type == op_type]
+    return [row for row in _ALL.values() if row.type == op_type]
 
 
 def _called(word: str) -> list[Operator]:

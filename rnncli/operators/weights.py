@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rnncli.recurrence.quantisation import dequantised
 from rnncli.recurrence.recurrence import Constants, is_constant
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from rnncli.operators.operator import Operator
 
     WeightTensors: TypeAlias = tuple[Array | None, ...]
+
+
+FACTORS = ("W_scale", "W_zero_point", "R_scale", "R_zero_point")
+WEIGHTS = ("W", "R", "B", "P", *FACTORS)
+"""The roles of weights, and of the scales and zero points of quantised ones."""
 
 
 class Weights(NamedTuple):
@@ -43,7 +49,7 @@ class CachedWeights(NamedTuple):
     """Translated weights and their source arrays, kept alive so that their ids stay unique.
 
     Attributes:
-        given: W, R, B and P of the node.
+        given: the node's tensors of the roles `WEIGHTS`.
         weights: the translated weights.
         nbytes: total size.
     """
@@ -82,13 +88,15 @@ class WeightCache:
             tensors: the node's tensors by role.
             literal: whether states are multiplied by R instead of its transpose.
         """
-        sources = W, R, B, P = (tensors["W"], tensors["R"], tensors.get("B"), tensors.get("P"))
-        key = (operator, literal, id(W), id(R), id(B), id(P))
+        sources = tuple([tensors.get(role) for role in WEIGHTS])
+        key = (operator, literal, *map(id, sources))
         cached = self._cached.get(key)
         if cached is not None and not any_unlocked(sources):
             return cached.weights
         weights = _bound(operator, sources, literal=literal)
         nbytes = sum(values.nbytes for values in sources if values is not None)
+        if operator.quantised:
+            nbytes += weights.W.nbytes + weights.R.nbytes
         if nbytes > self._of_one or not _are_constants(sources):
             return weights
         weights = weights._replace(constants=Constants())
@@ -119,9 +127,11 @@ def _are_constants(tensors: WeightTensors) -> bool:
 
 
 def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weights:
-    W, R, B, P = tensors
+    W, R, B, P, *factors = tensors
     assert W is not None
     assert R is not None
+    if operator.quantised:
+        W, R = _dequantised(W, *factors[:2]), _dequantised(R, *factors[2:])
     if not operator.has("num_directions"):  # of a cell: it has one
         W, R, B = W[..., None, :, :], R[..., None, :, :], None if B is None else B[..., None, :]
     recurrent = _gates(operator, R)
@@ -131,6 +141,13 @@ def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weig
         *_biases(operator, B, hidden_size=R.shape[-1]),
         _peepholes(P),
     )
+
+
+def _dequantised(weights: Array, scale: Array | None, zero_point: Array | None) -> Array:
+    """Return quantised weights [D, K, G*H] in ONNX's order [D, G*H, K]."""
+    assert scale is not None
+    assert zero_point is not None
+    return dequantised(weights, scale, zero_point).swapaxes(-1, -2)
 
 
 def _gates(operator: Operator, weights: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from rnncli.recurrence.quantisation import quantised_inputs
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Lanes:
             unbounded).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
+        quantised: whether products take states quantised; X is quantised already.
     """
 
     cell: Cell
@@ -59,6 +61,7 @@ class Lanes:
     activations: dict[str, tuple[Activation, float]]
     input_forget: bool
     linear_before_reset: bool
+    quantised: bool = False
 
 
 def lanes_of(recurrence: Recurrence) -> Lanes:
@@ -93,6 +96,7 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         },
         input_forget=r.input_forget,
         linear_before_reset=r.linear_before_reset,
+        quantised=r.quantised,
     )
 
 
@@ -110,7 +114,7 @@ def per_gate(values: Array | None) -> Array | None:
 def _inputs(recurrence: Recurrence) -> Array:
     """Return the inputs [..., D, T, N, I] in processing order, with zeros as padding."""
     r, front = recurrence, recurrence.X.ndim - 3
-    X = r.X
+    X = quantised_inputs(r.X, r.lengths) if r.quantised else r.X
     if r.lengths is not None:
         X = np.where(_valid(r)[..., None], X, X.dtype.type(0))
     if all(direction is Direction.FORWARD for direction in r.directions):

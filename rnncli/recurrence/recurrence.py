@@ -77,6 +77,8 @@ class Recurrence:
         keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
+        quantised: products take inputs and states quantised, see `recurrence.quantisation`; W and R
+            are float64 then.
         wants_Y: whether all steps are requested, or only the last states.
         constants: objects derived from the weights, if those are constants. `replace` does not copy
             it, since it may replace the weights.
@@ -99,6 +101,7 @@ class Recurrence:
     keep_initial: bool = False
     input_forget: bool = False
     linear_before_reset: bool = False
+    quantised: bool = False
     wants_Y: bool = True
     constants: Constants | None = field(default=None, init=False)
 

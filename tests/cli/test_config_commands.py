@@ -52,10 +52,10 @@ def test_model_shows_its_recurrent_nodes_where_they_sit(rnncli):
 
 
 def test_a_model_shows_recurrent_nodes_that_cannot_run(rnncli, tmp_path):
-    """A quantized LSTM is not denied: it stands under `not_evaluated`, in YAML and JSON."""
+    """An LSTM with attention is not denied: it stands under `not_evaluated`, in YAML and JSON."""
     text = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
-        g (float[4,2,3] x) => (y) { [lstm] y = com.microsoft.DynamicQuantizeLSTM (x) }"""
-    onnx.save(onnx.parser.parse_model(text), model := tmp_path / "quantized.onnx")
+        g (float[4,2,3] x) => (y) { [lstm] y = com.microsoft.AttnLSTM (x) }"""
+    onnx.save(onnx.parser.parse_model(text), model := tmp_path / "attention.onnx")
 
     record = json.loads(rnncli("inspect", model, "--json").out)
 
@@ -63,7 +63,7 @@ def test_a_model_shows_recurrent_nodes_that_cannot_run(rnncli, tmp_path):
     assert record["not_evaluated"] == [
         {
             "node": "lstm",
-            "operator": "com.microsoft::DynamicQuantizeLSTM",
+            "operator": "com.microsoft::AttnLSTM",
             "where": "graph / lstm",
         }
     ]

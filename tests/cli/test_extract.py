@@ -15,7 +15,7 @@ from real_models import PATHS, recorded
 from rnncli.formats.data_set import DataSet
 from rnncli.formats.onnx_folder import write_test_case
 
-HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1]>\n'
+HEADER = '<ir_version: 8, opset_import: ["" : 17, "pkg" : 1, "com.microsoft" : 1]>\n'
 GTCRN = PATHS["gtcrn_simple"]
 
 
@@ -153,14 +153,16 @@ def test_a_wrong_request_writes_nothing(rnncli, scan, tmp_path, options, wanted)
         ("lstm_14_peepholes", (2, "is a config of one operator; `extract` is for models")),
         ("nothing.onnx", (2, "nothing.onnx: no such file")),
         ("none.onnx", (5, "none.onnx: has no recurrent node")),
-        ("quantized.onnx", (3, "1 recurrent node cannot be evaluated here: 'graph / lstm' (com.")),
+        ("unknown.onnx", (3, "1 recurrent node cannot be evaluated here: 'graph / lstm' (com.")),
+        ("quantized.onnx", (3, "1 recurrent node cannot become cases, whose weights are not quan")),
     ],
 )
 def test_what_has_no_recurrent_node_is_refused(rnncli, tmp_path, monkeypatch, target, wanted):
     """One line that names it."""
     saved(tmp_path / "none.onnx", "g (float[2] x) => (float[2] y) { y = Identity (x) }")
-    node = "[lstm] y = com.microsoft.DynamicQuantizeLSTM (x)"
-    saved(tmp_path / "quantized.onnx", f"g (float[2] x) => (float[2] y) {{ {node} }}")
+    for name, kind in (("unknown", "AttnLSTM"), ("quantized", "DynamicQuantizeLSTM")):
+        node = f"[lstm] y = com.microsoft.{kind} (x)"
+        saved(tmp_path / f"{name}.onnx", f"g (float[2] x) => (float[2] y) {{ {node} }}")
     monkeypatch.chdir(tmp_path)
     done = rnncli("extract", target, "-o", "pack")
 

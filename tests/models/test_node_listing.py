@@ -84,7 +84,7 @@ def test_real_models_are_listed():
 def test_recurrent_nodes_of_other_operators_are_listed(parse):
     """In the graph, in branches and in functions; the call of a function is none itself."""
     text = """g (float[4,2,3] x, bool c) => (y) {
-        a = com.microsoft.DynamicQuantizeLSTM (x)
+        a = com.microsoft.QuantLSTM (x)
         b = If (c) <then_branch = t () => (p) { p = com.microsoft.AttnLSTM (a) },
                     else_branch = e () => (q) { q = Identity (a) }>
         y = pkg.LSTMLayer (b)
@@ -95,7 +95,7 @@ def test_recurrent_nodes_of_other_operators_are_listed(parse):
     nodes = unevaluated_nodes(parse(text, more=', "pkg" : 1, "com.microsoft" : 1'))
 
     assert [str(node) for node in nodes] == [
-        "'graph / DynamicQuantizeLSTM_0' (com.microsoft::DynamicQuantizeLSTM)",
+        "'graph / QuantLSTM_0' (com.microsoft::QuantLSTM)",
         "'graph / If_1.then_branch / AttnLSTM_0' (com.microsoft::AttnLSTM)",
         "'function pkg::LSTMLayer / GridRNN_1' (com.microsoft::GridRNN)",
     ]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from rnncli.cases.suite.entry import LONGEST_ID
 from rnncli.errors import NothingSelected, Unsupported, did_you_mean
 from rnncli.models.model import rooted
-from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
+from rnncli.models.node_listing import UnevaluatedNode, recurrent_sites, unevaluated_nodes
+from rnncli.operators import OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -70,7 +71,13 @@ class Captures:
         self, model: Model, wanted: Sequence[str], *, max_cases: int, max_bytes: int
     ) -> None:
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
-        self.paths = [rooted(model, (*s.path, s.name)) for s, _ in recurrent_sites(model)]
+        sites = [(rooted(model, (*s.path, s.name)), row) for s, row in recurrent_sites(model)]
+        self.paths = [path for path, row in sites if row.name in OPERATORS]
+        self._caseless = [
+            UnevaluatedNode(path[-1], row.name, path)
+            for path, row in sites
+            if row.name not in OPERATORS
+        ]
         self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
         self._refuse_idle(wanted)
         self._kept: list[Capture] = []
@@ -92,16 +99,19 @@ class Captures:
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
 
     def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
-        """Refuse wanted nodes that cannot be evaluated."""
-        found = [
-            node
-            for node in unevaluated_nodes(self.model)
-            if (_is_any(node.path, wanted) if wanted else not self.paths)
-        ]
-        if found:
-            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
-            nodes = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
-            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
+        """Refuse wanted nodes that cannot be evaluated, or whose operator has no cases."""
+        for nodes, lack in (
+            ([*unevaluated_nodes(self.model)], "cannot be evaluated here"),
+            (self._caseless, "cannot become cases, whose weights are not quantised"),
+        ):
+            found = [
+                node for node in nodes if (_is_any(node.path, wanted) if wanted else not self.paths)
+            ]
+            if found:
+                more = ", ..." * (len(found) > MOST_NAMED)
+                listed = ", ".join(map(str, found[:MOST_NAMED])) + more
+                count = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
+                raise Unsupported(f"{self.model.name}: {count} {lack}: {listed}")
 
     def add(self, occurrence: Occurrence) -> None:
         """Keep an execution if it is wanted and within the limits."""

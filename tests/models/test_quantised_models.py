@@ -1,0 +1,32 @@
+"""Models that `quantize_dynamic` makes of real ones run without an option."""
+
+import numpy as np
+import onnx
+import pytest
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
+from rnncli.models.evaluator import outputs, prepare
+from rnncli.models.loading import load_model
+from tests.quantised_lstm import session
+from tests.real_models import PATHS, recorded
+
+NAMES = [name for name in ("lstm_packed_bi_ts", "tf_lstm_hardsig_op13", "model_1") if name in PATHS]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"per_channel": True}, {"weight_type": QuantType.QUInt8}],
+    ids=["default", "per channel", "unsigned"],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_quantised_model_agrees_with_onnxruntime(tmp_path, name, settings):
+    """On one thread, within a tenth of a level; the model has the operator."""
+    quantize_dynamic(PATHS[name], path := tmp_path / "int8.onnx", **settings)
+    inputs, _ = recorded(PATHS[name])
+    wanted = session(path).run(None, inputs)
+
+    found = outputs(prepare(load_model(path)), inputs)
+
+    assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(path).graph.node}
+    for own, theirs in zip(found.values(), wanted, strict=True):
+        np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-4)
