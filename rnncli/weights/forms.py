@@ -23,9 +23,9 @@ CELLS_BY_GATES = {1: "RNN", 3: "GRU", 4: "LSTM"}
 
 # A form of bias -> the blocks of H that a cell of G gates has, in words.
 BIASES: Mapping[str, str] = {
-    "split": "Wb of each gate, then Rb of each gate",
-    "sum": "Wb + Rb of each gate",
-    "apart": "Wb + Rb of z and r, Wb of h, Rb of h",
+    "split": "all Wb, then all Rb",
+    "sum": "Wb + Rb",
+    "apart": "Wb + Rb of z, r; Wb, Rb of h",
 }
 
 
@@ -65,22 +65,24 @@ class WeightForm(NamedTuple):
     @property
     def row(self) -> tuple[str, str, str, str, str, str, str]:
         """The row as texts, in the order of `HEADER`."""
-        rows = "H" if len(self.gates) == 1 else f"{len(self.gates)}*H"
+        rows = "H" if len(self.gates) == 1 else f"{len(self.gates)}H"
         return (
             self.library,
             self.cell,
-            str(self.linear_before_reset) if self.cell == "GRU" else "",
-            " ".join(self.gates),
+            RESETS[self.linear_before_reset] if self.cell == "GRU" else "",
+            self.gates,
             self.spelled,
-            BIASES[self.bias].replace(" of each gate", "" if rows == "H" else " of each gate"),
-            f"[I, {rows}]" if self.transposed else f"[{rows}, I]",
+            BIASES[self.bias],
+            f"[I,{rows}]" if self.transposed else f"[{rows},I]",
         )
 
 
-HEADER = ("library", "cell", "linear_before_reset", "gates", "own letters", "bias", "W")
+HEADER = ("library", "cell", "reset", "gates", "own", "bias", "W")
+# By linear_before_reset: when the reset gate is applied, seen from the product with R.
+RESETS = ("before", "after")
 
 _ONNX = [
-    WeightForm("ONNX", row.type, reset, row.gates, " ".join(row.gates), row.bias)
+    WeightForm("ONNX", row.type, reset, row.gates, row.gates, row.bias)
     for row in (OPERATORS["LSTM-14"], OPERATORS["GRU-14"], OPERATORS["RNN-14"])
     for reset in ((0, 1) if row.type == "GRU" else (0,))
 ]
@@ -88,16 +90,16 @@ _RNN_SEQUENCE = OPERATORS["RNNSequence-5"]
 
 FORMS: tuple[WeightForm, ...] = (
     *_ONNX,
-    WeightForm("PyTorch", "LSTM", 0, "ifco", "i f g o", "split"),
-    WeightForm("PyTorch", "GRU", 1, "rzh", "r z n", "split"),
+    WeightForm("PyTorch", "LSTM", 0, "ifco", "ifgo", "split"),
+    WeightForm("PyTorch", "GRU", 1, "rzh", "rzn", "split"),
     WeightForm("PyTorch", "RNN", 0, "i", "h", "split"),
-    WeightForm("Keras", "LSTM", 0, "ifco", "i f c o", "sum", transposed=True),
-    WeightForm("Keras", "GRU", 0, "zrh", "z r h", "sum", transposed=True),
-    WeightForm("Keras", "GRU", 1, "zrh", "z r h", "split", transposed=True),
+    WeightForm("Keras", "LSTM", 0, "ifco", "ifco", "sum", transposed=True),
+    WeightForm("Keras", "GRU", 0, "zrh", "zrh", "sum", transposed=True),
+    WeightForm("Keras", "GRU", 1, "zrh", "zrh", "split", transposed=True),
     WeightForm("Keras", "RNN", 0, "i", "h", "sum", transposed=True),
-    WeightForm("OpenVINO", "LSTM", 0, "fico", "f i c o", "sum"),
-    WeightForm("OpenVINO", "GRU", 0, "zrh", "z r h", "sum"),
-    WeightForm("OpenVINO", "GRU", 1, "zrh", "z r h", "apart"),
+    WeightForm("OpenVINO", "LSTM", 0, "fico", "fico", "sum"),
+    WeightForm("OpenVINO", "GRU", 0, "zrh", "zrh", "sum"),
+    WeightForm("OpenVINO", "GRU", 1, "zrh", "zrh", "apart"),
     WeightForm("OpenVINO", "RNN", 0, _RNN_SEQUENCE.gates, "i", _RNN_SEQUENCE.bias),
 )
 _BY_NAME = {(row.library, row.cell, row.linear_before_reset): row for row in FORMS}

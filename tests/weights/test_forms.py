@@ -24,7 +24,7 @@ def test_every_library_has_the_gates_of_the_cell(form):
     gates = {"LSTM": "iofc", "GRU": "zrh", "RNN": "i"}[form.cell]
 
     assert sorted(form.gates) == sorted(gates)
-    assert len(form.spelled.split()) == len(gates)
+    assert len(form.spelled) == len(gates)
     assert form.bias != "apart" or (form.gates[-1], form.linear_before_reset) == ("h", 1)
 
 
