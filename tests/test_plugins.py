@@ -13,6 +13,7 @@ from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.formats import describe_formats, read_tensors, write_tensors
 from rnncli.operators import evaluate
 from rnncli.plugins import Plugin, PluginFailure, calling, plugins
+from tests import quantised_lstm
 
 MODULE = """
 import sys
@@ -203,6 +204,14 @@ def test_our_own_errors_pass_as_they_are():
     """A plug-in refuses by them."""
     with pytest.raises(Unsupported, match=r"^has no RNN$"):
         run("refuses")
+
+
+def test_a_plug_in_is_not_asked_for_quantised_states():
+    """It would compute with unquantised ones, if it was written before there were any."""
+    attributes, inputs = quantised_lstm.node(quantised_lstm.FORMS[0])
+
+    with pytest.raises(Unsupported, match="'silent' does not evaluate quantised states"):
+        evaluate(quantised_lstm.LSTM, inputs, attributes=attributes, backend="silent")
 
 
 def test_listings_say_which_cannot_be_used():
