@@ -94,7 +94,8 @@ def _profiles() -> Iterable[str]:
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
 
-    MODEL is a model file, or a folder or archive with one. It runs once, on the given inputs, those
+    MODEL is a model file, or a folder or archive with one, or model.xml of OpenVINO, which then
+    runs it (extra `runtimes`). It runs once, on the given inputs, those
     of its test data sets, or generated ones. Each execution of a recurrent node, including those in
     If, Loop, Scan and functions, becomes a case with the node's weights and activations, expected
     outputs and the tolerance of each element. Weights stored in the model are stored in the case's
@@ -130,22 +131,30 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
     from rnncli.judging.tolerances.tolerance import EXACT
+    from rnncli.models.ir_model import read_ir
     from rnncli.packs.generating.captures import Captures
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request
-    from rnncli.running.target import load_target
+    from rnncli.running.target import is_ir, load_target
 
-    loaded = load_target(target)
+    ir = read_ir(Path(target)) if is_ir(target) else None
+    loaded = load_target(target) if ir is None else ir.recurrent
     if isinstance(loaded, Case):
         raise InvalidRequest(f"{target}: is a config of one operator; `extract` is for models")
     limits = {name: options.pop(name) for name in ("max_cases", "max_bytes")}
-    captures = Captures(loaded, options.pop("nodes"), **limits)
+    unevaluated = None if ir is None else ir.unevaluated
+    captures = Captures(loaded, options.pop("nodes"), **limits, unevaluated=unevaluated)
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
     request = Request(tolerance=EXACT, **options)
     with watched(request.timeout, target):
-        for _ in run_model(loaded, request, captures.add):
-            pass  # the model's own outputs are not needed
+        if ir is None:
+            for _ in run_model(loaded, request, captures.add):
+                pass  # the model's own outputs are not needed
+        else:
+            from rnncli.running.ir_execution import run_ir
+
+            run_ir(ir, request, captures.add)
     return captures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,10 +21,11 @@ def inspect(target: str, as_json: bool) -> None:
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
     flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
     with its place, attributes (including defaults) and input shapes. `not_evaluated` lists the
-    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM. A pack of
-    conformance vectors is printed with its purpose, the needs of its cases, its digest, which
-    covers every file, and every file that does not match its checksum (exit code 1). A case of a
-    pack, PACK::ID, is printed with its record in the manifest and the statements it checks.
+    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM. A model.xml of
+    OpenVINO is read by openvino (extra `runtimes`). A pack of conformance vectors is printed with
+    its purpose, the needs of its cases, its digest, which covers every file, and every file that
+    does not match its checksum (exit code 1). A case of a pack, PACK::ID, is printed with its
+    record in the manifest and the statements it checks.
 
     \b
     rnncli inspect lstm_14_peepholes
@@ -41,10 +43,11 @@ def inspect(target: str, as_json: bool) -> None:
 
 def _record(target: str) -> dict[str, Any]:
     from rnncli.cases.case import Case, describe
+    from rnncli.models.ir_model import read_ir
     from rnncli.packs.pack import is_pack, open_pack
-    from rnncli.reports.inspection import model_record, pack_record
+    from rnncli.reports.inspection import ir_record, model_record, pack_record
     from rnncli.reports.suites import case_record
-    from rnncli.running.target import load_target
+    from rnncli.running.target import is_ir, load_target
     from rnncli.running.target_names import OF_SUITE
     from rnncli.running.yaml_target import entry_of
 
@@ -57,5 +60,7 @@ def _record(target: str) -> dict[str, Any]:
         return packed_case_record(open_pack(folder), case_id)
     if named := entry_of(target):
         return case_record(*named)
+    if is_ir(target):
+        return ir_record(read_ir(Path(target)))
     loaded = load_target(target)
     return describe(loaded) if isinstance(loaded, Case) else model_record(loaded)

@@ -82,7 +82,8 @@ if TYPE_CHECKING:
 def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
     """Evaluate models, operator configs and suites; print a summary, write outputs.
 
-    TARGET is model.onnx (or .textproto, .json, .onnxtxt), config.yaml, suite.yaml (every case that
+    TARGET is model.onnx (or .textproto, .json, .onnxtxt), model.xml of OpenVINO with one recurrent
+    node alone (extra `runtimes`), config.yaml, suite.yaml (every case that
     is valid), suite.yaml::ID, a folder or archive with a model and test_data_set_N/, the name of a
     config or suite that ships with rnncli, or - for a config on standard input.
 

@@ -30,6 +30,9 @@ FORMATS = {
 }
 """The format of a model file by extension, with the names of `onnx.serialization`."""
 
+IR = ".xml"
+"""The extension of OpenVINO's models, which `rnncli.models.ir_model` reads."""
+
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 _LARGEST_PROTOBUF = 2**31 - 1  # larger models have external weights

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[int | str, ...]
 
-_RECURRENT = re.compile("LSTM|GRU|RNN")
+RECURRENT = re.compile("LSTM|GRU|RNN")
 """Parts of the names of all known recurrent operators of any domain."""
 
 
@@ -81,7 +81,7 @@ def unevaluated_nodes(model: Model) -> Iterator[UnevaluatedNode]:
     for site in walk(model):
         node, ours = site.node, operator_for(site.node.domain, site.node.op_type, site.version)
         called = (node.domain, node.op_type) in functions  # their own nodes are visited
-        if _RECURRENT.search(node.op_type) and not (ours or called):
+        if RECURRENT.search(node.op_type) and not (ours or called):
             path = rooted(model, (*site.path, site.name))
             yield UnevaluatedNode(site.name, operator_name(node), path)
 

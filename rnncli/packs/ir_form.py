@@ -14,13 +14,14 @@ from xml.etree import ElementTree as ET
 
 from rnncli.errors import Unsupported
 from rnncli.formats.raw import content_of
+from rnncli.models.ir_model import TYPES
 from rnncli.numerics import dtype_of
 from rnncli.operators import operator_named
 from rnncli.packs import raw_form
 from rnncli.packs.conversion import held_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
@@ -28,15 +29,6 @@ if TYPE_CHECKING:
 XML, BIN = "model.xml", "model.bin"
 DIALECT = "OpenVINO"
 IR_VERSION = "11"
-# Our name of an element type -> its names in data and in ports.
-TYPES: Mapping[str, tuple[str, str]] = {
-    "float16": ("f16", "FP16"),
-    "bfloat16": ("bf16", "BF16"),
-    "float32": ("f32", "FP32"),
-    "float64": ("f64", "FP64"),
-    **{f"int{bits}": (f"i{bits}", f"I{bits}") for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": (f"u{bits}", f"U{bits}") for bits in (8, 16, 32, 64)},
-}
 
 
 def files_of(vector: Vector) -> dict[str, bytes]:

@@ -14,8 +14,9 @@ from rnncli.operators import operator_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rnncli.models.ir_model import IrModel
     from rnncli.models.model import Model
-    from rnncli.models.node_listing import RecurrentNode
+    from rnncli.models.node_listing import RecurrentNode, UnevaluatedNode
     from rnncli.packs.manifest import Manifest
     from rnncli.packs.pack import Pack
 
@@ -52,11 +53,25 @@ def model_record(model: Model) -> dict[str, Any]:
         "outputs": {value.name: describe_value(value) for value in graph.output},
         "data_sets": [folder.name for folder in model.data_sets],
         "recurrent_nodes": [_node_record(node) for node in recurrent_nodes(model)],
-        "not_evaluated": [
-            {"node": node.name, "operator": node.operator, "where": " / ".join(node.path)}
-            for node in unevaluated_nodes(model)
-        ],
+        "not_evaluated": [_unevaluated(node) for node in unevaluated_nodes(model)],
     }
+
+
+def ir_record(ir: IrModel) -> dict[str, Any]:
+    """Return the inputs, outputs and recurrent nodes of a model of OpenVINO."""
+    record = model_record(ir.recurrent)
+    graph = ir.interface.proto.graph
+    return {
+        "model": record["model"],
+        "inputs": {value.name: describe_value(value) for value in graph.input},
+        "outputs": {value.name: describe_value(value) for value in graph.output},
+        "recurrent_nodes": record["recurrent_nodes"],
+        "not_evaluated": [_unevaluated(node) for node in ir.unevaluated],
+    }
+
+
+def _unevaluated(node: UnevaluatedNode) -> dict[str, str]:
+    return {"node": node.name, "operator": node.operator, "where": " / ".join(node.path)}
 
 
 def _node_record(node: RecurrentNode) -> dict[str, Any]:

@@ -108,9 +108,7 @@ def _run_on_inputs(
     model: Model, evaluator: Evaluator, request: Request, *, is_watched: bool
 ) -> Run:
     """Run on the given inputs; generate the missing ones in sizes the model accepts."""
-    check_names(model, request.input_files)
-    given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
-    check_names(model, given)
+    given = given_inputs(model, request)
     recipe = InputRecipe(
         model, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
@@ -119,6 +117,19 @@ def _run_on_inputs(
         tried = prepare(model, **request.arithmetic._asdict())
     run = Sizing(recipe, lambda inputs: _timed(model, tried, "", inputs)).settle()
     return run if tried is evaluator else _timed(model, evaluator, "", run.inputs)
+
+
+def given_inputs(model: Model, request: Request) -> dict[str, Array]:
+    """Return the inputs that a request gives.
+
+    Raises:
+        InvalidRequest: the model has no input of a name.
+        UnreadableFile: a file of them is wrong.
+    """
+    check_names(model, request.input_files)
+    given = _inputs_of_model(model, request.inputs_from) | _single_inputs(request)
+    check_names(model, given)
+    return given
 
 
 def _inputs_of_model(model: Model, source: str) -> dict[str, Array]:

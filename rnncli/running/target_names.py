@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnncli.models.loading import ARCHIVES, FORMATS
+from rnncli.models.loading import ARCHIVES, FORMATS, IR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def short_names(targets: Sequence[str]) -> list[str]:
 
 
 def _stem(path: Path) -> str:
-    for suffix in (*ARCHIVES, *FORMATS, *YAML):
+    for suffix in (*ARCHIVES, *FORMATS, IR, *YAML):
         if path.name.lower().endswith(suffix):
             return path.name[: -len(suffix)]
     return path.name

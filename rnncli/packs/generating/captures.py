@@ -61,6 +61,7 @@ class Captures:
         wanted: names or patterns of nodes; empty for all.
         max_cases: most executions to keep.
         max_bytes: largest size of the inputs and outputs of an execution.
+        unevaluated: the nodes that cannot be evaluated; by default those of the model.
 
     Raises:
         NothingSelected: the model has no recurrent node, or none that matches.
@@ -68,8 +69,15 @@ class Captures:
     """
 
     def __init__(
-        self, model: Model, wanted: Sequence[str], *, max_cases: int, max_bytes: int
+        self,
+        model: Model,
+        wanted: Sequence[str],
+        *,
+        max_cases: int,
+        max_bytes: int,
+        unevaluated: Sequence[UnevaluatedNode] | None = None,
     ) -> None:
+        self._unevaluated = [*unevaluated_nodes(model)] if unevaluated is None else unevaluated
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
         sites = [(rooted(model, (*s.path, s.name)), row) for s, row in recurrent_sites(model)]
         self.paths = [path for path, row in sites if row.name in OPERATORS]
@@ -101,7 +109,7 @@ class Captures:
     def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
         """Refuse wanted nodes that cannot be evaluated, or whose operator has no cases."""
         for nodes, lack in (
-            ([*unevaluated_nodes(self.model)], "cannot be evaluated here"),
+            (self._unevaluated, "cannot be evaluated here"),
             (self._caseless, "cannot become cases, whose weights are not quantised"),
         ):
             found = [

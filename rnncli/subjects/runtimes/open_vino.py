@@ -10,7 +10,8 @@ import openvino
 from openvino import opset1, opset3, opset4, opset5
 
 from rnncli.errors import InvalidRequest
-from rnncli.numerics import DTYPES, dtype_of
+from rnncli.models.ir_model import as_array
+from rnncli.numerics import dtype_of
 from rnncli.subjects.runtime import Prepared, Refusal
 from rnncli.subjects.supervision.programs import first_line, printable
 
@@ -28,7 +29,7 @@ DOMAIN = "org.openvinotoolkit"
 PRECISION = "INFERENCE_PRECISION_HINT"
 THREADS = "INFERENCE_NUM_THREADS"
 
-# For types NumPy lacks, OpenVINO returns another of the same width: the bits are right.
+# Types that NumPy lacks: OpenVINO takes the bits.
 BITS = {"bf16": "bfloat16"}
 
 # Its functions that build a node, by operator.
@@ -85,7 +86,7 @@ class OpenVino:
             self._versions = self._core.get_versions(self._device)
         except RuntimeError as error:
             raise InvalidRequest(
-                f"OpenVINO rejects these runtime options: {_message(error)}"
+                f"OpenVINO rejects these runtime options: {message_of(error)}"
             ) from error
 
     def describe(self) -> Mapping[str, str]:
@@ -118,11 +119,11 @@ class OpenVino:
         outputs = {port.any_name: k for k, port in enumerate(compiled.outputs)}
 
         def bound(asked: Vector) -> Prepared:
-            fed = {name: _tensor(asked.fed[name]) for name in names}
+            fed = {name: as_tensor(asked.fed[name]) for name in names}
             return Prepared(
                 # Its buffers are not copied: this is the fastest way to call it from Python.
                 lambda: request.infer(fed, share_inputs=True, share_outputs=True),
-                lambda _: {n: _array(request.get_output_tensor(k)) for n, k in outputs.items()},
+                lambda _: {n: as_array(request.get_output_tensor(k)) for n, k in outputs.items()},
             )
 
         return bound
@@ -139,10 +140,15 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise Refusal(_message(error)) from error
+        raise Refusal(message_of(error)) from error
 
 
-def _tensor(values: Array) -> Any:
+def as_tensor(values: Array) -> Any:
+    """Return an array as OpenVINO's tensor.
+
+    Raises:
+        Refusal: it lacks the element type.
+    """
     row = dtype_of(values)
     if row.native_to_numpy:
         return openvino.Tensor(np.array(values, row.numpy, order="C"))
@@ -151,12 +157,6 @@ def _tensor(values: Array) -> Any:
             bits = np.ascontiguousarray(values).view(np.uint16)
             return openvino.Tensor(bits, values.shape, getattr(openvino.Type, short))
     raise Refusal(f"has no element type {row}")
-
-
-def _array(tensor: Any) -> Array:
-    name = BITS.get(tensor.element_type.get_type_name())
-    values = np.array(tensor.data)
-    return values.view(DTYPES[name].numpy) if name else values
 
 
 def _native(vector: Vector) -> Any:
@@ -190,12 +190,12 @@ def _zeros(vector: Vector, row: Input) -> Any:
     dims = row.shape(vector.node.variant)
     shape = [dim.multiple * sizes[dim.symbol] for dim in dims]
     zeros = np.zeros(shape, dtype_of(vector.inputs["X"]).numpy)
-    return openvino.op.Constant(_tensor(zeros), shared_memory=False)
+    return openvino.op.Constant(as_tensor(zeros), shared_memory=False)
 
 
 def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
     for name, values in vector.inputs.items():
-        tensor = _tensor(values)
+        tensor = as_tensor(values)
         if name in vector.initializers:
             yield name, openvino.op.Constant(tensor, shared_memory=False)
         else:
@@ -204,7 +204,7 @@ def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
             yield name, node
 
 
-def _message(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Return the most telling line of an exception: the last one about the model."""
     lines = (line.rpartition(THROWN)[2].strip() for line in str(error).splitlines())
     telling = [line for line in lines if line and not line.startswith(NOISE)]

@@ -1,0 +1,203 @@
+"""Models of OpenVINO, read by openvino: alone, inside larger models, and broken."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import openvino
+import pytest
+import shipped
+from openvino import opset5
+from real_models import DATA
+
+from rnncli.errors import RnncliError, UnreadableFile, Unsupported
+from rnncli.judging.judgement import judge
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.ir_model import read_ir
+from rnncli.models.loading import IR
+from rnncli.models.node_listing import recurrent_nodes
+from rnncli.numerics import dtype_of
+from rnncli.packs import ir_form
+from rnncli.packs.attempt import Attempt, Status
+
+# OpenVINO has no LSTMSequence of its first operation set any more, and requires a bias.
+READ = [
+    vector
+    for vector in shipped.vectors("openvino")
+    if vector.record["operator"] != "LSTMSequence-1" and not vector.id.endswith("_no_bias")
+]
+# OpenVINO's converter refuses a Conv of silero-vad, whose rank it does not infer.
+EXPORTS = sorted(path for path in DATA.rglob("*.onnx") if "silero" not in path.stem)
+
+
+def written(vector, folder):
+    """The model of a vector as files."""
+    for name, content in ir_form.model_files(vector).items():
+        (folder / name).write_bytes(content)
+    return folder / ir_form.XML
+
+
+def computed(path, inputs):
+    """The outputs of a model of one recurrent node."""
+    model = read_ir(path).single()
+    evaluator = prepare(model)
+    fed = {value.name: inputs[value.name] for value in model.inputs}
+    return dict(zip(evaluator.output_names, run(evaluator, fed), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:alpha value", "ignore:beta value")
+@pytest.mark.parametrize("vector", READ, ids=lambda vector: vector.id)
+def test_the_model_of_a_case_gives_its_outputs(vector, tmp_path):
+    """Every output, within its tolerance; of all but float64, to the bit."""
+    outputs = computed(written(vector, tmp_path), vector.inputs)
+
+    assert set(outputs) == set(vector.answers.outputs)
+    assert {dtype_of(values).name for values in outputs.values()} == {vector.record["dtype"]}
+    judged = judge(vector, Attempt(Status.RAN, outputs))
+    assert judged.verdict == "pass", judged
+    if vector.record["dtype"] != "float64":
+        for name, values in outputs.items():
+            assert values.tobytes() == vector.answers.outputs[name].tobytes(), name
+
+
+def test_weights_in_fewer_bits_are_widened(tmp_path):
+    """As openvino stores float32 weights unless told otherwise."""
+    (vector,) = (each for each in READ if each.id == "rnnsequence_5_constants")
+    plain = openvino.Core().read_model(written(vector, tmp_path))
+    path = tmp_path / f"narrow{IR}"
+    openvino.save_model(plain, path, compress_to_fp16=True)
+
+    narrow = {name: values.astype("f2").astype("f4") for name, values in vector.inputs.items()}
+    held = {t.name: t for t in read_ir(path).single().proto.graph.initializer}
+
+    assert len(held) == 3
+    assert {np.frombuffer(tensor.raw_data, "f4").tobytes() for tensor in held.values()} == {
+        narrow[name].tobytes() for name in "WRB"
+    }
+
+
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
+def test_the_recurrent_nodes_of_a_converted_model_are_listed(path, tmp_path):
+    """As many as openvino's own model has at its top level; those in bodies are unevaluated."""
+    net = openvino.convert_model(path)
+    openvino.save_model(net, tmp_path / f"m{IR}")
+    ir = read_ir(tmp_path / f"m{IR}")
+    kinds = ("RNNSequence", "GRUSequence", "LSTMSequence", "RNNCell", "GRUCell", "LSTMCell")
+    top = [op for op in net.get_ops() if op.get_type_name() in kinds]
+
+    listed = list(recurrent_nodes(ir.recurrent))
+    assert sorted(node.operator.type for node in listed) == sorted(o.get_type_name() for o in top)
+    assert {node.attributes["hidden_size"] for node in listed} == {
+        op.get_attributes()["hidden_size"] for op in top
+    }
+    with pytest.raises(Unsupported, match="`rnncli extract` takes recurrent nodes"):
+        ir.single()
+
+
+def test_a_node_in_a_body_is_not_evaluated(tmp_path):
+    """And its path says where it is."""
+    loop = opset5.tensor_iterator()
+    outer = opset5.parameter([2, 3, 4], np.float32, "outer")
+    x, h = (opset5.parameter(shape, np.float32) for shape in ([2, 1, 4], [2, 5]))
+    w, r, b = (opset5.constant(np.ones(shape, "f")) for shape in ([5, 4], [5, 5], [5]))
+    step = opset5.squeeze(x, opset5.constant([1]))
+    cell = openvino.opset3.rnn_cell(step, h, w, r, b, 5, ["tanh"], [], [])
+    body = openvino.Model([opset5.result(cell.output(0))], [x, h], "body")
+    loop.set_function(body)
+    loop.set_sliced_input(x, outer.output(0), 0, 1, 1, -1, 1)
+    start = opset5.constant(np.zeros([2, 5], "f"))
+    loop.set_merged_input(h, start.output(0), body.get_results()[0].output(0))
+    loop.get_iter_value(body.get_results()[0].output(0), -1)
+    net = openvino.Model([opset5.result(loop.output(0))], [outer], "m")
+    openvino.save_model(net, tmp_path / f"m{IR}")
+
+    (node,) = read_ir(tmp_path / f"m{IR}").unevaluated
+    assert (node.operator, len(node.path)) == ("opset1::RNNCell", 2)
+
+
+def test_every_truncation_is_one_sentence(tmp_path):
+    """Of the text and of the weights; none is read as something else."""
+    (vector,) = (each for each in READ if each.id == "rnnsequence_5_constants")
+    path = written(vector, tmp_path)
+    text, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
+    end = text.rindex(b">")
+
+    for k in range(0, end, 97):
+        path.write_bytes(text[:k])
+        with pytest.raises(RnncliError) as caught:
+            read_ir(path).single()
+        assert str(caught.value).startswith(f"{path}: ")
+        assert len(str(caught.value).splitlines()) == 1
+    path.write_bytes(text)
+    for k in range(0, len(weights), 29):
+        path.with_suffix(".bin").write_bytes(weights[:k])
+        with pytest.raises(UnreadableFile, match="Incorrect weights in bin file"):
+            read_ir(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x08\x07",
+        b"<",
+        b"<html></html>",
+        b"<net/>",
+        b'<?xml version="1.0"?><net name="a" version="11"><layers>' + b"<layer>" * 9999,
+        b'<!DOCTYPE a [<!ENTITY b "cccc">]><net name="&b;" version="11"><layers/></net>',
+    ],
+    ids=range(7),
+)
+def test_other_files_are_refused(content, tmp_path):
+    """Also those of other formats that openvino reads, and of no node."""
+    path = tmp_path / f"m{IR}"
+    path.write_bytes(content)
+
+    with pytest.raises(RnncliError) as caught:
+        read_ir(path).single()
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_sizes_beyond_the_weights_are_refused(tmp_path):
+    """A constant of terabytes in a file of bytes."""
+    (vector,) = (each for each in READ if each.id == "rnnsequence_5_constants")
+    path = written(vector, tmp_path)
+    text = path.read_text()
+    path.write_text(text.replace('size="60"', 'size="6000000000000"', 1))
+
+    assert text != path.read_text()
+    with pytest.raises(UnreadableFile, match="Incorrect weights"):
+        read_ir(path)
+
+
+def test_huge_and_missing_files_are_refused(tmp_path):
+    """A sparse file of a terabyte is not read."""
+    with pytest.raises(UnreadableFile, match="No such file"):
+        read_ir(tmp_path / f"none{IR}")
+    path = tmp_path / f"m{IR}"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(UnreadableFile):
+        read_ir(path)
+
+
+def test_weights_outside_the_folder_are_refused(tmp_path):
+    """A link beside the model leads elsewhere."""
+    folder = tmp_path / "a"
+    folder.mkdir()
+    path = written(READ[0], folder)
+    path.with_suffix(".bin").unlink()
+    (tmp_path / "secret").write_bytes(b"x")
+    path.with_suffix(".bin").symlink_to(tmp_path / "secret")
+
+    with pytest.raises(RnncliError, match="outside"):
+        read_ir(path)
+
+
+def test_without_openvino_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    """The line of pip, exit code 3."""
+    path = written(READ[0], tmp_path)
+    monkeypatch.setitem(sys.modules, "openvino", None)
+
+    with pytest.raises(Unsupported, match=r"pip install 'rnncli\[runtimes\]'"):
+        read_ir(Path(path))
