@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+from quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, InvalidRequest, Unsupported
 from rnncli.operators import OPERATORS, evaluate, operator_named
 from rnncli.operators.prepared_node import PreparedNode
 from rnncli.recurrence.recurrence import Compute
-from tests.quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
 
 FULL = ("bidirectional", True, True, True)
 found_away = cache(away_from_ties)

@@ -162,8 +162,12 @@ def equations_of(recurrence: Recurrence) -> Equations:
     """Return the expressions of a recurrence's cell.
 
     Raises:
-        Unsupported: see `equations`.
+        Unsupported: its states are quantised, or see `equations`.
     """
+    if recurrence.quantised:
+        raise Unsupported(
+            "no tolerances are derived for quantised states, and no signals with them"
+        )
     return equations(
         recurrence.cell,
         peepholes=recurrence.P is not None,
