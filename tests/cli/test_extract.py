@@ -154,7 +154,7 @@ def test_a_wrong_request_writes_nothing(rnncli, scan, tmp_path, options, wanted)
         ("nothing.onnx", (2, "nothing.onnx: no such file")),
         ("none.onnx", (5, "none.onnx: has no recurrent node")),
         ("unknown.onnx", (3, "1 recurrent node cannot be evaluated here: 'graph / lstm' (com.")),
-        ("quantized.onnx", (3, "1 recurrent node cannot become cases, whose weights are not quan")),
+        ("quantized.onnx", (3, "1 recurrent node cannot become a case, whose weights are not qua")),
     ],
 )
 def test_what_has_no_recurrent_node_is_refused(rnncli, tmp_path, monkeypatch, target, wanted):

@@ -77,15 +77,22 @@ class Captures:
         max_bytes: int,
         unevaluated: Sequence[UnevaluatedNode] | None = None,
     ) -> None:
-        self._unevaluated = [*unevaluated_nodes(model)] if unevaluated is None else unevaluated
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
         sites = [(rooted(model, (*s.path, s.name)), row) for s, row in recurrent_sites(model)]
         self.paths = [path for path, row in sites if row.name in OPERATORS]
-        self._caseless = [
+        caseless = [
             UnevaluatedNode(path[-1], row.name, path)
             for path, row in sites
             if row.name not in OPERATORS
         ]
+        self._lacking = (
+            (
+                [*unevaluated_nodes(model)] if unevaluated is None else unevaluated,
+                "cannot be evaluated here",
+            ),
+            (caseless, "cannot become a case, whose weights are not quantised"),
+        )
+        self._takes_all = not wanted
         self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
         self._refuse_idle(wanted)
         self._kept: list[Capture] = []
@@ -108,10 +115,7 @@ class Captures:
 
     def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
         """Refuse wanted nodes that cannot be evaluated, or whose operator has no cases."""
-        for nodes, lack in (
-            (self._unevaluated, "cannot be evaluated here"),
-            (self._caseless, "cannot become cases, whose weights are not quantised"),
-        ):
+        for nodes, lack in self._lacking:
             found = [
                 node for node in nodes if (_is_any(node.path, wanted) if wanted else not self.paths)
             ]
@@ -155,6 +159,9 @@ class Captures:
 
     def warnings(self) -> Iterator[str]:
         """Yield a sentence for everything left out."""
+        for nodes, lack in self._lacking:
+            for node in nodes if self._takes_all else ():
+                yield f"{' / '.join(node.path)}: left out: {node.operator} {lack}"
         for path in dict.fromkeys(self.paths):
             where = " / ".join(path)
             if path in self.wanted and path not in self._ran:

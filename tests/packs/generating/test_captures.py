@@ -7,6 +7,7 @@ from gru_places import SIGNATURE, WEIGHTS, model_of
 
 from rnncli.errors import NothingSelected
 from rnncli.models.evaluator import prepare, run
+from rnncli.models.node_listing import UnevaluatedNode
 from rnncli.packs.generating.captures import Captures
 
 THREE = f"""g {SIGNATURE} {{
@@ -106,6 +107,24 @@ def test_a_node_that_did_not_run_is_said_only_if_wanted():
     """The other branch of an If is news; a node nobody asked for is not."""
     assert len(list(captured().warnings())) == 1
     assert list(captured("a_lstm").warnings()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ((), ["graph / loop / r: left out: GRUSequence-5 cannot be evaluated here"]),
+        (("a_lstm",), []),
+    ],
+)
+def test_a_node_that_cannot_be_evaluated_is_said_unless_others_are_named(wanted, said):
+    """A pack of the rest is not taken for all."""
+    unevaluated = [UnevaluatedNode("r", "GRUSequence-5", ("graph", "loop", "r"))]
+    model = model_of(THREE)
+    limits = {"max_cases": 9, "max_bytes": 10**6}
+    captures = Captures(model, wanted, **limits, unevaluated=unevaluated)
+    run(prepare(model, observer=captures.add), WEIGHTS)
+
+    assert [each for each in captures.warnings() if "did not run" not in each] == said
 
 
 @pytest.mark.parametrize(
