@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import FLOAT64
@@ -11,7 +11,7 @@ from rnncli.judging.tolerances.signals import answers_of
 from rnncli.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from rnncli.models.observation import Occurrence
     from rnncli.numerics import Array
@@ -37,15 +37,20 @@ class StepRecording:
         `PATH#2/...` for its second execution.
         """
         found: dict[str, Array] = {}
-        count: Counter[str] = Counter()
+        taken: set[str] = set()
         for occurrence in self._occurrences:
-            path = "/".join(occurrence.path)
-            count[path] += 1
-            again = f"#{count[path]}" if count[path] > 1 else ""
+            path = _free("/".join(occurrence.path), taken)
+            taken.add(path)
             recurrence = occurrence.node.recurrence(occurrence.inputs)
-            found |= {f"{path}{again}/{name}": values for name, values in steps_of(recurrence)}
+            found |= {f"{path}/{name}": values for name, values in steps_of(recurrence)}
         self._occurrences = []
         return found
+
+
+def _free(path: str, taken: Collection[str]) -> str:
+    """Return a path with the first number that makes it new, if it is not."""
+    numbered = (f"{path}#{k}" for k in count(2))
+    return path if path not in taken else next(each for each in numbered if each not in taken)
 
 
 def steps_of(recurrence: Recurrence) -> Iterator[tuple[str, Array]]:

@@ -1,5 +1,6 @@
 """`rnncli run --steps`: the signals of every step."""
 
+import onnx
 import pytest
 from real_models import BESIDE
 
@@ -78,3 +79,23 @@ def test_a_model_without_recurrent_nodes_is_refused(rnncli, tmp_path):
     assert outcome.code == 2
     assert "no recurrent node took a step" in outcome.err
     assert not (tmp_path / "steps.npz").exists()
+
+
+def test_a_node_named_like_an_execution_is_another(rnncli, tmp_path):
+    """The name of one never stands for the signals of the other."""
+    three = "".join(
+        f'[{name}] "", {name}_h = RNN <hidden_size: int = 1> (X, W, R) ' for name in ("a", "b", "c")
+    )
+    text = (
+        '<ir_version: 8, opset_import: ["" : 14]>\n'
+        "g (float[1, 1, 1] X, float[1, 1, 1] W, float[1, 1, 1] R) => (float[1, 1, 1] c_h) {"
+        f"{three}}}"
+    )
+    model = onnx.parser.parse_model(text)
+    for node, name in zip(model.graph.node, ("n", "n", "n#2"), strict=True):
+        node.name = name
+    onnx.save(model, tmp_path / "model.onnx")
+    assert rnncli("run", tmp_path / "model.onnx", "--steps", tmp_path / "s.npz").code == 0
+
+    paths = {name.rsplit("/", 2)[0] for name in read_tensors(tmp_path / "s.npz")}
+    assert paths == {"n", "n#2", "n#2#2"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rnncli.errors import InvalidRequest
 from rnncli.judging.tolerances.bounds import StateVariances
 from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.derivation import round_up
@@ -128,6 +129,9 @@ def derive_signals(recurrence: Recurrence, golden: Array, profile: Profile) -> A
     Returns:
         Tolerances in float32 [signals, T, D, N, H], rounded up as those of `derive`. Padding, NaN
         and infinity have tolerance 0.
+
+    Raises:
+        InvalidRequest: nothing is known about the error of an element.
     """
     found = np.zeros(golden.shape, np.float32)
     if not profile.is_exact and golden.size:
@@ -137,6 +141,9 @@ def derive_signals(recurrence: Recurrence, golden: Array, profile: Profile) -> A
             for steps, place in zip(tolerances, part_of(found, part), strict=True):
                 place_in_time(some, steps, place)
     found[~np.isfinite(golden)] = 0
+    for signal, tolerances in zip(signals_of(recurrence), found, strict=True):
+        if not np.isfinite(tolerances).all():
+            raise InvalidRequest(f"signal {signal.name}: nothing can be said about its errors")
     return found
 
 

@@ -9,6 +9,8 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.errors import InvalidRequest
+from rnncli.judging.tolerances import signals
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.judging.tolerances.signals import derive_signals, signals_of
 from rnncli.profiles import PROFILES
@@ -97,6 +99,18 @@ def test_what_is_not_finite_must_match_exactly():
     assert np.isnan(golden).any()
     assert np.isfinite(found).all()
     assert not found[~np.isfinite(golden)].any()
+
+
+def test_a_signal_of_unknown_error_is_refused(monkeypatch):
+    """A pack would hold a tolerance by which everything passes."""
+    recurrence = recurrence_of("GRU")
+    golden = golden_of(recurrence)
+    monkeypatch.setattr(
+        signals, "_tolerances", lambda *_: np.full(golden.swapaxes(1, 2).shape, np.inf)
+    )
+
+    with pytest.raises(InvalidRequest, match="signal pre_z: nothing can be said"):
+        derive_signals(recurrence, golden, STANDARD)
 
 
 def test_a_recurrence_of_no_steps_has_no_signals():
