@@ -85,6 +85,7 @@ def parameters(recurrence):
         blend=NumPyArithmetic.blend,
         P=None if recurrence.P is None else noisy(recurrence.P[0]),
         Rbh=Rb[2] if after else 0,
+        peephole_previous=recurrence.peephole_previous,
         input_forget=recurrence.input_forget,
         linear_before_reset=after,
     )

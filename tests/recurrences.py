@@ -17,6 +17,8 @@ SIZES = (
     ("D", "num_directions", 1),
 )
 DIRECTIONS = {1: "forward", 2: "bidirectional"}
+# An LSTM whose output gate sees the previous cell state through its peephole.
+PREVIOUS = {"peepholes": True, "readings": {"peephole-o": "previous"}}
 
 
 def recurrence_of(kind, *, dtype="float32", seed=0, scale=0.5, readings=None, **given):

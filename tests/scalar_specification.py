@@ -242,7 +242,8 @@ class Direction:
             if not self.input_forget:
                 f = self.gate("f", linear["f"] + self.peephole("f", j, c[j]))
             C = f * c[j] + i * self.gate("g", linear["c"])
-            o = self.gate("f", linear["o"] + self.peephole("o", j, C))
+            seen = c[j] if self.readings.get("peephole-o") == "previous" else C
+            o = self.gate("f", linear["o"] + self.peephole("o", j, seen))
             clips_h = self.readings.get("clip-scope", "activations") == "activations"
             new_h.append(o * (self.gate("h", C) if clips_h else self.apply("h", C)))
             new_c.append(C)

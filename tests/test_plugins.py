@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from recurrences import PREVIOUS, recurrence_of
 
 from rnncli import prepare
+from rnncli.backends.backend import Compute
 from rnncli.backends.table import backend_named, describe_backends, known_backends
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported, explain
 from rnncli.formats import describe_formats, read_tensors, write_tensors
@@ -45,6 +48,9 @@ class Doubts(Backend):
 class Silent(Backend):
     def run(self, recurrence, compute):
         return None
+
+class Knows(Silent):
+    honours = ("peephole_previous",)
 
 class Stateless(Backend):
     def run(self, recurrence, compute):
@@ -97,6 +103,7 @@ BACKENDS = (
     "Refuses",
     "Doubts",
     "Silent",
+    "Knows",
     "Stateless",
     "Flat",
     "Whole",
@@ -212,6 +219,18 @@ def test_a_plug_in_is_not_asked_for_quantised_states():
 
     with pytest.raises(Unsupported, match="'silent' does not evaluate quantised states"):
         evaluate(quantised_lstm.LSTM, inputs, attributes=attributes, backend="silent")
+
+
+def test_a_plug_in_says_that_it_knows_of_the_previous_cell_state():
+    """One that was written before there was the field would ignore it; without P it may."""
+    one = recurrence_of("LSTM", **PREVIOUS)
+    silent, knows = backend_named("silent"), backend_named("knows")
+
+    reason = "does not say that it honours the reading peephole-o=previous"
+    assert silent.supports(one, Compute.FLOAT64) == reason
+    assert silent.supports(replace(one, P=None), Compute.FLOAT64) is None
+    assert silent.supports(replace(one, peephole_previous=False), Compute.FLOAT64) is None
+    assert knows.supports(one, Compute.FLOAT64) is None
 
 
 def test_listings_say_which_cannot_be_used():

@@ -30,13 +30,18 @@ class PluggedBackend:
         with calling(plugin):
             self._backend = maker()
             self._bind = getattr(self._backend, "bind", None)
+            self._honours = frozenset(getattr(self._backend, "honours", ()))
             self.name = str(getattr(self._backend, "name", plugin.name))
             self.summary = str(getattr(self._backend, "summary", ""))
 
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why the backend cannot evaluate a recurrence, or None if it can."""
-        if recurrence.quantised:  # which a backend that was written before does not know of
+        # Backends that were written before there were these fields do not know of them.
+        if recurrence.quantised:
             return QUANTISED
+        is_previous = recurrence.peephole_previous and recurrence.P is not None
+        if is_previous and "peephole_previous" not in self._honours:
+            return "does not say that it honours the reading peephole-o=previous"
         with calling(self._plugin):
             reason = self._backend.supports(recurrence, compute)
             return None if reason is None else str(reason)

@@ -253,6 +253,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         blend=engine.math.blend,
         P=None if lanes.P is None else engine.widen(lanes.P),
         Rbh=0 if Rbh is None else Rbh,
+        peephole_previous=lanes.peephole_previous,
         input_forget=lanes.input_forget,
         linear_before_reset=lanes.linear_before_reset,
     )

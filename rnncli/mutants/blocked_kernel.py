@@ -75,6 +75,7 @@ class BlockedLane:
         lengths: valid steps [N].
         order: the sequences, longest first [N].
         activations: letter of the cell -> the activation and the bound of its argument.
+        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
         still: whether every multiplied state is zero, so that products with R are skipped.
@@ -94,6 +95,7 @@ class BlockedLane:
     lengths: Array
     order: Array
     activations: Mapping[str, tuple[Activation, float]]
+    peephole_previous: bool
     input_forget: bool
     linear_before_reset: bool
     still: bool = False
@@ -210,6 +212,7 @@ class BlockedKernel:
             lengths,
             self.order(lengths),
             {letter: (function, r.bound(letter)) for letter, function in letters},
+            r.peephole_previous,
             r.input_forget,
             r.linear_before_reset,
         )
@@ -338,6 +341,7 @@ class BlockedKernel:
             blend=MATH.blend,
             P=lane.P,
             Rbh=0 if lane.Rbh is None else lane.Rbh,
+            peephole_previous=lane.peephole_previous,
             input_forget=lane.input_forget,
             linear_before_reset=lane.linear_before_reset,
         )

@@ -217,15 +217,6 @@ def _peepholes_ordered(order: str, values: Array) -> Array:
     return values[:, [order.index(gate) for gate in "iof"]]
 
 
-def _old_cell_for_o(right: Right, p: Parameters, x: Value, states: States) -> States:
-    """Give o the peephole of Ct-1: in its pre-activation, and not again from Ct."""
-    if p.P is None:
-        return right(p, x, states)
-    x = x.copy()
-    x[1] += p.P[1] * states[1]
-    return right(replace(p, P=np.stack([p.P[0], 0 * p.P[1], p.P[2]])), x, states)
-
-
 def _h_for_c(right: Right, p: Parameters, x: Value, states: States) -> States:
     """Give i and f the peepholes of Ht-1."""
     if p.P is None:
@@ -253,7 +244,13 @@ def _peepholes() -> Iterator[Mutant]:
     for order in ("ifo", "ofi", "oif", "fio", "foi"):
         change = arrays(("P",), partial(_peepholes_ordered, order))
         yield peep(f"in-order-{order}", f"P is read in the order {order} instead of iof.", change)
-    yield peep("of-old-cell-for-o", "Po is multiplied by Ct-1.", stepped(_old_cell_for_o), NO_STEP)
+    yield peep(
+        "of-old-cell-for-o",
+        "Po is multiplied by Ct-1.",
+        lambda r: replace(r, peephole_previous=True),
+        where(lambda r: r.peephole_previous, "Ct-1 is right: peephole-o is previous"),
+        NO_STEP,
+    )
     yield peep("of-h", "Pi and Pf are multiplied by Ht-1.", stepped(_h_for_c), NO_STEP)
 
 

@@ -2,7 +2,8 @@
 
 They name the bug of an implementation as precisely as possible. Suites are not scored by them: a
 case that catches `biases-dropped` catches the biases of each gate, and gates in any order would
-count two dozen times.
+count two dozen times. Nor are they scored by the other choice of a reading, which is acceptable
+wherever it is seen.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from rnncli.mutants.equivalence import (
     NO_INITIAL_C,
     NO_INITIAL_H,
     NO_INPUT_BIAS,
+    NO_PEEPHOLES,
     NO_RECURRENT_BIAS,
     NO_RECURRENT_PRODUCT,
     NO_STEP,
@@ -40,6 +42,7 @@ from rnncli.mutants.equivalence import (
     ONE_DIRECTION,
     ONE_STEP,
     uses_none_of,
+    where,
 )
 from rnncli.mutants.functions import each_row, every_value
 from rnncli.mutants.lengths import SORTED, longest_first, starts_unsorted
@@ -275,6 +278,16 @@ def _clips() -> Iterator[Mutant]:
         yield row(f"clip-{id_}", ALL, f"clip is {spelled}.", OFF, change, NO_CLIP)
 
 
+NEW_CELL_FOR_O = row(
+    "peepholes-of-new-cell-for-o",
+    LSTM,
+    "Po is multiplied by Ct, although the reading peephole-o says Ct-1.",
+    "Without P, and where Ct is right, everything is right.",
+    lambda r: replace(r, peephole_previous=False),
+    where(lambda r: not r.peephole_previous, "Ct is right: peephole-o is new"),
+    NO_PEEPHOLES,
+    NO_STEP,
+)
 HARD_SIGMOID = row(
     "hard-sigmoid-of-a-sixth",
     ALL,
@@ -293,4 +306,5 @@ ROWS = (
     *family("approximations", (HARD_SIGMOID,)),
     *family("lengths", _sorted()),
     *family("clip", _clips()),
+    *family("peepholes", (NEW_CELL_FOR_O,)),
 )

@@ -37,7 +37,7 @@ def kind_of(recurrence: Recurrence) -> Hashable:
         *[None if values is None else values.shape for values in tensors],
         *[(a.function, a.alpha, a.beta) for row in r.activations for a in row],
         *(r.cell, r.dtype, r.directions, r.clip, r.clip_hidden),
-        *(r.keep_initial, r.input_forget, r.linear_before_reset, r.wants_Y),
+        *(r.keep_initial, r.peephole_previous, r.input_forget, r.linear_before_reset, r.wants_Y),
     )
 
 

@@ -109,6 +109,7 @@ class Node:
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
+            "peephole_previous": self.readings.get("peephole-o") == "previous",
             "input_forget": bool(values.get("input_forget")),
             "linear_before_reset": bool(values.get("linear_before_reset")),
             "quantised": self.operator.quantised,

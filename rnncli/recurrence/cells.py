@@ -34,6 +34,7 @@ class Parameters:
         blend: (z, h, H) -> (1 - z) (.) h + z (.) H, in the form that suits the arithmetic.
         P: peephole weights [3, H], gates i, o, f; or None.
         Rbh: recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`.
+        peephole_previous: the LSTM's output gate sees Ct-1, as the reading peephole-o says.
         input_forget: the LSTM's forget gate is 1 - it.
         linear_before_reset: the GRU resets after the linear transformation.
     """
@@ -45,6 +46,7 @@ class Parameters:
     blend: Callable[[Value, Value, Value], Value]
     P: Value | None = None
     Rbh: Value = 0
+    peephole_previous: bool = False
     input_forget: bool = False
     linear_before_reset: bool = False
 
@@ -86,7 +88,7 @@ def lstm_step(p: Parameters, x: Value, states: States) -> States:
     ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf + Rbf)   or 1 - it with input_forget
     ct = g(Xt*(Wc^T) + Ht-1*(Rc^T) + Wbc + Rbc)
     Ct = ft (.) Ct-1 + it (.) ct
-    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)
+    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)     or Po (.) Ct-1, see peephole-o
     Ht = ot (.) h(Ct)
     """
     H, C = states
@@ -94,8 +96,8 @@ def lstm_step(p: Parameters, x: Value, states: States) -> States:
     Pi, Po, Pf = (None, None, None) if p.P is None else p.P
     i = p.f(_peep(i, Pi, C))
     f = 1 - i if p.input_forget else p.f(_peep(f, Pf, C))
-    C = f * C + i * p.g(c)
-    o = p.f(_peep(o, Po, C))
+    before, C = C, f * C + i * p.g(c)
+    o = p.f(_peep(o, Po, before if p.peephole_previous else C))
     return o * p.h(C), C
 
 

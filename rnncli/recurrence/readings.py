@@ -64,6 +64,13 @@ READINGS: Mapping[str, Reading] = {
             "gt": "x where x > alpha, as the operator ThresholdedRelu says",
         },
     ),
+    "peephole-o": Reading(
+        "the cell state that the output gate of an LSTM sees through its peephole",
+        {
+            "new": "Po (.) Ct, as ONNX says",
+            "previous": "Po (.) Ct-1, like the other gates, as WebNN says",
+        },
+    ),
 }
 
 

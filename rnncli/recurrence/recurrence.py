@@ -75,6 +75,7 @@ class Recurrence:
         clip: bound of pre-activations; infinity means none.
         clip_hidden: whether the input of h is clipped too (reading clip-scope).
         keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
+        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct (reading peephole-o).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
         quantised: products take inputs and states quantised, see `recurrence.quantisation`; W and R
@@ -99,6 +100,7 @@ class Recurrence:
     clip: float = math.inf
     clip_hidden: bool = True
     keep_initial: bool = False
+    peephole_previous: bool = False
     input_forget: bool = False
     linear_before_reset: bool = False
     quantised: bool = False

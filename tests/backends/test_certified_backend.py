@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import flint
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import scalar_specification
 from exact_rounding import FORMATS, correctly_rounded
 from examples import examples
-from hypothesis import given
+from hypothesis import assume, given
 from nodes import Limits, nodes
 from test_properties import ours
 from valid_nodes import valid_node
@@ -45,6 +46,28 @@ def test_outputs_are_those_of_sixty_digits_rounded_once(kind, dtype):
 
     agrees()
     assert compared["elements"] > 250
+
+
+def test_the_previous_cell_state_is_certified_as_well():
+    """Where the output gate's peephole sees it; an operator that has the reading."""
+    row, reading = OPERATORS["LSTM-22"], {"peephole-o": "previous"}
+    row = replace(row, readings={**row.readings, **reading})
+
+    @examples(40)
+    @given(nodes(operators=(row.name,), dtypes=("float32",), limits=Limits(all_outputs=True)))
+    def agrees(node):
+        assume("P" in node.inputs)
+        node.readings = {**node.readings, **reading}
+        with scalar_specification.digits(60):
+            wanted = scalar_specification.evaluate(
+                node.operator, node.inputs, node.attributes, node.readings
+            )
+        node.operator = row
+        for name, values in ours(node, backend="certified").items():
+            exact = [correctly_rounded(number, "float32") for number in wanted[name].ravel()]
+            assert values.astype(np.float64).ravel().tolist() == exact
+
+    agrees()
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])

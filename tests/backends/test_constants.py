@@ -11,7 +11,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from nodes import Limits, nodes
-from recurrences import of_constants, recurrence_of
+from recurrences import PREVIOUS, of_constants, recurrence_of
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
@@ -86,6 +86,7 @@ KINDS = (
     ("GRU", {"linear_before_reset": 1}),
     ("LSTM", {}),
     ("LSTM", {"peepholes": True, "input_forget": 1}),
+    ("LSTM", PREVIOUS),
 )
 
 

@@ -18,7 +18,7 @@ from exact_rounding import FORMATS
 from examples import examples
 from hypothesis import given
 from nodes import Limits, nodes
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 from test_properties import ABSOLUTE, RELATIVE, ours, within
 from valid_nodes import valid_node
 
@@ -52,6 +52,8 @@ VARIANTS = [
     ("LSTM", {}),
     ("LSTM", {"peepholes": True, "clip": 0.75}),
     ("LSTM", {"peepholes": True, "input_forget": 1}),
+    ("LSTM", PREVIOUS),
+    ("LSTM", {**PREVIOUS, "input_forget": 1, "clip": 0.75}),
 ]
 
 

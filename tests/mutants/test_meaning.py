@@ -66,16 +66,25 @@ def test_input_forget_other_way():
     np.testing.assert_allclose(run("input-forget-other-way", r).last[1][0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["peepholes-of-old-cell-for-o", "peepholes-of-h"])
-def test_peepholes_from_another_state(name):
-    """Po (.) Ct-1, or Pi and Pf (.) Ht-1."""
-    r = one_step("LSTM", peepholes=True)
+@pytest.mark.parametrize(
+    ("name", "reading"),
+    [
+        ("peepholes-of-old-cell-for-o", "new"),
+        ("peepholes-of-new-cell-for-o", "previous"),
+        ("peepholes-of-h", "new"),
+        ("peepholes-of-h", "previous"),
+    ],
+)
+def test_peepholes_from_another_state(name, reading):
+    """Po (.) Ct-1, or Po (.) Ct, or Pi and Pf (.) Ht-1, whatever Po is multiplied by."""
+    r = one_step("LSTM", peepholes=True, readings={"peephole-o": reading})
     H, C = (state[0] for state in r.initial)
     Pi, Po, Pf = r.P[0]
     seen = H if name == "peepholes-of-h" else C
     i, o, f, c = lstm_gates(r)
     cell = sigmoid(f + Pf * seen) * C + sigmoid(i + Pi * seen) * np.tanh(c)
-    output = sigmoid(o + Po * (C if name == "peepholes-of-old-cell-for-o" else cell))
+    is_old = (reading == "previous") == (name == "peepholes-of-h")
+    output = sigmoid(o + Po * (C if is_old else cell))
 
     found = run(name, r)
     np.testing.assert_allclose(found.last[1][0], cell, rtol=1e-12)

@@ -162,6 +162,11 @@ def _without_states(cell):
     return _after(cell, initial=(None,) * (2 if cell == "LSTM" else 1))
 
 
+def _previous(cell):
+    """An LSTM whose output gate sees the previous cell state."""
+    return recurrence_of(cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"})
+
+
 RICH = {
     function.__name__.strip("_"): cache(function)
     for function in (
@@ -187,7 +192,7 @@ SPECIAL = {
             _tiny,
             _huge,
         ),
-        *(_without_biases, _without_states),
+        *(_without_biases, _without_states, _previous),
     )
 }
 

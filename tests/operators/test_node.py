@@ -228,6 +228,21 @@ def test_other_readings_of_a_node():
     assert other.values == node.values
 
 
+def test_a_reading_says_which_cell_state_the_output_gate_sees():
+    """The new one, unless the operator has the reading and another choice."""
+    assert not bound("LSTM-14")[0].peephole_previous
+    assert not bound("LSTM-14", {"peephole-o": "new"})[0].peephole_previous
+    assert bound("LSTM-14", {"peephole-o": "previous"})[0].peephole_previous
+
+
+def test_onnx_has_no_reading_of_the_output_gates_peephole():
+    """Its text says Ct."""
+    attributes, inputs = valid_node("LSTM-14")
+
+    with pytest.raises(InvalidOperator, match="peephole-o"):
+        checked(OPERATORS["LSTM-14"], attributes, inputs, None, {"peephole-o": "previous"})
+
+
 def test_axes_of_the_recurrence_and_back():
     """Y [N, T, D, H] is [T, D, N, H] there; both are views."""
     node = Node(OPERATORS["GRU-14"], {"hidden_size": 5, "layout": 1})

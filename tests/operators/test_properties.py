@@ -6,6 +6,7 @@ and OpenVINO are others' opinions, asked only where specs/semantics.md does not 
 
 import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -22,6 +23,7 @@ from openvino import opset1, opset3, opset4, opset5
 from rnncli.errors import RnncliWarning
 from rnncli.numerics import DTYPES, round_to, ulp_distance
 from rnncli.operators import OPERATORS, evaluate
+from rnncli.recurrence.recurrence import lock
 
 # In float64, relative to the value, and to the largest one of the tensor, from 1 up: a gate sums up
 # to 12 terms of at most about 50, each rounded at 2**-53, and cancellation leaves that much however
@@ -75,6 +77,31 @@ def test_float64_agrees_with_the_scalar_specification(operator):
                 assert values.dtype == np.float64
                 assert values.shape == wanted[name].shape
                 assert within(values, wanted[name], RELATIVE, ABSOLUTE).all(), backend
+
+    agrees()
+
+
+LSTM = OPERATORS["LSTM-22"]
+PREVIOUS = {"peephole-o": "previous"}
+OF_PREVIOUS = replace(LSTM, readings={**LSTM.readings, **PREVIOUS})
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference", "numba"])
+def test_the_output_gate_may_see_the_previous_cell_state(backend):
+    """With every other feature, of an operator that has the reading; constants change nothing."""
+
+    @examples(200)
+    @given(nodes(operators=(LSTM.name,), dtypes=("float64",)))
+    def agrees(node):
+        assume("P" in node.inputs)
+        node.readings = {**node.readings, **PREVIOUS}
+        wanted = specified(node)
+        for values in node.inputs.values():
+            lock(values)
+        node.operator = OF_PREVIOUS
+        for _ in range(2):
+            for name, values in ours(node, backend=backend).items():
+                assert within(values, wanted[name], RELATIVE, ABSOLUTE).all()
 
     agrees()
 

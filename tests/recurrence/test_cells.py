@@ -131,6 +131,16 @@ def test_lstm_peepholes_see_the_right_cell_state():
     assert step("LSTM", p, gates(1, 1, 1, 1), 0, 2) == [(1 + 100 * C) * C, C]
 
 
+def test_lstm_output_gate_may_see_the_previous_cell_state():
+    """Ct-1 for o as well, whether the gates are coupled or not."""
+    P = np.array([[10.0], [100.0], [1000.0]])
+    for tied, f in ((False, 1 + 1000 * 2), (True, 1 - 21)):
+        p = parameters([0, 0, 0, 0], P=P, peephole_previous=True, input_forget=tied)
+        C = f * 2 + 21
+
+        assert step("LSTM", p, gates(1, 1, 1, 1), 0, 2) == [(1 + 100 * 2) * C, C]
+
+
 def test_lstm_input_forget_couples_the_gates():
     """Then f = 1 - i; what the forget gate would have been does not matter."""
     p = parameters([0, 0, 0, 0], input_forget=True)

@@ -6,6 +6,7 @@ there is no second copy to keep consistent.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba import types
@@ -212,21 +213,21 @@ def gru_update(place: EmittedUnits) -> None:
     place.finish(p.blend(place.load("z"), p.g(h), place.load("H")))
 
 
-def lstm(place: EmittedUnits) -> None:
-    """Ht and Ct from the sums."""
+def lstm(place: EmittedUnits, *, previous: bool = False) -> None:
+    """Ht and Ct from the sums; Po multiplies the previous C or the new one."""
     if place.shape.plain:
         _lstm(place)
         return
     with place.builder.if_else(place.flag("input_forget")) as (tied, free):
         with tied:
-            _lstm(place, input_forget=True)
+            _lstm(place, input_forget=True, peephole_previous=previous)
         with free:
-            _lstm(place)
+            _lstm(place, peephole_previous=previous)
 
 
-def _lstm(place: EmittedUnits, *, input_forget: bool = False) -> None:
+def _lstm(place: EmittedUnits, **settings: bool) -> None:
     P = None if place.shape.plain else place.peepholes()
-    p = place.parameters(P=P, input_forget=input_forget)
+    p = place.parameters(P=P, **settings)
     H, C = lstm_step(p, place.gates(4), (None, place.load("C")))
     place.store("C", C)
     place.finish(H)
@@ -238,6 +239,7 @@ EQUATIONS: Mapping[str, tuple[Callable[[EmittedUnits], None], ...]] = {
     "GRU": (gru_reset, gru_update),
     "GRU after": (gru_after,),
     "LSTM": (lstm,),
+    "LSTM previous": (partial(lstm, previous=True),),
 }
 
 

@@ -86,7 +86,8 @@ class Routine:
     @staticmethod
     def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
         """Return the shape of each direction's kernel; all have the same panels."""
-        cell = r.cell.name + " after" * r.linear_before_reset
+        previous = r.peephole_previous and r.P is not None
+        cell = r.cell.name + " after" * r.linear_before_reset + " previous" * previous
         simple = r.P is None and r.clip == math.inf and not r.input_forget
         defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
         plain = [simple and codes == defaults for codes in codes_of(r)]
@@ -164,7 +165,7 @@ class Routines:
             *(compute, r.dtype.name, r.cell.name, is_kept, (T - 1).bit_length(), N, I, D, H),
             *(r.P is None, r.lengths is None),
             *(id(r.activations), r.directions, r.clip, r.clip_hidden),
-            *(r.input_forget, r.linear_before_reset),
+            *(r.peephole_previous, r.input_forget, r.linear_before_reset),
         )
         return self.known.get(key) or self._made(key, Routine(r, compute, is_kept=is_kept))
 

@@ -38,12 +38,13 @@ def _alike(units: int, *gates: int) -> Phase:
 
 
 # A GRU that resets before the product computes r first; one that resets after it keeps separate
-# sums of W and R for the hidden gate.
+# sums of W and R for the hidden gate. An LSTM whose o sees the previous C has equations of its own.
 PHASES = {
     "RNN": (_alike(4, 0),),
     "GRU": (_alike(2, 0, 1), _alike(4, 2)),
     "GRU after": (Phase(1, (2, 0, 1, NONE), (NONE, 0, 1, 2)),),
     "LSTM": (_alike(1, 0, 1, 2, 3),),
+    "LSTM previous": (_alike(1, 0, 1, 2, 3),),
 }
 
 

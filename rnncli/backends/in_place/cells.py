@@ -13,7 +13,7 @@ a rounding: `scale` divides by the divisor or multiplies by the factor.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -156,8 +156,13 @@ def _scaling_of_both(p: StepBuffers) -> Callable[[], object]:
     return scale_both
 
 
-def _lstm_gate_by_gate(p: StepBuffers) -> Walk:
-    """Step an LSTM with peepholes (o depends on the new C) or with a forget gate of 1 - it."""
+def _lstm_gate_by_gate(p: StepBuffers, *, previous: bool = False) -> Walk:
+    """Step an LSTM with peepholes (o depends on the new C) or with a forget gate of 1 - it.
+
+    Args:
+        p: the shared parts.
+        previous: whether o depends on the previous C instead.
+    """
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C
@@ -175,9 +180,12 @@ def _lstm_gate_by_gate(p: StepBuffers) -> Walk:
                 subtract(one, i, forget)
             g(c, c)
             multiply(i, c, c)
+            if previous:
+                peep(1, o)
             multiply(forget, C, C)
             add(C, c, C)
-            peep(1, o)
+            if not previous:
+                peep(1, o)
             f(o, o)
             h_of(C, c)
             multiply(o, c, new)
@@ -248,11 +256,13 @@ _GRU_LINEAR = Kernel(
 _OIFC = (_ALL[1], _ALL[0], _ALL[2], _ALL[3])
 _LSTM = Kernel(_lstm, (_IOFC,), (_IOFC,), (_IOF, 3, 3), _OIFC, divisors=3)
 _LSTM_GATE_BY_GATE = Kernel(_lstm_gate_by_gate, (_IOFC,), (_IOFC,), (0, 3, 3), (*_ALL,))
+_LSTM_PREVIOUS = replace(_LSTM_GATE_BY_GATE, make=partial(_lstm_gate_by_gate, previous=True))
 
 
 def _of_lstm(recurrence: Recurrence) -> Kernel:
-    plain = recurrence.P is None and not recurrence.input_forget
-    return _LSTM if plain else _LSTM_GATE_BY_GATE
+    if recurrence.P is None and not recurrence.input_forget:
+        return _LSTM
+    return _LSTM_PREVIOUS if recurrence.peephole_previous else _LSTM_GATE_BY_GATE
 
 
 # Equations -> the kernel of a recurrence; others, such as a mutant's, have none.

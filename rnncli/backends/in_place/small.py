@@ -293,7 +293,7 @@ def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]
     r = recurrence
     return (
         *(dtype, r.X.shape[1], r.cell, r.activations, r.directions),
-        *(r.clip, r.clip_hidden, r.input_forget, r.linear_before_reset),
+        *(r.clip, r.clip_hidden, r.peephole_previous, r.input_forget, r.linear_before_reset),
     )
 
 

@@ -133,6 +133,7 @@ def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
         *(tensor is None for tensor in (recurrence.Wb, recurrence.Rb, recurrence.P)),
         recurrence.clip,
         recurrence.clip_hidden,
+        recurrence.peephole_previous,
         recurrence.input_forget,
         recurrence.linear_before_reset,
     )

@@ -171,6 +171,7 @@ def equations_of(recurrence: Recurrence) -> Equations:
     return equations(
         recurrence.cell,
         peepholes=recurrence.P is not None,
+        previous=recurrence.peephole_previous,
         input_forget=recurrence.input_forget,
         after=recurrence.linear_before_reset,
         bias=recurrence.Rb is not None,
@@ -179,13 +180,14 @@ def equations_of(recurrence: Recurrence) -> Equations:
 
 @cache
 def equations(
-    cell: Cell, *, peepholes: bool, input_forget: bool, after: bool, bias: bool
+    cell: Cell, *, peepholes: bool, previous: bool, input_forget: bool, after: bool, bias: bool
 ) -> Equations:
     """Return the expressions of a cell.
 
     Args:
         cell: the cell whose step is run.
         peepholes: whether there are peephole weights.
+        previous: whether the LSTM's output gate sees Ct-1 through its peephole.
         input_forget: whether the LSTM's forget gate is 1 - it.
         after: whether the GRU resets after the linear transformation.
         bias: whether there is a recurrent bias.
@@ -208,6 +210,7 @@ def equations(
         blend=lambda z, h, H: (1 - z) * h + z * H,
         P=_rows(Peephole((), row) for row in range(3)) if peepholes else None,
         Rbh=Bias() if after and bias else 0,
+        peephole_previous=previous,
         input_forget=input_forget,
         linear_before_reset=after,
     )

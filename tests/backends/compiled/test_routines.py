@@ -26,6 +26,7 @@ OTHERS = {
     "activations": (LSTM.activations[0][::-1],),
     "clip": math.inf,
     "clip_hidden": False,
+    "peephole_previous": True,
     "input_forget": True,
 }
 SAME = {

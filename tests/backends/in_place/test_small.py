@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import but, of_constants, recurrence_of
+from recurrences import PREVIOUS, but, of_constants, recurrence_of
 
 from rnncli.backends.in_place import walk
 from rnncli.backends.in_place.plan import NotFiniteError, direction_weights, settings_of
@@ -253,6 +253,7 @@ FEATURES = {
     "LSTM": {"kind": "LSTM"},
     "LSTM forgets what it reads": {"kind": "LSTM", "input_forget": 1},
     "LSTM peepholes clip": {"kind": "LSTM", "peepholes": True, "clip": 0.5},
+    "LSTM previous": {"kind": "LSTM", **PREVIOUS},
     "LSTM of parameters": {
         "kind": "LSTM",
         "activations": ["HardSigmoid", "Elu", "Softsign"],

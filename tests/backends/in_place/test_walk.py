@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.backends.in_place import layouts, scratch, tuning, walk
@@ -36,7 +36,14 @@ SIZES = (
 FLAGS = {
     "RNN": ({},),
     "GRU": ({"linear_before_reset": 0}, {"linear_before_reset": 1}),
-    "LSTM": ({}, {"peepholes": True}, {"input_forget": 1}, {"input_forget": 1, "peepholes": True}),
+    "LSTM": (
+        {},
+        {"peepholes": True},
+        {"input_forget": 1},
+        {"input_forget": 1, "peepholes": True},
+        PREVIOUS,
+        {"input_forget": 1, **PREVIOUS},
+    ),
 }
 
 EVERY_CELL = [(cell, flags) for cell, rows in FLAGS.items() for flags in rows]

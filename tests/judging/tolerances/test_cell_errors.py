@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from other_cells import OTHER_CELLS, recurrence_of_cell
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -31,6 +31,8 @@ SMOOTH = {
         {"input_forget": 1},
         {"peepholes": True},
         {"peepholes": True, "input_forget": 1, "clip": 0.6},
+        PREVIOUS,
+        {**PREVIOUS, "input_forget": 1, "clip": 0.6},
         {"activations": ["Softsign", "Elu", "Sigmoid"], "peepholes": True, "clip": 0.8},
     ],
     **{name: [{}] for name in OTHER_CELLS},

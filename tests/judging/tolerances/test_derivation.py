@@ -4,16 +4,17 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from emulation import NARROW, WIDE
 from examples import examples
 from hypothesis import given
-from nodes import nodes
+from nodes import Limits, nodes
 from noise import noisy_runs
 from other_cells import OTHER_CELLS, recurrence_of_cell
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 from test_properties import judged_by_onnxruntime, onnxruntime_limits
 
 from rnncli.backends import backend_named
@@ -37,6 +38,7 @@ CELLS = {
     "LSTM": {},
     "LSTM-peepholes": {"peepholes": True, "input_forget": 1},
     "LSTM-clip": {"peepholes": True, "clip": 0.8},
+    "LSTM-previous": PREVIOUS,
 }
 MOST_MARGIN = 0.7
 
@@ -338,13 +340,13 @@ def test_outputs_near_zero_are_not_tighter_than_the_dtype():
     assert (tolerance.Y < 2.0**-18).all()
 
 
-def within_tolerance(implementations, profile, dtype, count):
+def within_tolerance(implementations, profile, dtype, count, **drawn):
     """Judge implementations on generated nodes; return the worst margins and what was judged."""
     operators = tuple(name for name, row in OPERATORS.items() if dtype in row.dtypes)
     worst, judged = Counter(), Counter()
 
     @examples(count)
-    @given(nodes(dtypes=(dtype,), operators=operators))
+    @given(nodes(**{"dtypes": (dtype,), "operators": operators, **drawn}))
     def judge(node):
         found = bound(node)
         golden = evaluated(found)
@@ -376,6 +378,29 @@ def test_sound_implementations_stay_within(dtype):
 
     assert judged[True] > 2000
     assert judged[True] > judged[False]
+    assert max(worst.values()) <= MOST_MARGIN
+
+
+class Native(NamedTuple):
+    """A backend of the package in the tensors' own arithmetic."""
+
+    name: str
+
+    def run(self, recurrence):
+        """Evaluate a recurrence."""
+        return backend_named(self.name).run(recurrence, Compute.NATIVE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sound_implementations_of_the_previous_cell_state_stay_within(dtype):
+    """The emulated ones and our own, where the output gate's peephole sees Ct-1."""
+    limits = Limits(readings=PREVIOUS["readings"])
+    ways = {**WIDE, "numpy": Native("numpy"), "numba": Native("numba")}
+    worst, judged = within_tolerance(
+        ways, "standard", dtype, 60, operators=("LSTM-22",), limits=limits
+    )
+
+    assert judged[True] > max(500, judged[False])
     assert max(worst.values()) <= MOST_MARGIN
 
 

@@ -8,7 +8,7 @@ from rnncli.judging.tolerances.derivatives import by_old_states, crosses, linear
 from rnncli.judging.tolerances.expressions import Activated, NewState, State, equations
 from rnncli.recurrence.cells import CELLS
 
-PLAIN = {"peepholes": False, "input_forget": False, "after": False, "bias": True}
+PLAIN = dict.fromkeys(("peepholes", "previous", "input_forget", "after"), False) | {"bias": True}
 
 
 def letters(found):
@@ -24,6 +24,7 @@ def letters(found):
         ("GRU", {}, ["ff", "g"]),
         ("LSTM", {}, ["fff", "g", "h"]),
         ("LSTM", {"peepholes": True}, ["fff", "g", "h"]),
+        ("LSTM", {"peepholes": True, "previous": True}, ["fff", "g", "h"]),
         ("LSTM", {"input_forget": True}, ["ff", "g", "h"]),
     ],
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from other_cells import OTHER_CELLS, recurrence_of_cell
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
@@ -33,6 +33,20 @@ def golden_of(recurrence):
 def test_signals_are_named_by_gate_and_state(cell, names):
     """In order of evaluation, the new states last; the RNN's gate is its state."""
     assert [signal.name for signal in signals_of(recurrence_of(cell))] == names.split()
+
+
+def test_the_sum_of_the_output_gate_is_that_of_the_reading():
+    """Nothing else of a step depends on the cell state that the gate sees."""
+    one = recurrence_of("LSTM", T=1, **PREVIOUS)
+    names = [signal.name for signal in signals_of(one)]
+    previous, new = (golden_of(replace(one, peephole_previous=k))[:, 0] for k in (True, False))
+    C, pre_o = names.index("state_C"), names.index("pre_o")
+    Po, old = one.P[:, 1, None], one.initial[1]
+
+    assert names == NAMES["LSTM"].split()
+    np.testing.assert_allclose(new[pre_o] - previous[pre_o], Po * (new[C] - old), atol=1e-6)
+    differ = [n for n, a, b in zip(names, previous, new, strict=True) if (a != b).any()]
+    assert differ == ["pre_o", "gate_o", "state_H"]
 
 
 def test_a_coupled_forget_gate_has_no_sum_of_its_own():
