@@ -11,6 +11,7 @@ from rnncli.cli.bench_generation import generation
 from rnncli.cli.bench_options import OTHERS, TARGETS, measuring_options
 from rnncli.cli.bench_startup import startup
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from rnncli.bench.contest import ContestPlan
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = dict(zip(OTHERS, (generation, startup), strict=True))
 
 
-class BenchCommand(click.Command):
+class BenchCommand(Command):
     """The command `bench`, with subcommands beside its workloads."""
 
     def make_context(

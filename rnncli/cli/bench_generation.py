@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--cases", type=click.IntRange(30), default=6000, show_default=True, help="How many.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often.")
 @click.option(

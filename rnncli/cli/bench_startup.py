@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--rounds", type=click.IntRange(1), default=15, show_default=True, help="How often.")
 @json_option
 def startup(*, rounds: int, as_json: bool) -> None:

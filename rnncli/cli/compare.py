@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from rnncli.cli.options import json_option, tolerance_options, within_memory
+from rnncli.cli.repetition import Command
 from rnncli.errors import NothingSelected
 from rnncli.reports.tables import print_json_line
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("a", metavar="A", type=click.Path())
 @click.argument("b", metavar="B", type=click.Path())
 @tolerance_options

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import Written, within_memory
+from rnncli.cli.repetition import Command
 from rnncli.packs.layouts import LAYOUTS, described
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="A", type=click.Path())
 @click.argument("destination", metavar="B", type=Written())
 @click.option(

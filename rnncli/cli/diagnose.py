@@ -9,9 +9,10 @@ import click
 
 from rnncli.cli.judging_options import judging_options
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("pack", type=click.Path(path_type=Path))
 @judging_options
 @json_option

@@ -19,6 +19,7 @@ from rnncli.cli.options import (
     timeout_option,
     within_memory,
 )
+from rnncli.cli.repetition import Command
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _profiles() -> Iterable[str]:
     return PROFILES
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model", type=TARGET)
 @click.option(
     "-o",

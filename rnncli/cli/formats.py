@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_records
 
 
-@click.command()
+@click.command(cls=Command)
 @json_option
 def formats(as_json: bool) -> None:
     """List the file formats of tensors.

@@ -17,9 +17,10 @@ from rnncli.cli.options import (
     within_memory,
     worker_options,
 )
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", type=SUITE)
 @click.option(
     "-o",

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from rnncli.cli.options import TARGET, json_option, within_memory
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("target", type=TARGET)
 @within_memory
 @json_option

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line
 from rnncli.terminal import one_line
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @json_option
 @click.pass_context

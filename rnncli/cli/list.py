@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from rnncli.cli.options import SUITE, json_option, selection_option
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line
 
 
-@click.command("list")
+@click.command("list", cls=Command)
 @click.argument("suite", type=SUITE)
 @selection_option
 @click.option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.options import Name, json_option
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line, print_table
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _known_cell(context: click.Context, option: click.Parameter, value: str | No
     raise click.BadParameter(f"'{value}' is not one of {known}", context, option)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("id", type=Name("id", _ids), required=False)
 @click.option(
     "--cell",

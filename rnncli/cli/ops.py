@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import OPERATOR, json_option
+from rnncli.cli.repetition import Command
 from rnncli.reports.tables import print_json_line, print_table
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("operator", type=OPERATOR, required=False)
 @click.option(
     "--gates",

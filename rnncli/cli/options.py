@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.repetition import JoinableOption
 from rnncli.packs.layouts import LAYOUTS, ONNX, described
 
 if TYPE_CHECKING:
@@ -94,37 +94,6 @@ class ByteSize(click.ParamType[int]):
         if size > self.most:
             self.fail(f"at most {self.most} bytes, got '{value}'", param, ctx)
         return size
-
-
-class OneExpression(click.Option):
-    """An option whose expression may be given once; "" without one.
-
-    Click keeps the last of several, as pytest does, and a script that adds its own would select
-    other cases than it says.
-    """
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        settings["multiple"] = True
-        super().__init__(*args, **settings)
-
-    def value_from_envvar(self, ctx: click.Context) -> Any:
-        """Return the variable's text as one expression, which has spaces."""
-        text = self.resolve_envvar_value(ctx)
-        return None if text is None else (text,)
-
-    def process_value(self, ctx: click.Context, value: Any) -> str:
-        """Return the only expression.
-
-        Raises:
-            click.UsageError: there are several.
-        """
-        given: tuple[str, ...] = super().process_value(ctx, value)
-        if len(given) > 1:
-            both = " and ".join(f"({each})" for each in given)
-            name = self.opts[0]
-            sentence = f"{name} is given {len(given)} times; for all of them: {name} {quote(both)}"
-            raise click.UsageError(sentence, ctx)
-        return given[0] if given else ""
 
 
 def _operators() -> Iterable[str]:
@@ -221,11 +190,11 @@ json_option = click.option(
 selection_option = click.option(
     "-k",
     "--select",
-    cls=OneExpression,
+    cls=JoinableOption,
+    default="",
     metavar="EXPR",
     help="Only cases that EXPR selects: words joined by and, or, not and parentheses. A word is a"
-    " part of an id, or a flag; id:ID is exactly one case: -k 'id:gru_14_clip or id:lstm_1_plain'."
-    " Given twice it is an error.",
+    " part of an id, or a flag; id:ID is exactly one case: -k 'id:gru_14_clip or id:lstm_1_plain'.",
 )
 backend_option = click.option(
     "--backend",

@@ -20,12 +20,13 @@ from rnncli.cli.options import (
     timeout_option,
     tolerance_options,
 )
+from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from rnncli.running.request import Request
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("targets", type=TARGET, nargs=-1, metavar="TARGET...")
 @click.option("--from", "from_file", type=Listed(), help="Read more targets, one per line.")
 @click.option(

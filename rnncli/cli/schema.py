@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import Written
+from rnncli.cli.repetition import Command
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
@@ -18,7 +19,7 @@ SCHEMAS = {
 }
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("of", type=click.Choice(list(SCHEMAS)), default="config")
 @click.option(
     "-o",

@@ -8,9 +8,10 @@ import click
 
 from rnncli.cli.judging_options import instead_option
 from rnncli.cli.options import SUITE, Written, selection_option, worker_options
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE)
 @selection_option
 @instead_option("--atol")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from rnncli.cli.repetition import Command
 from rnncli.terminal import say
 from rnncli.words import counted
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument(
     "results", nargs=-1, required=True, metavar="RESULTS.jsonl...", type=click.Path(path_type=Path)
 )

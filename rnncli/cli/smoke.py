@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--harness",
     metavar="'PROG ARGS'",

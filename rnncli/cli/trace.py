@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnncli.cli.options import SUITE, Name, expect_workers, selection_option, worker_options
+from rnncli.cli.repetition import Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,7 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
     return known[value.casefold()]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
 @click.argument("statement", type=Name("statement", _ids), required=False)
 @selection_option

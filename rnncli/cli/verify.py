@@ -10,9 +10,10 @@ import click
 from rnncli.cli.judging_options import judging_options
 from rnncli.cli.metamorphic import refuse_relation_options, relation_options, verify_relations
 from rnncli.cli.options import Written, json_option
+from rnncli.cli.repetition import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("pack", metavar="PACK|SUITE|CONFIG", type=click.Path(path_type=Path))
 @judging_options
 @relation_options

@@ -209,7 +209,7 @@ def test_dtypes_are_those_of_the_workloads():
 def test_an_interrupt_leaves_no_process(monkeypatch):
     """The line that says so is all that comes."""
     family = families.started(monkeypatch)
-    command = [sys.executable, "-m", "rnncli", "bench", "tiny", *map(str, QUICK)]
+    command = [sys.executable, "-m", "rnncli", "bench", "tiny", *map(str, QUICK[2:])]
     with subprocess.Popen(
         [*command, "--rounds", "1000000"],
         stdout=subprocess.DEVNULL,

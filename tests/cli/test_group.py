@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rnncli import __version__
+from rnncli.cli.bench import COMMANDS as OF_BENCH
 from rnncli.cli.group import COMMANDS, cli
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
@@ -305,25 +306,74 @@ def test_completion_offers_operators_and_readings():
     assert done.stdout.split() == ["plain,LSTM-1", "plain,LSTM-14"]
 
 
-def selecting():
-    """The commands that take -k."""
-    context = click.Context(cli)
-    commands = {name: cli.get_command(context, name) for name in COMMANDS}
-    return [n for n, command in commands.items() if any("-k" in p.opts for p in command.params)]
+COMMAND_OPTIONS = [
+    (name, option)
+    for name, command in [
+        *((name, cli.get_command(click.Context(cli), name)) for name in COMMANDS),
+        *((f"bench {name}", command) for name, command in OF_BENCH.items()),
+    ]
+    for option in command.params
+    if isinstance(option, click.Option)
+]
+SINGLE = [
+    pytest.param(name, option, id=f"{name}{option.opts[-1]}")
+    for name, option in COMMAND_OPTIONS
+    if not (option.multiple or option.count or option.is_flag)
+]
+SWITCHES = [
+    pytest.param(name, option, id=f"{name}{option.opts[-1]}")
+    for name, option in COMMAND_OPTIONS
+    if option.secondary_opts
+]
 
 
-def test_commands_that_select_are_found():
-    """So the claim below is about them all."""
-    assert {"list", "generate", "verify", "diagnose", "score"} <= {*selecting()}
-
-
-@pytest.mark.parametrize("name", selecting())
-def test_a_selection_given_twice_is_an_error(rnncli, name):
-    """The last one is not taken in silence; the message is the option that means both."""
-    done = rnncli(name, "core", "-k", "lstm", "--select", "not clip or gru")
+@pytest.mark.parametrize(("name", "option"), SINGLE)
+def test_a_value_given_twice_is_an_error(rnncli, name, option):
+    """Of every option with one value, by each of its names; the last is not taken in silence."""
+    first, last = option.opts[0], option.opts[-1]
+    done = rnncli(
+        *name.split(), first, "one", f"{last}=two" if last.startswith("--") else f"{last}two"
+    )
 
     assert done.code == 2
-    assert "-k is given 2 times; for all of them: -k '(lstm) and (not clip or gru)'" in done.err
+    assert f"{first} is given 2 times: 'one' and 'two'" in done.err
+
+
+@pytest.mark.parametrize(("name", "option"), SWITCHES)
+def test_a_switch_is_not_on_and_off(rnncli, name, option):
+    """The same one twice says nothing else than once."""
+    on, off = option.opts[0], option.secondary_opts[0]
+    done = rnncli(*name.split(), off, on)
+
+    assert done.code == 2
+    assert f"{off} and {on} are both given" in done.err
+    assert "are both given" not in rnncli(*name.split(), on, on).err
+
+
+def test_options_of_one_value_are_found():
+    """So the claims above are about them all."""
+    found = {(case.values[0], case.values[1].opts[-1]) for case in SINGLE}
+
+    assert {("verify", "--select"), ("run", "--backend"), ("generate", "--output")} <= found
+    assert ("bench generation", "--cases") in found
+    assert SWITCHES
+
+
+@pytest.mark.parametrize("name", sorted({n for n, o in COMMAND_OPTIONS if "-k" in o.opts}))
+def test_a_selection_given_twice_says_how_to_join(rnncli, name):
+    """The message is the option that means both."""
+    done = rnncli(name, "core", "-k", "lstm", "--select", "not clip or gru")
+
+    assert "; for all of them: -k '(lstm) and (not clip or gru)'" in done.err
+
+
+def test_a_value_overrides_that_of_the_environment(rnncli, monkeypatch):
+    """It is given once."""
+    monkeypatch.setenv("RNNCLI_LIST_SELECT", "gru_7")
+    monkeypatch.setenv("RNNCLI_RUN_BACKEND", "none")
+
+    assert rnncli("list", "core", "-k", "rnn_7 and plain").out.split() == ["rnn_7_plain"]
+    assert rnncli("run", "lstm_14_clip", "--backend", "reference").code == 0
 
 
 def test_a_selection_comes_from_the_environment_unless_it_is_given(rnncli, monkeypatch):
