@@ -6,6 +6,7 @@ for constants, which are initializers. That is the whole model if it is one node
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "bool": ("boolean", "BOOL"),
 }
 _NAMES = {short: name for name, (short, _) in TYPES.items()}
+# openvino's reader on types and operation sets that it does not know.
+_LACKED = re.compile("doesn't contain the operation with type|from unsupported opset")
 # openvino calls the cell of operation set 3 one of set 1.
 _VERSIONS = {("RNNCell", "opset1"): 3}
 # What it says of attributes that were not written, and of one that no kernel of it reads.
@@ -107,7 +110,8 @@ def read_ir(path: Path) -> IrModel:
 
     Raises:
         UnreadableFile: missing, too large, truncated, foreign or hostile.
-        Unsupported: openvino is not installed, or a type of its is not supported.
+        Unsupported: openvino is not installed or lacks an operator, or an element type is not
+            supported.
     """
     text = read_bytes(path)
     try:
@@ -136,10 +140,13 @@ def _net(text: bytes, weights: bytes, path: Path) -> Any:
         return openvino.Core().read_model(text, weights)
     except Exception as error:  # a RuntimeError, or one of its bindings
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = (lines or [type(error).__name__])[-1].encode("ascii", "replace").decode()
-        raise UnreadableFile(
-            f"{path}: not a model of OpenVINO, or truncated: {reason[:200]}"
-        ) from error
+        reason = (lines or [type(error).__name__])[-1].encode("ascii", "replace").decode()[:200]
+        if _LACKED.search(reason):
+            raise Unsupported(
+                f"{path}: openvino {openvino.__version__.partition('-')[0]} lacks an operator of"
+                f" it: {reason}"
+            ) from error
+        raise UnreadableFile(f"{path}: not a model of OpenVINO, or truncated: {reason}") from error
 
 
 class _IrReader:

@@ -76,6 +76,57 @@ def test_weights_in_fewer_bits_are_widened(tmp_path):
     }
 
 
+# The operation sets of a layer, by the row that it is. Later sets repeat the operators of earlier
+# ones, and RNNCell is also in the first.
+SETS = {
+    "RNNSequence-5": range(5, 17),
+    "GRUSequence-5": range(5, 17),
+    "LSTMSequence-5": range(5, 17),
+    "RNNCell-3": (1, *range(3, 17)),
+    "GRUCell-3": range(3, 17),
+    "LSTMCell-1": range(1, 4),
+    "LSTMCell-4": range(4, 17),
+}
+OF_SETS = [(operator, number) for operator, numbers in SETS.items() for number in numbers]
+LACKED = [
+    *(
+        (f"{cell}Sequence", f"opset{number}")
+        for cell in ("RNN", "GRU", "LSTM")
+        for number in (1, 4)
+    ),
+    *(("RNNCell", "opset2"), ("GRUCell", "opset1"), ("GRUCell", "opset2")),
+    *((kind, "opset999") for kind in ("RNNSequence", "LSTMCell")),
+    *(("AUGRUCell", "opset3"), ("AUGRUCell", "ie_internal_opset"), ("AUGRUSequence", "opset5")),
+]
+
+
+def of_set(folder, kind, version, like):
+    """A model of one layer, said to be of a type and an operation set."""
+    path = written(next(each for each in READ if each.record["operator"] == like), folder)
+    own, _, number = like.partition("-")
+    text, layer = path.read_text(), f'type="{own}" version="opset{number}"'
+    assert layer in text
+    path.write_text(text.replace(layer, f'type="{kind}" version="{version}"'))
+    return path
+
+
+@pytest.mark.parametrize(("operator", "number"), OF_SETS)
+def test_a_layer_of_any_operation_set_is_the_row_of_its_text(operator, number, tmp_path):
+    """The newest version up to that set."""
+    path = of_set(tmp_path, operator.partition("-")[0], f"opset{number}", operator)
+    (node,) = recurrent_nodes(read_ir(path).single())
+
+    assert node.operator.name == operator
+
+
+@pytest.mark.parametrize(("kind", "version"), LACKED)
+def test_an_operator_that_openvino_lacks_is_not_supported(kind, version, tmp_path):
+    """LSTMSequence-1 among them; that is no damage of the file."""
+    like = next(o for o in SETS if o.startswith(kind.removeprefix("AU")))
+    with pytest.raises(Unsupported, match=f"lacks an operator of it: .*{kind}"):
+        read_ir(of_set(tmp_path, kind, version, like))
+
+
 @pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.stem)
 def test_the_recurrent_nodes_of_a_converted_model_are_listed(path, tmp_path):
     """As many as openvino's own model has at its top level; those in bodies are unevaluated."""
