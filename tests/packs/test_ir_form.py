@@ -1,5 +1,7 @@
 """OpenVINO's own models, read and run by OpenVINO."""
 
+from dataclasses import replace
+
 import openvino
 import pytest
 import shipped
@@ -84,18 +86,31 @@ def test_constants_stand_in_the_binary_file_alone():
     assert sorted(sizes) == [False, True]
 
 
-def test_a_pack_of_models_is_a_raw_pack(tmp_path):
-    """Its tensors are read as of the layout raw; every file has its checksum."""
+def one_cell():
+    """The plan of a pack of one case."""
     text = "suite: s\nsummary: One cell.\nseed: 1\ncases: {cell: {op: RNNCell-3, sizes: %s}}\n"
     text %= "{batch_size: 2, input_size: 3, hidden_size: 5}"
-    plan = GenerationPlan(suite=small_suite(text), layout="ir")
-    assert generate(plan, tmp_path / "pack", lambda _: None).failed == []
+    return GenerationPlan(suite=small_suite(text), layout="ir")
+
+
+def test_a_pack_of_models_is_a_raw_pack(tmp_path):
+    """Its tensors are read as of the layout raw; every file has its checksum."""
+    assert generate(one_cell(), tmp_path / "pack", lambda _: None).failed == []
     pack = open_pack(tmp_path / "pack")
     (vector,) = pack.vectors()
 
     assert [*pack.problems()] == []
     assert raw_form.files_of(vector).items() <= ir_form.files_of(vector).items()
     assert (tmp_path / "pack" / "test_rnncell_3_cell" / "model.xml").stat().st_size > 1000
+
+
+def test_another_layout_replaces_the_models(tmp_path):
+    """Nothing of them is left, and nothing is foreign."""
+    generate(one_cell(), tmp_path / "pack", lambda _: None)
+    plan = replace(one_cell(), layout="raw")
+
+    assert generate(plan, tmp_path / "pack", lambda _: None).warnings == []
+    assert not [*tmp_path.rglob("model.*")]
 
 
 @pytest.mark.parametrize(
