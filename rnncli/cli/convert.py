@@ -44,6 +44,12 @@ from rnncli.packs.layouts import LAYOUTS, described
     type=click.Choice(["tanh", "relu"]),
     help="Activation of an RNN, which weights do not tell.  [default: tanh]",
 )
+@click.option(
+    "--module",
+    metavar="PATH",
+    help="Path of the recurrent module in a larger model, as encoder.lstm.  [default: the only"
+    " one]",
+)
 @within_memory
 def convert(
     source: str, destination: str, layout: str | None, pack: int | None, **of_weights: str | None
@@ -102,11 +108,5 @@ def _convert_weights(
         raise InvalidRequest(f"--{next(iter(given))}: is for weights; add --from")
     if is_layout:
         raise InvalidRequest("--format and --pack are for packs, not for weights")
-    convert_weights(
-        source,
-        destination,
-        given["library"],
-        given.get("to", ONNX),
-        cell=given.get("cell", ""),
-        activation=given.get("activation", "tanh"),
-    )
+    library, to = given.pop("library"), given.pop("to", ONNX)
+    convert_weights(source, destination, library, to, **given)

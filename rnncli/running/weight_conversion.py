@@ -20,32 +20,27 @@ if TYPE_CHECKING:
 ONNX = "onnx"
 
 
-def _from_openvino(
-    inputs: Tensors, cell: str = "", *, activation: str = "tanh"
-) -> list[RecurrentLayer]:
-    return [weights.from_openvino(inputs, cell, activation=activation)]
-
-
-def _to_openvino(layers: list[RecurrentLayer]) -> Tensors:
-    if len(layers) != 1:
-        raise InvalidRequest(f"W, R and B of OpenVINO are one layer, given {len(layers)}")
-    return weights.to_openvino(layers[0])
-
-
 FROM: Mapping[str, Callable[..., list[RecurrentLayer]]] = {
     "torch": weights.from_torch,
     "keras": weights.from_keras,
-    "openvino": _from_openvino,
+    "openvino": weights.from_openvino,
 }
 TO: Mapping[str, Callable[[list[RecurrentLayer]], Tensors]] = {
     "torch": weights.to_torch,
     "keras": weights.to_keras,
-    "openvino": _to_openvino,
+    "openvino": weights.to_openvino,
 }
 
 
 def convert_weights(
-    source: str, destination: str, library: str, to: str, *, cell: str, activation: str
+    source: str,
+    destination: str,
+    library: str,
+    to: str,
+    *,
+    cell: str = "",
+    activation: str = "tanh",
+    module: str | None = None,
 ) -> None:
     """Write the weights of a file in the form of another library, or as a model.
 
@@ -56,6 +51,7 @@ def convert_weights(
         to: a key of `TO`, or "onnx".
         cell: LSTM, GRU or RNN; "" for what the shapes say.
         activation: of an RNN: tanh or relu.
+        module: the path of the recurrent module in a larger model; None for the only one.
 
     Raises:
         InvalidRequest: the weights do not fit, or `to` cannot hold them.
@@ -67,7 +63,7 @@ def convert_weights(
         )
     tensors = read_tensors(source)
     with named(source):
-        layers = FROM[library](tensors, cell, activation=activation)
+        layers = FROM[library](tensors, cell, activation=activation, module=module)
         if is_model:
             from rnncli.models.stacked_model import stacked_model
 

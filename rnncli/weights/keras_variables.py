@@ -6,6 +6,7 @@ https://keras.io/api/layers/recurrent_layers: `kernel` [I, G*H], `recurrent_kern
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from rnncli.weights.layer import (
     expect_stacked,
     for_each_direction,
     joined,
+    only_module,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 VARIABLES = ("kernel", "recurrent_kernel", "bias")
 _NAMES = {"LSTM": "lstm", "GRU": "gru", "RNN": "simple_rnn"}
+_CELL = re.compile(r"cell(?:_[0-9]+)?$")
 # What Bidirectional puts before the names of the layers that it holds.
 PREFIXES = ("forward_", "backward_")
 
@@ -38,28 +41,26 @@ def from_keras(
     *,
     activation: str = "tanh",
     reset_after: bool | None = None,
+    module: str | None = None,
 ) -> list[RecurrentLayer]:
-    """Return the layers that variables belong to, in the order of the mapping.
+    """Return the recurrent layers that variables belong to, in the order of the mapping.
 
     Args:
-        variables: NumPy arrays by path, `{v.path: v.numpy() for v in model.weights}`: each ends in
-            kernel, recurrent_kernel or bias. What is before that tells layers apart.
+        variables: NumPy arrays by path, `{v.path: v.numpy() for v in model.weights}`. Those of a
+            recurrent layer end in kernel, recurrent_kernel and bias; what is before that tells
+            layers apart. Other layers, without recurrent_kernel, are not looked at.
         cell: LSTM, GRU or RNN; by default what the shapes say.
         activation: of SimpleRNN: tanh or relu.
         reset_after: of a GRU without biases, whose shapes do not tell; by default True, as in
             Keras.
+        module: the path of the layers to take, or of the model that holds them: "encoder" for
+            "encoder/lstm/lstm_cell/kernel"; by default all, which one model must hold.
 
     Raises:
-        rnncli.errors.InvalidRequest: variables are missing or unknown, shapes do not fit.
+        rnncli.errors.InvalidRequest: there are no such layers, variables are missing or unknown,
+            shapes do not fit.
     """
-    groups: dict[str, dict[str, Array]] = {}
-    for path, values in variables.items():
-        group, _, name = path.rpartition("/")
-        if name not in VARIABLES:
-            raise InvalidRequest(f"unknown '{path:.80}': wanted {', '.join(VARIABLES)}")
-        groups.setdefault(group, {})[name] = values
-    if not groups:
-        raise InvalidRequest(f"no variables: wanted {', '.join(VARIABLES)}, given none")
+    groups = _layers_of(_groups(variables), module)
     pairs: dict[str, list[str]] = {}
     for group in groups:
         pairs.setdefault(_owner(group), []).append(group)
@@ -108,6 +109,43 @@ def to_keras(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
                 if values is not None:
                     variables[f"{owner}/{name}_cell/{variable}"] = values
     return variables
+
+
+def _groups(variables: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """Return the variables of each recurrent layer by name, by their common path."""
+    groups: dict[str, dict[str, Array]] = {}
+    for path, values in variables.items():
+        group, _, name = path.rpartition("/")
+        groups.setdefault(group, {})[name] = values
+    found = {group: held for group, held in groups.items() if VARIABLES[1] in held}
+    for group, held in (found or groups).items():
+        for name in held:
+            if name not in VARIABLES:
+                path = f"{group}/{name}".removeprefix("/")
+                raise InvalidRequest(f"unknown '{path:.80}': wanted {', '.join(VARIABLES)}")
+    if not found:
+        array_with(variables, VARIABLES[1], VARIABLES)
+    return found
+
+
+def _layers_of(
+    groups: Mapping[str, dict[str, Array]], module: str | None
+) -> dict[str, dict[str, Array]]:
+    """Return the groups of a module; without one all, if they are of one model."""
+    parents = {group: _parent(group) for group in groups}
+    within = {g: held for g, held in groups.items() if f"{g}/".startswith(f"{module or ''}/")}
+    if module and within:
+        return within
+    chosen = only_module(parents.values(), module)
+    return {group: held for group, held in groups.items() if parents[group] == chosen}
+
+
+def _parent(group: str) -> str:
+    """Return the path of the model that holds a layer: without its cell, name and wrapper."""
+    *outer, last = group.split("/")
+    if outer and _CELL.search(last):
+        *outer, last = outer
+    return "/".join(outer[:-1] if _is_directed(last) else outer)
 
 
 def _owner(group: str) -> str:

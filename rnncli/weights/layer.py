@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.errors import InvalidRequest
+from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
 from rnncli.weights.forms import CELLS_BY_GATES, cell_of, expect_rank, expect_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    import re
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rnncli.numerics import Array
     from rnncli.weights.forms import WeightForm
@@ -111,6 +112,48 @@ def array_with(tensors: Mapping[str, Array], key: str, wanted: Sequence[str]) ->
     return np.asarray(tensors[key])
 
 
+def only_module(names: Iterable[str], wanted: str | None) -> str:
+    """Return the module to take: the wanted one, or the only one.
+
+    Args:
+        names: of the modules with recurrent weights; "" is the whole.
+        wanted: one of them, or None.
+
+    Raises:
+        InvalidRequest: there is no such module, or there are several and none is wanted.
+    """
+    found = sorted({*names})
+    listed = _listed([f"'{name}'" for name in found])
+    if wanted is None and len(found) > 1:
+        raise InvalidRequest(f"{len(found)} recurrent modules, choose one (--module): {listed}")
+    if wanted is not None and wanted not in found:
+        hint = did_you_mean(wanted, found) or f"; there are {listed}"
+        raise InvalidRequest(f"no recurrent module '{wanted}'{hint}")
+    return found[0] if wanted is None else wanted
+
+
+def module_of(
+    tensors: Mapping[str, Array], pattern: re.Pattern[str], wanted: str | None
+) -> tuple[str, Mapping[str, Array]]:
+    """Return what is before the keys of a module, its path with a dot or nothing, and its tensors.
+
+    Args:
+        tensors: of the module and others.
+        pattern: of the names of recurrent weights, without what is before them.
+        wanted: the module's path, or None for the only one.
+
+    Raises:
+        InvalidRequest: there is no such module, or there are several and none is wanted.
+    """
+    split = {key: key.rpartition(".") for key in tensors}
+    modules = [path for path, _, name in split.values() if pattern.fullmatch(name)]
+    if not modules and not wanted:
+        return "", tensors  # whose keys are unknown
+    chosen = only_module(modules, wanted)
+    own = {key: tensors[key] for key, (path, _, _) in split.items() if path == chosen}
+    return chosen and f"{chosen}.", own
+
+
 def expect_stacked(layers: Sequence[RecurrentLayer]) -> None:
     """Require that each layer takes what the one below makes, D*H.
 
@@ -125,7 +168,7 @@ def expect_stacked(layers: Sequence[RecurrentLayer]) -> None:
             )
 
 
-def _listed(keys: Mapping[str, Array]) -> str:
+def _listed(keys: Collection[str]) -> str:
     """Return the first keys, for a message."""
     most = 12
     more = f" and {len(keys) - most} more" if len(keys) > most else ""

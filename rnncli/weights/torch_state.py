@@ -2,7 +2,7 @@
 
 https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers: `weight_ih_l0` [G*H, I],
 `weight_hh_l0` [G*H, H], `bias_ih_l0` and `bias_hh_l0` [G*H], with `_reverse` at the end for the
-second direction.
+second direction. In the state of a larger module the path of the layer is before them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest
 from rnncli.weights.forms import cell_of, expect_rank, expect_shape, form_of, from_onnx, to_onnx
-from rnncli.weights.layer import RecurrentLayer, array_with, for_each_direction, joined
+from rnncli.weights.layer import RecurrentLayer, array_with, for_each_direction, joined, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,40 +28,52 @@ SUFFIXES = ("", "_reverse")
 
 
 def from_torch(
-    state: Mapping[str, Array], cell: str = "", *, activation: str = "tanh"
+    state: Mapping[str, Array],
+    cell: str = "",
+    *,
+    activation: str = "tanh",
+    module: str | None = None,
 ) -> list[RecurrentLayer]:
-    """Return the layers that a `state_dict` holds, the first layer first.
+    """Return the layers of a recurrent module that a `state_dict` holds, the first layer first.
 
     Args:
         state: NumPy arrays by the names of `nn.LSTM`, `nn.GRU` or `nn.RNN`; `batch_first` leaves no
-            trace in it.
+            trace in it. Other modules' arrays are not looked at.
         cell: LSTM, GRU or RNN; by default what the shapes say.
         activation: `nonlinearity` of `nn.RNN`: tanh or relu.
+        module: the path of the recurrent module, "encoder.lstm" for "encoder.lstm.weight_ih_l0"; by
+            default the only one.
 
     Raises:
-        rnncli.errors.InvalidRequest: keys are missing or unknown, shapes do not fit.
+        rnncli.errors.InvalidRequest: there is not one such module, its keys are missing or unknown,
+            shapes do not fit.
     """
-    count = max(map(_layer_number, state), default=0) + 1
-    has_bias = any(key.startswith("bias") for key in state)
-    D = 1 + any(key.endswith(SUFFIXES[1]) for key in state)
+    at, own = module_of(state, _KEY, module)
+    count = max((_layer_number(key, at) for key in own), default=0) + 1
+    has_bias = any(key.startswith(f"{at}bias") for key in own)
+    D = 1 + any(key.endswith(SUFFIXES[1]) for key in own)
     wanted = PARTS if has_bias else PARTS[:2]
     layers: list[RecurrentLayer] = []
     for number in range(count):
         parts = [
-            [_value(state, f"{part}_l{number}{suffix}") for part in wanted]
+            [_value(own, f"{at}{part}_l{number}{suffix}", at) for part in wanted]
             for suffix in SUFFIXES[:D]
         ]
         if layers:
             before = D * layers[-1].hidden_size
             expect_shape(
-                f"weight_ih_l{number}",
+                f"{at}weight_ih_l{number}",
                 parts[0][0],
                 (len(parts[0][0]), before),
                 "[G*H, D*H] of the layer below",
             )
-        cell = _cell(state, number, cell)
+        key = f"{at}weight_hh_l{number}"
+        cell = cell_of(own[key], len(own[key]), own[key].shape[1], cell, key)
         form = form_of("PyTorch", cell, int(cell == "GRU"))
-        directions = [_direction(form, each, f"l{number}") for each in parts]
+        directions = [
+            _direction(form, each, at, f"l{number}{suffix}")
+            for each, suffix in zip(parts, SUFFIXES, strict=False)
+        ]
         layers.append(joined(directions, form, activation=activation))
     return layers
 
@@ -86,12 +98,13 @@ def to_torch(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
     return state
 
 
-def _layer_number(key: str) -> int:
-    if key.startswith("weight_hr_l"):
+def _layer_number(key: str, at: str) -> int:
+    name = key.removeprefix(at)
+    if name.startswith("weight_hr_l"):
         raise InvalidRequest(
             f"'{key:.80}': a layer with proj_size projects its state, which ONNX cannot"
         )
-    match = _KEY.fullmatch(key)
+    match = _KEY.fullmatch(name)
     if not match:
         raise InvalidRequest(
             f"unknown '{key:.80}': wanted {', '.join(PARTS)}, each with _l0 or _l0_reverse"
@@ -99,26 +112,20 @@ def _layer_number(key: str) -> int:
     return int(match[1])
 
 
-def _value(state: Mapping[str, Array], key: str) -> Array:
-    values = array_with(state, key, [f"{part}_l0" for part in PARTS])
-    expect_rank(key, values, "[G*H]" if key.startswith("bias") else "[G*H, columns]")
+def _value(state: Mapping[str, Array], key: str, at: str) -> Array:
+    values = array_with(state, key, [f"{at}{part}_l0" for part in PARTS])
+    expect_rank(key, values, "[G*H]" if "bias" in key.removeprefix(at) else "[G*H, columns]")
     return values
 
 
-def _cell(state: Mapping[str, Array], number: int, wanted: str) -> str:
-    key = f"weight_hh_l{number}"
-    rows, units = state[key].shape
-    return cell_of(state[key], rows, units, wanted, key)
-
-
 def _direction(
-    form: WeightForm, parts: list[Array], where: str
+    form: WeightForm, parts: list[Array], at: str, end: str
 ) -> tuple[Array, Array, Array | None]:
     W, R, *biases = parts
     H = R.shape[1]
     rows = len(form.gates) * H
-    expect_shape(f"weight_hh_{where}", R, (rows, H), "[G*H, H]")
-    expect_shape(f"weight_ih_{where}", W, (rows, W.shape[1]), "[G*H, I]")
+    expect_shape(f"{at}weight_hh_{end}", R, (rows, H), "[G*H, H]")
+    expect_shape(f"{at}weight_ih_{end}", W, (rows, W.shape[1]), "[G*H, I]")
     for part, bias in zip(PARTS[2:], biases, strict=False):
-        expect_shape(f"{part}_{where}", bias, (rows,), "[G*H]")
+        expect_shape(f"{at}{part}_{end}", bias, (rows,), "[G*H]")
     return to_onnx(form, W, R, np.concatenate(biases) if biases else None)

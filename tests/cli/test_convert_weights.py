@@ -56,6 +56,33 @@ def test_the_activation_goes_into_the_model(rnncli, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("library", "path", "mark"),
+    [("torch", "encoder.rnn", "."), ("keras", "encoder", "/"), ("openvino", "encoder", ".")],
+)
+def test_one_of_the_modules_of_a_checkpoint_is_chosen(rnncli, library, path, mark, tmp_path):
+    """Both layers of it; without a choice the message lists the modules."""
+    write_tensors(tmp_path / "w.npz", state("LSTM"))
+    if library != "torch":
+        done = rnncli(
+            *("convert", tmp_path / "w.npz", tmp_path / "w2.npz", "--from", "torch"),
+            *("--to", library),
+        )
+        assert done.code == 0
+    own = read_tensors(tmp_path / ("w.npz" if library == "torch" else "w2.npz"))
+    decoder = path.replace("encoder", "decoder")
+    both = {f"{m}{mark}{key}": v for m in (path, decoder) for key, v in own.items()}
+    write_tensors(tmp_path / "both.npz", both)
+    call = ("convert", tmp_path / "both.npz", tmp_path / "m.onnx", "--from", library)
+    refused = rnncli(*call)
+
+    assert refused.code == 2
+    assert f"choose one (--module): '{decoder}', '{path}'" in refused.err
+    assert rnncli(*call, "--module", decoder).code == 0
+    nodes = onnx.load(tmp_path / "m.onnx").graph.node
+    assert [node.op_type for node in nodes] == ["LSTM", "Transpose", "Reshape"] * 2
+
+
+@pytest.mark.parametrize(
     ("cell", "library"), [(c, n) for c in GATES for n in ("keras", "openvino")]
 )
 def test_weights_go_to_a_library_and_back(rnncli, cell, library, tmp_path):
@@ -81,7 +108,11 @@ def test_weights_go_to_a_library_and_back(rnncli, cell, library, tmp_path):
         (("m.onnx", "--from", "torch", "--activation", "relu"), "tanh, or relu of an RNN"),
         (("m.npz", "--from", "torch"), "--to onnx writes a file NAME.onnx"),
         (("m.onnx", "--from", "torch", "--to", "keras"), "--to keras is given"),
-        (("m.npz", "--from", "torch", "--to", "openvino"), "are one layer, given 2"),
+        (("m.npz", "--module", "lstm"), "--module: is for weights; add --from"),
+        (
+            ("m.onnx", "--from", "torch", "--module", "lstm"),
+            "no recurrent module 'lstm'; there are",
+        ),
         (("m.npz", "--cell", "LSTM"), "--cell: is for weights; add --from"),
         (("m.npz", "--to", "keras"), "--to: is for weights; add --from"),
         (("m.onnx", "--from", "torch", "--format", "raw"), "are for packs, not for weights"),

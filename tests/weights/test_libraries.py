@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rnncli import evaluate, weights
+from rnncli.errors import InvalidRequest
 
 T, N, I, H = 5, 2, 3, 4  # noqa: E741 -- the specification's letter
 X = np.random.default_rng(5).normal(size=(T, N, I)).astype("f")
@@ -40,6 +41,41 @@ def test_torch_agrees_both_ways(name, more, bidirectional, bias):
     again.load_state_dict({key: torch.from_numpy(values) for key, values in made.items()})
     for key, values in again.state_dict().items():
         assert np.array_equal(values, state[key])
+
+
+def test_the_layer_of_a_larger_module_of_torch_is_found():
+    """By the keys of its checkpoint."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    rnn = torch.nn.ModuleDict({"lstm": torch.nn.LSTM(I, H, 2, bidirectional=True)})
+    whole = torch.nn.ModuleDict({"embedding": torch.nn.Embedding(9, I), "encoder": rnn})
+    whole["norm"] = torch.nn.BatchNorm1d(H)
+    state = {key: values.numpy() for key, values in whole.state_dict().items()}
+
+    with torch.no_grad():
+        expected = rnn["lstm"](torch.from_numpy(X))[0]
+    for layers in (weights.from_torch(state), weights.from_torch(state, module="encoder.lstm")):
+        np.testing.assert_allclose(evaluated(layers, X), expected, rtol=0, atol=1e-6)
+
+
+def test_the_layers_of_a_larger_model_of_keras_are_found():
+    """By the paths of its variables; an encoder and a decoder are two models."""
+    keras = pytest.importorskip("keras")
+    keras.utils.set_random_seed(1)
+    cells = keras.layers
+    encoder = [cells.Bidirectional(cells.GRU(H, return_sequences=True)), cells.LSTM(H)]
+    encoder = keras.Sequential([keras.Input((T, I)), *encoder], name="encoder")
+    decoder = keras.Sequential([cells.RepeatVector(T), cells.SimpleRNN(H)], name="decoder")
+    whole = keras.Sequential([encoder, decoder, cells.Dense(2)])
+    whole.build((None, T, I))
+    variables = {v.path: v.numpy() for v in whole.weights}
+    expected = keras.ops.convert_to_numpy(encoder(X.swapaxes(0, 1)))
+
+    with pytest.raises(InvalidRequest, match="2 recurrent modules"):
+        weights.from_keras(variables)
+    (module,) = {path[: path.index("encoder") + 7] for path in variables if "encoder" in path}
+    found = evaluated(weights.from_keras(variables, module=module), X)
+    np.testing.assert_allclose(found[-1], expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
@@ -94,14 +130,14 @@ def test_openvino_agrees(cell, reset, direction):
         for shape in ((G * H, I), (G * H, H), (2 * G * H,))
     )
     layer = weights.RecurrentLayer(W=W, R=R, B=B, direction=direction, linear_before_reset=reset)
-    given = weights.to_openvino(layer)
+    given = weights.to_openvino([layer])
     states = [np.zeros((N, D, H), "f")] * (1 + (cell == "LSTM"))
     build = getattr(ops, f"{cell.lower()}_sequence")
     more = {"linear_before_reset": bool(reset)} if cell == "GRU" else {}
     x = ops.parameter([N, T, I], np.float32)
     node = build(
         x,
-        *map(ops.constant, [*states, np.full(N, T), given["W"], given["R"], given["B"]]),
+        *map(ops.constant, [*states, np.full(N, T), *given.values()]),
         H,
         direction,
         **more,
@@ -113,5 +149,5 @@ def test_openvino_agrees(cell, reset, direction):
 
     found = Y.transpose(2, 0, 1, 3).reshape(T, N, -1)
     np.testing.assert_allclose(evaluated([layer], X), found, rtol=0, atol=1e-6)
-    again = weights.from_openvino(given, cell, direction=direction)
-    np.testing.assert_allclose(evaluated([again], X), found, rtol=0, atol=1e-6)
+    again = weights.from_openvino(given, cell)
+    np.testing.assert_allclose(evaluated(again, X), found, rtol=0, atol=1e-6)

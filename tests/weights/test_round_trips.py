@@ -99,9 +99,9 @@ def test_variables_of_keras_come_back_bit_for_bit(**sizes):
 def test_inputs_of_openvino_come_back_bit_for_bit(**sizes):
     """A sum is Wb, and Rb is 0."""
     inputs = openvino_inputs(**sizes)
-    layer = weights.from_openvino(inputs)
+    (layer,) = weights.from_openvino(inputs)
 
-    assert same(inputs, weights.to_openvino(layer))
+    assert same(inputs, weights.to_openvino([layer]))
     if not layer.linear_before_reset:
         assert not layer.B[:, layer.B.shape[1] // 2 :].any()
 
@@ -112,6 +112,70 @@ def test_the_sign_of_a_zero_is_kept(**sizes):
     variables = {key: -0.0 * abs(v) for key, v in keras_variables(**sizes, after=False).items()}
 
     assert same(variables, weights.to_keras(weights.from_keras(variables)))
+
+
+@given(**SIZES, layers=st.integers(2, 3))
+def test_layers_come_back_from_openvino(**sizes):
+    """By number; two operators of one direction each are those of both."""
+    layers = weights.from_torch(torch_state(**sizes, bias=False))
+    inputs = weights.to_openvino(layers)
+    apart = {
+        f"{name}{suffix}": values[k : k + 1]
+        for name, values in inputs.items()
+        for k, suffix in enumerate(("", "_reverse")[: sizes["D"]])
+    }
+
+    assert len(inputs) == 3 * sizes["layers"]
+    for operators in (inputs, apart):
+        assert same(inputs, weights.to_openvino(weights.from_openvino(operators)))
+
+
+def test_a_layer_of_openvino_that_is_reverse_only_stays_so():
+    """Its names say so."""
+    inputs = openvino_inputs(1, "LSTM")
+    (layer,) = weights.from_openvino(inputs, direction="reverse")
+    found = weights.to_openvino([layer])
+
+    assert [*found] == ["W_reverse", "R_reverse", "B_reverse"]
+    assert weights.from_openvino(found)[0].direction == "reverse"
+
+
+# A library, a path as it is in a larger model, and what else such a model has.
+PREFIXED = [
+    ("torch", torch_state, "encoder.lstm", ".", {"fc.weight": 1, "encoder.norm.bias": 1}),
+    ("keras", keras_variables, "encoder/lstm/lstm_cell", "/", {"dense/kernel": 1, "dense/bias": 1}),
+    ("openvino", openvino_inputs, "encoder", ".", {"bias": 1, "other.scale": 1}),
+]
+
+
+@pytest.mark.parametrize(("library", "made", "path", "mark", "others"), PREFIXED)
+def test_the_recurrent_module_of_a_larger_model_is_found(library, made, path, mark, others):
+    """If it is the only one; of several one is chosen, and the message says how."""
+    read = getattr(weights, f"from_{library}")
+    own = made(1, "LSTM")
+    inside = {f"{path}{mark}{name}": values for name, values in own.items()}
+    whole = {name: random(1, size) for name, size in others.items()} | inside
+    second = {name.replace("encoder", "decoder"): values + 1 for name, values in inside.items()}
+
+    assert same(read(own)[0].tensors, read(whole)[0].tensors)
+    with pytest.raises(InvalidRequest, match=r"2 recurrent modules.*--module.*'decoder.*'encoder"):
+        read(whole | second)
+    module = path.partition("/")[0]
+    assert same(read(own)[0].tensors, read(whole | second, module=module)[0].tensors)
+    with pytest.raises(InvalidRequest, match=f"no recurrent module '{module}s'; did you mean"):
+        read(whole | second, module=f"{module}s")
+    with pytest.raises(InvalidRequest, match=path):
+        read(whole | {f"{path}{mark}{[*own][1]}": random(1, 7, 3)})
+
+
+def test_one_of_two_layers_of_keras_is_taken_by_its_path():
+    """Both stack; each alone is a layer of its own."""
+    first, second = keras_variables(1, "LSTM"), keras_variables(2, "GRU", I=3)
+    both = {f"m/lstm/lstm_cell/{name}": values for name, values in first.items()}
+    both |= {f"m/gru/gru_cell/{name}": values for name, values in second.items()}
+
+    assert [layer.cell for layer in weights.from_keras(both)] == ["LSTM", "GRU"]
+    assert [layer.cell for layer in weights.from_keras(both, module="m/gru")] == ["GRU"]
 
 
 def s(x):
@@ -240,8 +304,7 @@ SCALAR = [
 def test_converted_weights_mean_what_the_library_says(library, step, parameters, cell, after):
     """The library's equations with its weights give what ONNX's give with ours."""
     parameters, X = parameters(7, cell, after), random(8, T, 2)
-    layer = getattr(weights, f"from_{library}")(parameters)
-    layer = layer if library == "openvino" else layer[0]
+    (layer,) = getattr(weights, f"from_{library}")(parameters)
 
     np.testing.assert_allclose(
         evaluated(layer, X), walked(step, parameters, X, 3, cell), rtol=0, atol=1e-14
@@ -254,9 +317,7 @@ def test_two_biases_become_their_sum(cell):
     (layer,) = weights.from_torch(torch_state(3, cell, D=2))
     X = random(4, T, 2)
     for there, back in (("to_openvino", "from_openvino"), ("to_keras", "from_keras")):
-        alone = there == "to_openvino"
-        made = getattr(weights, back)(getattr(weights, there)(layer if alone else [layer]))
-        again = made if alone else made[0]
+        (again,) = getattr(weights, back)(getattr(weights, there)([layer]))
 
         np.testing.assert_allclose(evaluated(again, X), evaluated(layer, X), rtol=0, atol=1e-14)
 
@@ -264,6 +325,11 @@ def test_two_biases_become_their_sum(cell):
 STATE = torch_state(1, "LSTM")
 VARIABLES = keras_variables(1, "GRU")
 INPUTS = openvino_inputs(1, "LSTM")
+
+
+def ends(mapping, end):
+    """The same with other names."""
+    return {f"{name}{end}": values for name, values in mapping.items()}
 
 
 def without(mapping, key):
@@ -276,11 +342,8 @@ def without(mapping, key):
     [
         ("torch", without(STATE, "bias_hh_l0"), "no 'bias_hh_l0': wanted weight_ih_l0, .*, given "),
         ("torch", {}, "no 'weight_ih_l0': wanted .*, given none"),
-        (
-            "torch",
-            STATE | {"fc.weight": STATE["bias_ih_l0"]},
-            "unknown 'fc.weight': wanted weight_",
-        ),
+        ("torch", {"fc.weight": STATE["bias_ih_l0"]}, "unknown 'fc.weight': wanted weight_"),
+        ("torch", STATE | {"gate": STATE["bias_ih_l0"]}, "unknown 'gate': wanted weight_"),
         ("torch", STATE | {"weight_hr_l0": random(1, 2, 3)}, "a layer with proj_size projects"),
         ("torch", STATE | {"weight_hh_l0": random(1, 10, 3)}, "weight_hh_l0: G.H and H must have"),
         ("torch", STATE | {"weight_ih_l0": random(1, 9, 2)}, r"weight_ih_l0 must be \[12, 2\]"),
@@ -301,7 +364,12 @@ def without(mapping, key):
             "one floating-point dtype, got int",
         ),
         ("keras", without(VARIABLES, "kernel"), "no 'kernel': wanted kernel, recurrent_kernel"),
-        ("keras", {}, "no variables"),
+        ("keras", {}, "no 'recurrent_kernel': wanted kernel, .*, given none"),
+        (
+            "keras",
+            {"dense/kernel": random(1, 2, 3)},
+            "no 'recurrent_kernel': .* given dense/kernel",
+        ),
         ("keras", VARIABLES | {"gamma": random(1, 3)}, "unknown 'gamma'"),
         ("keras", VARIABLES | {"bias": random(1, 2, 8)}, r"bias must be \[2, 9\]"),
         ("keras", VARIABLES | {"kernel": random(1, 2, 8)}, r"kernel must be \[2, 9\]"),
@@ -311,6 +379,18 @@ def without(mapping, key):
             "Bidirectional has a forward_ and a backward_ layer",
         ),
         ("openvino", without(INPUTS, "B"), "no 'B': wanted W, R, B, given W, R"),
+        ("openvino", INPUTS | {"W_l0": random(1, 1, 12, 2)}, "unknown 'W': wanted W, R, B"),
+        ("openvino", ends(INPUTS, "_l1"), "no 'W_l0': wanted W_l0, R_l0, B_l0"),
+        (
+            "openvino",
+            INPUTS | ends(openvino_inputs(1, "GRU"), "_reverse"),
+            "W and W_reverse must be of one cell, and one direction each",
+        ),
+        (
+            "openvino",
+            ends(INPUTS, "_l0") | ends(INPUTS, "_l1"),
+            "layer 1 takes 2 inputs, the one below makes 1.3",
+        ),
         ("openvino", INPUTS | {"X": random(1, 3)}, "unknown 'X': wanted W, R, B"),
         ("openvino", INPUTS | {"B": random(1, 1, 24)}, r"B must be \[1, 12\]"),
         ("openvino", INPUTS | {"W": random(1, 12, 2)}, r"W must be \[D, G\*H, I\], got \[12, 2\]"),
@@ -339,10 +419,10 @@ def test_a_cell_that_is_not_there_is_refused(cell):
 def test_what_torch_lacks_is_refused(more):
     """A layer that is reverse only, and the other reset."""
     inputs = openvino_inputs(1, "GRU")
-    layer = weights.from_openvino(inputs, **more)
+    layers = weights.from_openvino(inputs, **more)
 
     with pytest.raises(InvalidRequest, match="PyTorch has no"):
-        weights.to_torch([layer])
+        weights.to_torch(layers)
 
 
 @pytest.mark.parametrize(
