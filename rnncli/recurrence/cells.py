@@ -88,7 +88,7 @@ def lstm_step(p: Parameters, x: Value, states: States) -> States:
     ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Pf (.) Ct-1 + Wbf + Rbf)   or 1 - it with input_forget
     ct = g(Xt*(Wc^T) + Ht-1*(Rc^T) + Wbc + Rbc)
     Ct = ft (.) Ct-1 + it (.) ct
-    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)     or Po (.) Ct-1, see peephole-o
+    ot = f(Xt*(Wo^T) + Ht-1*(Ro^T) + Po (.) Ct + Wbo + Rbo)     or Ct-1 with peephole-o=previous
     Ht = ot (.) h(Ct)
     """
     H, C = states

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from recurrences import recurrence_of
+from recurrences import PREVIOUS, recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.blocked_kernel import BlockedKernel, Blocking
@@ -37,6 +37,8 @@ def case(cell, shape, seed):
         given["lengths"] = [0] * N
     if shape == "reverse":
         given |= {"direction": "reverse", "readings": {"zero-length": "initial"}}
+    if shape == "both":
+        given["readings"] = PREVIOUS["readings"]
     if shape in {"both", "none", "ones"}:
         given["D"] = 2
     flag = {"GRU": "linear_before_reset", "LSTM": "input_forget"}.get(cell)

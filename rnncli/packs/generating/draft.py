@@ -88,6 +88,7 @@ MAY_MATTER: Mapping[str, Test] = {
     "clip-scope": lambda _, recurrence: math.isfinite(recurrence.clip),
     "zero-length": _has_empty_sequence,
     "threshold-tie": _has_threshold,
+    "peephole-o": lambda _, recurrence: recurrence.P is not None,
 }
 
 
