@@ -51,21 +51,24 @@ class Limits:
 
 
 FREE = Limits()
+DIRECTIONS = {"forward": "forward", "reverse": "backward", "bidirectional": "both"}
 PARAMETER = st.sampled_from([-1.5, -0.3, 0.0, 0.1, 0.25, 0.5, 0.7, 1.0, 1.25])
 SCALES = st.sampled_from(["dyadic", 0.3, 1.0, 10.0])
 
 
 @st.composite
 def nodes(draw, operators=tuple(OPERATORS), dtypes=tuple(DTYPES), limits=FREE):
-    """Draw a valid node: small sizes, numbers from a seed."""
-    row = OPERATORS[draw(st.sampled_from(operators))]
+    """Draw a valid node, of operators with one of the dtypes: small sizes, numbers from a seed."""
+    possible = [name for name in operators if {*dtypes} & {*OPERATORS[name].dtypes}]
+    row = OPERATORS[draw(st.sampled_from(possible))]
     dtype = draw(st.sampled_from([name for name in dtypes if name in row.dtypes]))
     walked = "direction" in row.attributes
     direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"][: 3 if walked else 1]))
+    least = limits.least if row.empty_sizes else 1
     sizes = {
-        "seq_length": draw(st.integers(limits.least, 5)),
-        "batch_size": draw(st.integers(limits.least, 4)),
-        "input_size": draw(st.integers(limits.least, 3)),
+        "seq_length": draw(st.integers(least, 5)),
+        "batch_size": draw(st.integers(least, 4)),
+        "input_size": draw(st.integers(least, 3)),
         "hidden_size": draw(st.integers(1, 4)),
         "num_directions": 2 if direction == "bidirectional" else 1,
     }
@@ -74,7 +77,7 @@ def nodes(draw, operators=tuple(OPERATORS), dtypes=tuple(DTYPES), limits=FREE):
     fixed = limits.readings
     node.readings = draw(readings(row)) if fixed is None else fixed
     if not limits.all_outputs:
-        node.outputs = draw(outputs(row))
+        node.outputs = draw(outputs(row, node.attributes))
     node.inputs = draw(inputs(row, node))
     node.present = tuple(node.inputs)
     return node
@@ -86,15 +89,21 @@ def attributes(draw, row, direction, sizes, limits):
     found = {}
     walks = row.attributes.get("direction")
     if walks and (direction != "forward" or walks.required or draw(st.booleans())):
-        found["direction"] = direction
-    if row.attributes["hidden_size"].required or draw(st.booleans()):
-        found["hidden_size"] = sizes["hidden_size"]
+        found["direction"] = DIRECTIONS[direction] if row.dialect == "WebNN" else direction
+    stated = {"hidden_size": "hidden_size", "hiddenSize": "hidden_size", "steps": "seq_length"}
+    for name, size in stated.items():
+        if name in row.attributes and (row.attributes[name].required or draw(st.booleans())):
+            found[name] = sizes[size]
     choices = {
         "clip": st.sampled_from([0.1, 0.5, 1.0, 2.5, 100.0, np.inf]),
-        "layout": st.integers(0, 1),
+        "layout": st.sampled_from(row.attributes["layout"].choices)
+        if "layout" in row.attributes
+        else st.nothing(),
         "input_forget": st.sampled_from([0, 1, 1, 7]),
         "linear_before_reset": st.sampled_from([0, 1, 1, -2] if row.dialect == "ONNX" else [0, 1]),
         "output_sequence": st.integers(0, 1),
+        "resetAfter": st.booleans(),
+        "returnSequence": st.booleans(),
     }
     for name, values in choices.items():
         allowed = limits.attributes is None or name in limits.attributes
@@ -110,15 +119,19 @@ def functions(draw, row, directions, limits):
     found = {}
     if limits.exact_parameters or draw(st.booleans()):
         pool = st.sampled_from(limits.activations or row.activations)
-        count = len(row.default_activations) * (1 if row.equal_activations else directions)
-        names = [draw(pool) for _ in range(count)]
-        if row.equal_activations and directions == 2 and draw(st.booleans()):
+        lists = directions if row.activation_lists == "each" else 1
+        names = [draw(pool) for _ in range(len(row.default_activations) * lists)]
+        if row.activation_lists == "equal" and directions == 2 and draw(st.booleans()):
             names *= 2
-        spellings = st.sampled_from([str] if limits.canonical else [str, str.lower, str.upper])
+        exact = [str.lower] if row.dialect == "WebNN" else [str]
+        is_exact = limits.canonical or row.dialect == "WebNN"
+        spellings = st.sampled_from(exact if is_exact else [str, str.lower, str.upper])
         spelled = [draw(spellings)(name) for name in names]
         if row.spare_activation and directions == 1 and draw(st.booleans()):
             spelled.append("Relu")
         found["activations"] = spelled
+    if row.dialect == "WebNN":
+        return found
     for role in ("alpha", "beta"):
         takes = sum(getattr(ACTIVATIONS[name], role) is not None for name in names)
         count = takes if limits.exact_parameters else draw(st.sampled_from([0, 1, takes, 7]))
@@ -139,9 +152,11 @@ def readings(draw, row):
 
 
 @st.composite
-def outputs(draw, row):
+def outputs(draw, row, given):
     """Ask for all outputs, or some of them in any order, or none."""
-    names = [output.name for output in row.outputs]
+    names = [
+        output.name for output in row.outputs if not output.condition or given.get(output.condition)
+    ]
     return draw(st.none() | st.lists(st.sampled_from(names), unique=True))
 
 
@@ -162,7 +177,7 @@ def inputs(draw, row: Operator, node: Node):
             dtype = draw(st.sampled_from(row.input_dtypes(tensor)))
             found[tensor.name] = np.array(lengths, DTYPES[dtype].numpy)
         else:
-            weights = tensor.role in "WRP"
+            weights = tensor.role in {"W", "R", "P"}
             values = numbers(
                 generator, shape, scale if not weights or scale == "dyadic" else min(scale, 0.7)
             )

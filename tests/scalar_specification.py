@@ -16,6 +16,9 @@ import numpy as np
 
 GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
 OPENVINO_GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "fico"}
+# WebNN's layouts, in ONNX's letters.
+WEBNN_GATES = {"zrn": "zrh", "rzn": "rzh", "iofg": "iofc", "ifgo": "ifco"}
+WEBNN_DIRECTIONS = {"forward": "forward", "backward": "reverse", "both": "bidirectional"}
 FUNCTIONS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
 # What OpenVINO calls a tensor -> what ONNX does.
 NAMES = {
@@ -23,6 +26,19 @@ NAMES = {
     "initial_hidden_state": "initial_h",
     "initial_cell_state": "initial_c",
     "sequence_lengths": "sequence_lens",
+}
+# Likewise for WebNN, whose biases are two tensors.
+WEBNN_NAMES = {
+    "input": "X",
+    "weight": "W",
+    "recurrentWeight": "R",
+    "bias": "Wb",
+    "recurrentBias": "Rb",
+    "peepholeWeight": "P",
+    "initialHiddenState": "initial_h",
+    "initialCellState": "initial_c",
+    "hiddenState": "initial_h",
+    "cellState": "initial_c",
 }
 
 
@@ -264,6 +280,9 @@ def prepared(operator, inputs, attributes=None, readings=None, direction=Directi
         readings: choices on contested points.
         direction: the class of its directions.
     """
+    if operator.startswith("webnn."):
+        operator, inputs, attributes = from_webnn(operator, inputs, attributes or {})
+        readings = {"peephole-o": "previous", **(readings or {})}
     kind, form = re.fullmatch("(RNN|GRU|LSTM)(Sequence|Cell)?-[0-9]+", operator).groups()
     attributes, readings = dict(attributes or {}), dict(readings or {})
     openvino = form is not None
@@ -309,6 +328,7 @@ def evaluate(operator, inputs, attributes=None, readings=None):
     See `prepared` for the arguments.
     """
     node = prepared(operator, inputs, attributes, readings)
+    attributes = attributes or {}
     T, D, N, H = node.sizes
     Y, Y_h, Y_c = zeros(T, D, N, H), zeros(D, N, H), zeros(D, N, H)
     for d, cell in enumerate(node.cells):
@@ -319,12 +339,57 @@ def evaluate(operator, inputs, attributes=None, readings=None):
                 Y[t, d, n] = h
             if node.lengths[n] > 0 or node.keeps:
                 Y_h[d, n], Y_c[d, n] = h, c
+    if operator.startswith("webnn."):
+        return webnn_outputs(operator, attributes, Y, Y_h, Y_c)
     if node.form is not None:
         return openvino_outputs(node.kind, node.form, Y, Y_h, Y_c)
     if node.batch_first:
         Y, Y_h, Y_c = Y.transpose(2, 0, 1, 3), Y_h.swapaxes(0, 1), Y_c.swapaxes(0, 1)
     found = {"Y": Y, "Y_h": Y_h, "Y_c": Y_c}
     return found if node.kind == "LSTM" else {"Y": Y, "Y_h": Y_h}
+
+
+def from_webnn(operator, inputs, attributes):
+    """Return WebNN's node as ONNX's, its gates in ONNX's order and both biases in one tensor."""
+    kind = operator.removeprefix("webnn.").removesuffix("Cell").upper()
+    given = {WEBNN_NAMES[name]: np.asarray(value) for name, value in inputs.items()}
+    if operator.endswith("Cell"):  # one step in one direction, whose axes it does not have
+        given = {name: value[None] for name, value in given.items()}
+    layout = attributes.get("layout", {"GRU": "zrn", "LSTM": "iofg"}[kind])
+    H = given["R"].shape[2]
+    for name in ("W", "R", "Wb", "Rb"):
+        if name in given:
+            gates = dict(zip(WEBNN_GATES[layout], slices(given[name], H), strict=True))
+            given[name] = np.concatenate([gates[gate] for gate in GATES[kind]], axis=1)
+    biases = given.pop("Wb", None), given.pop("Rb", None)
+    if any(bias is not None for bias in biases):
+        absent = np.zeros(given["R"].shape[:2])
+        present = [absent if bias is None else bias for bias in biases]
+        given["B"] = np.concatenate(present, axis=1)
+    written = {
+        "direction": WEBNN_DIRECTIONS[attributes.get("direction", "forward")],
+        "linear_before_reset": int(attributes.get("resetAfter", True)),
+    }
+    if "activations" in attributes:  # those of both directions
+        written["activations"] = [*attributes["activations"]] * given["R"].shape[0]
+    return f"{kind}-22", given, written
+
+
+def slices(values, H):
+    """Cut the second axis into pieces of H."""
+    return [values[:, k : k + H] for k in range(0, values.shape[1], H)]
+
+
+def webnn_outputs(operator, attributes, Y, Y_h, Y_c):
+    """Name the outputs, of which attributes and operator decide some; a cell has no directions."""
+    found = {"outputHidden": Y_h, "outputCell": Y_c, "outputSequence": Y}
+    if "lstm" not in operator:
+        del found["outputCell"]
+    if not attributes.get("returnSequence", False):
+        del found["outputSequence"]
+    if operator.endswith("Cell"):
+        found = {name: values[0] for name, values in found.items()}
+    return found
 
 
 def openvino_outputs(kind, form, Y, Y_h, Y_c):

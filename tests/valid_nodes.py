@@ -10,12 +10,16 @@ SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
 def valid_node(operator, dtype=np.float32, direction="reverse"):
     """Return attributes and inputs of a node that breaks no rule: T 4, N 3, I 2, H 5, D 1.
 
-    A cell has no direction.
+    A cell has no direction. Every output is there.
     """
     row = OPERATORS[operator]
     sizes = {**SIZES, "num_directions": 2 if direction == "bidirectional" else 1}
-    attributes = {"direction": direction, "hidden_size": SIZES["hidden_size"]}
-    attributes = {name: value for name, value in attributes.items() if name in row.attributes}
+    attributes = {
+        **row.written("direction", direction),
+        **row.written("hidden_size", SIZES["hidden_size"]),
+        **row.written("seq_length", SIZES["seq_length"]),
+        **{output.condition: True for output in row.outputs if output.condition},
+    }
     inputs = {}
     generator = np.random.default_rng(0)
     for tensor in row.inputs:
@@ -25,3 +29,11 @@ def valid_node(operator, dtype=np.float32, direction="reverse"):
         else:
             inputs[tensor.name] = generator.normal(0, 0.5, shape).astype(dtype)
     return attributes, inputs
+
+
+def named(operator, role):
+    """Return the name that an operator has for an input or an attribute, by its role."""
+    row = OPERATORS[operator]
+    known = {tensor.role: tensor.name for tensor in row.inputs}
+    known |= {each.role or each.name: each.name for each in row.attributes.values()}
+    return known[role]

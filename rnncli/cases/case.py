@@ -156,8 +156,8 @@ def _written(case: Case, name: str) -> object:
 def _attributes(case: Case) -> dict[str, Any]:
     """Return all attributes with a value, given or default."""
     defaults = {row.name: row.default for row in case.operator.attributes.values()}
-    directions = 2 if case.attributes.get("direction") == "bidirectional" else 1
-    defaults["activations"] = [*case.operator.default_activations] * directions
+    if case.operator.activation_lists == "each":
+        defaults["activations"] = [*case.operator.default_activations] * len(case.node.directions)
     merged = {name: case.attributes.get(name, default) for name, default in defaults.items()}
     return {name: value for name, value in merged.items() if value is not None}
 

@@ -419,6 +419,8 @@ DEFAULT_FILLS: Mapping[str, str] = {
     "W": "weights",
     "R": "weights",
     "B": "uniform",
+    "Wb": "uniform",
+    "Rb": "uniform",
     "P": "uniform",
     "initial_h": "uniform",
     "initial_c": "normal",

@@ -30,11 +30,15 @@ def of_directions(call: NodeCall, chosen: Sequence[int], kind: str) -> NodeCall:
     Args:
         call: a call with one or two directions.
         chosen: positions of the directions to keep.
-        kind: the result's attribute `direction`.
+        kind: the result's direction: forward, reverse or bidirectional.
     """
     some = picked(call, D, chosen)
     return some.with_changes(
-        attributes={**some.attributes, "direction": kind, **_functions(call, chosen)}
+        attributes={
+            **some.attributes,
+            **call.row.written("direction", kind),
+            **_functions(call, chosen),
+        }
     )
 
 
@@ -60,9 +64,9 @@ def _functions(call: NodeCall, chosen: Sequence[int]) -> dict[str, Any]:
     names = call.attributes.get("activations")
     if names is None:
         return {}
-    if call.row.equal_activations:
-        return {"activations": names[:1]}
     per = len(call.row.cell.activations)
+    if call.row.activation_lists != "each":
+        return {"activations": names[:per]}
     rows = call.node.activations
     found: dict[str, Any] = {
         "activations": [name for d in chosen for name in names[d * per : (d + 1) * per]]

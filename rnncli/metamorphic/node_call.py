@@ -78,7 +78,7 @@ class NodeCall:
     @property
     def dtype(self) -> DType:
         """The element type of all floating-point tensors."""
-        return dtype_of(self.inputs["X"])
+        return dtype_of(self.inputs[self.row.inputs[0].name])
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
@@ -126,6 +126,20 @@ class NodeCall:
         merged = {**self.inputs, **(inputs or {})}
         ordered = {row.name: merged[row.name] for row in self.row.inputs if row.name in merged}
         return replace(self, inputs=ordered, **changes)
+
+    def with_all_outputs(self) -> NodeCall:
+        """Return a copy that requests every output that the operator has."""
+        rows = self.row.outputs
+        conditions = {row.condition: True for row in rows if row.condition}
+        return self.with_changes(
+            outputs=tuple(row.name for row in rows), attributes={**self.attributes, **conditions}
+        )
+
+    def resized_attributes(self, symbol: str, size: int) -> dict[str, Any]:
+        """Return the attributes of a node in which a size is another."""
+        row = self.row.attribute_for(symbol)
+        is_stated = row is not None and self.attributes.get(row.name) is not None
+        return {**self.attributes, **(self.row.written(symbol, size) if is_stated else {})}
 
     def with_input(self, role: str, values: Array) -> NodeCall:
         """Return a copy with new values for the input with a role."""
@@ -210,10 +224,7 @@ def picked(call: NodeCall, symbol: str, positions: Sequence[int] | Array) -> Nod
         name: along(values, call.dims(rows[name]), symbol, positions)
         for name, values in call.inputs.items()
     }
-    attributes = dict(call.attributes)
-    if symbol == H and attributes.get(H) is not None:
-        attributes[H] = len(positions)
-    return replace(call, inputs=chosen, attributes=attributes)
+    return replace(call, inputs=chosen, attributes=call.resized_attributes(symbol, len(positions)))
 
 
 def picked_outputs(
@@ -257,10 +268,7 @@ def scattered(call: NodeCall, symbol: str, size: int, positions: Array) -> NodeC
         name: _scattered(values, call.dims(rows[name]), symbol, size, positions)
         for name, values in call.inputs.items()
     }
-    attributes = dict(call.attributes)
-    if symbol == H and attributes.get(H) is not None:
-        attributes[H] = size
-    return replace(call, inputs=spread, attributes=attributes)
+    return replace(call, inputs=spread, attributes=call.resized_attributes(symbol, size))
 
 
 def _scattered(

@@ -46,7 +46,7 @@ def _ragged(call: NodeCall) -> str:
 
 
 def _has_layout(call: NodeCall) -> str:
-    return "" if "layout" in call.row.attributes else f"{call.operator} has no other layout"
+    return "" if call.row.attribute_for("layout") else f"{call.operator} has no other layout"
 
 
 def _bidirectional(call: NodeCall) -> str:

@@ -84,7 +84,7 @@ def reversed_time(call: NodeCall, ask: Ask) -> Tensors:
 def split(call: NodeCall, ask: Ask) -> Tensors:
     """Call the first steps and the last steps separately, carrying the states over."""
     cut = max(1, (2 * call.sizes[T]) // 5)
-    whole = call.with_changes(outputs=tuple(row.name for row in call.row.outputs))
+    whole = call.with_all_outputs()
     first, last = _chained(whole, cut, ask)
     merged = _merged(whole, first, last, cut)
     return {name: merged[name] for name in call.outputs}

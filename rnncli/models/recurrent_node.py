@@ -10,6 +10,7 @@ from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
 from rnncli.models.model import attribute_value
 from rnncli.models.own_node import OwnNode
+from rnncli.models.single_node import STORED_TYPES
 from rnncli.operators import problems
 from rnncli.operators.evaluation import compute_named
 from rnncli.operators.prepared_node import PreparedNode
@@ -113,7 +114,8 @@ def _attribute_misfits(node: NodeProto, row: Operator) -> Iterator[Problem]:
             yield Problem(subject, f"attribute '{attribute.name}' is given twice")
         seen.add(attribute.name)
         declared = row.attributes.get(attribute.name)
-        given = AttributeProto.AttributeType.Name(attribute.type).lower()
-        if declared and given != declared.type:
-            wanted = f"must be of type {declared.type}, got type {given}"
+        names = AttributeProto.AttributeType.Name
+        if declared and attribute.type != (stored := STORED_TYPES[declared.type]):
+            given = names(attribute.type).lower()
+            wanted = f"must be of type {names(stored).lower()}, got type {given}"
             yield Problem(subject, f"attribute '{attribute.name}' {wanted}")

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 # Before this IR version, initializers had to be graph inputs as well.
 FREE_INITIALIZERS = 4
 
-_NUMBERS: Mapping[str, int] = {
+# Type of an attribute in an operator's row -> its type in a model.
+STORED_TYPES: Mapping[str, AttributeProto.AttributeType] = {
+    "bool": AttributeProto.INT,  # 0 or 1
     "int": AttributeProto.INT,
     "float": AttributeProto.FLOAT,
     "string": AttributeProto.STRING,
@@ -79,7 +81,7 @@ def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
     """Return an attribute of its row's type, if the value allows that."""
     if row is None or not TYPES[row.type][1](value):
         return helper.make_attribute(name, value)
-    return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=_NUMBERS[row.type])
+    return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=STORED_TYPES[row.type])
 
 
 def _positions(

@@ -26,10 +26,11 @@ def activation_problems(
         return
     subject = ("attributes", "activations")
     names = [text(name) for name in names]
+    spellings = operator.attributes["activations"].choices
     for name in dict.fromkeys(names):
-        if _CANONICAL.get(name.casefold()) not in operator.activations:
-            known = ", ".join(operator.activations)
-            hint = did_you_mean(name, operator.activations) or f" (there are {known})"
+        if not _is_known(name, operator, spellings):
+            known = spellings or operator.activations
+            hint = did_you_mean(name, known) or f" (there are {', '.join(known)})"
             yield Problem(subject, f"unknown activation '{name}' for {operator.name}{hint}")
     counts = _accepted_counts(operator, directions)
     if len(names) not in counts:
@@ -40,7 +41,7 @@ def activation_problems(
             f" function{'s' * (counts[-1] > 1)} ({letters} for each of {directions}"
             f" direction{'s' * (directions > 1)}), got {len(names)}",
         )
-    elif operator.equal_activations and not _are_equal(operator, names):
+    elif operator.activation_lists == "equal" and not _are_equal(operator, names):
         first = len(operator.cell.activations)
         yield Problem(
             subject,
@@ -48,6 +49,12 @@ def activation_problems(
             f" {' '.join(names[:first])} and {' '.join(names[first:])}: OpenVINO computes both with"
             " the first",
         )
+
+
+def _is_known(name: str, operator: Operator, spellings: Sequence[str]) -> bool:
+    """Return whether an operator has an activation: in any case, unless it has exact spellings."""
+    canonical = _CANONICAL.get(name.casefold())
+    return name in spellings if spellings else canonical in operator.activations
 
 
 def _are_equal(operator: Operator, names: Sequence[str]) -> bool:
@@ -60,10 +67,10 @@ def _are_equal(operator: Operator, names: Sequence[str]) -> bool:
 def _accepted_counts(operator: Operator, directions: int) -> tuple[int, ...]:
     """Return the lengths that `activations` may have."""
     of_one = len(operator.cell.activations)
-    count = of_one * directions
-    if operator.equal_activations:
-        return tuple(range(of_one, count + 1, of_one))
-    return (1, 2) if operator.spare_activation and directions == 1 else (count,)
+    if operator.spare_activation and directions == 1:
+        return (of_one, of_one + 1)
+    accepted = {"each": [directions], "one": [1], "equal": [*range(1, directions + 1)]}
+    return tuple(of_one * lists for lists in accepted[operator.activation_lists])
 
 
 def resolve_activations(
@@ -97,7 +104,7 @@ def _resolved(
     per_direction = len(operator.cell.activations)
     names = _names(operator, attributes["activations"], directions)
     rows = [ACTIVATIONS[_CANONICAL[name.casefold()]].under(readings) for name in names]
-    give = ORDERS[readings["alpha-order"]]
+    give = ORDERS[readings.get("alpha-order", "queue")]
     alphas = give("alpha", attributes["activation_alpha"] or (), rows)
     betas = give("beta", attributes["activation_beta"] or (), rows)
     bound = [row.with_values(a, b) for row, a, b in zip(rows, alphas, betas, strict=True)]
@@ -110,7 +117,7 @@ def _names(operator: Operator, chosen: Sequence[str] | None, directions: int) ->
     """Return the name of every activation, the forward direction's first."""
     count = len(operator.cell.activations) * directions
     names = list(operator.default_activations) * directions if chosen is None else list(chosen)
-    if operator.equal_activations:
+    if operator.activation_lists != "each":
         names = names[: len(operator.cell.activations)] * directions
     return names[:count]
 

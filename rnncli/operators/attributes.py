@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from rnncli.errors import Problem, did_you_mean
+from rnncli.operators.operator import SYMBOLS
 from rnncli.operators.table import OPERATORS
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ CachedResult = TypeVar("CachedResult")
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_bool(value: Any) -> bool:
+    """Return whether a value is a truth value; protobuf stores 0 or 1."""
+    return isinstance(value, bool | np.bool_) or (_is_int(value) and value in (0, 1))
 
 
 def _is_float(value: Any) -> bool:
@@ -51,6 +57,7 @@ def text(value: Any) -> str:
 
 # type -> (description, test of a value, conversion to a Python value)
 TYPES: Mapping[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
+    "bool": ("true or false", _is_bool, bool),
     "int": ("an integer", _is_int, int),
     "float": ("a number", _is_float, float32),
     "string": ("a string", _is_string, text),
@@ -89,10 +96,7 @@ def remember(memory: dict[Key, CachedResult], key: Key, result: CachedResult) ->
 
 
 def _value(row: Attribute, raw: Any) -> Any:
-    if raw is None:
-        return row.default
-    value = TYPES[row.type][2](raw)
-    return row.aliases.get(value, value) if isinstance(value, str) else value
+    return row.canonical(row.default if raw is None else TYPES[row.type][2](raw))
 
 
 def attribute_problems(operator: Operator, attributes: Mapping[str, Any]) -> Iterator[Problem]:
@@ -131,11 +135,14 @@ def _value_problems(row: Attribute, value: Any) -> Iterator[str]:
         yield f"attribute '{row.name}' must be {kind}, got {value!r:.80}"
         return
     converted = convert(value)
-    if row.choices and row.aliases.get(converted, converted) not in row.choices:
+    is_list = isinstance(converted, list)  # only activations have choices, see activation_binding
+    if row.choices and not is_list and converted not in row.accepted:
         choices = ", ".join(map(str, row.choices))
         yield f"attribute '{row.name}' must be one of {choices}, got {value!r:.80}"
-    if row.name == "hidden_size" and converted < 1:
-        yield f"attribute 'hidden_size' must be at least 1, got {converted}"
+    if (row.role or row.name) in SYMBOLS.values() and converted < 1:
+        yield f"attribute '{row.name}' must be at least 1, got {converted}"
+    if row.largest is not None and converted > row.largest:
+        yield f"attribute '{row.name}' must be at most {row.largest}, got {converted}"
     if row.name == "clip" and not converted > 0:
         finding = "which is 0 in float32" if value > 0 else "runtimes read that in three ways"
         finding = "which is not a number" if math.isnan(converted) else finding

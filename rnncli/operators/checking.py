@@ -11,7 +11,7 @@ from rnncli.errors import InvalidRequest, Problem, did_you_mean
 from rnncli.numerics import Array, dtype_of
 from rnncli.operators.activation_binding import activation_problems
 from rnncli.operators.attributes import attribute_problems, complete
-from rnncli.operators.operator import Dim
+from rnncli.operators.operator import SYMBOLS, Dim
 from rnncli.operators.table import OPERATORS
 from rnncli.recurrence.readings import check_reading
 
@@ -61,7 +61,7 @@ def problems(
     yield from _name_problems(operator, inputs)
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
-    yield from _output_problems(operator, outputs)
+    yield from _output_problems(operator, completed, outputs)
     yield from _reading_problems(operator, readings or {})
 
 
@@ -80,7 +80,7 @@ def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> 
 
 
 def num_directions(attributes: Mapping[str, Any]) -> int:
-    """Return D, given complete attributes."""
+    """Return D, given complete attributes by role."""
     return 2 if attributes["direction"] == "bidirectional" else 1
 
 
@@ -123,6 +123,8 @@ def _input_problems(
             *_dtype_problems(operator, row, inputs),
             *_shape_problems(row, values.shape, sizes, variant),
         ]
+        if not operator.empty_sizes and 0 in values.shape:
+            sentences.append(f"{row.name} must have no empty dimension, got {list(values.shape)}")
         if row.role == "lengths" and not sentences and "seq_length" in sizes:
             sentences += _length_problems(row, values, sizes["seq_length"].value)
         yield from (Problem(("inputs", row.name), sentence) for sentence in sentences)
@@ -131,17 +133,19 @@ def _input_problems(
 def _sizes(
     operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], variant: int
 ) -> dict[str, Size]:
-    """Return each named size from its definition: X, direction, hidden_size, else R."""
+    """Return each named size from its definition: direction, attributes, else X and R."""
     direction = attributes["direction"]
     sizes = {"num_directions": Size(num_directions(attributes), f"direction is {direction}")}
     (X,) = (row for row in operator.inputs if row.role == "X")
     if X.name in inputs and inputs[X.name].ndim == len(X.shape(variant)):
         for dim, value in zip(X.shape(variant), inputs[X.name].shape, strict=True):
             sizes[dim.symbol] = Size(value, f"{dim.symbol} is {value} in {X.name}")
-    if attributes["hidden_size"] is not None:
-        hidden = attributes["hidden_size"]
-        sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}")
-    elif "R" in inputs and inputs["R"].ndim == 3:
+    for symbol in SYMBOLS.values():
+        if (value := attributes.get(symbol)) is not None:
+            row = operator.attribute_for(symbol)
+            assert row is not None
+            sizes[symbol] = Size(value, f"{row.name} is {value}")
+    if "hidden_size" not in sizes and "R" in inputs and inputs["R"].ndim == 3:
         hidden = inputs["R"].shape[_last_hidden_axis(operator)]
         sizes["hidden_size"] = Size(hidden, f"hidden_size is {hidden}, taken from R")
     return sizes
@@ -214,8 +218,11 @@ def _length_problems(row: Input, lengths: Array, T: int) -> Iterator[str]:
         yield f"{row.name}[{k}] must be between 0 and seq_length = {T}, got {lengths[k]}{more}"
 
 
-def _output_problems(operator: Operator, outputs: Sequence[str] | None) -> Iterator[Problem]:
-    known = [row.name for row in operator.outputs]
+def _output_problems(
+    operator: Operator, attributes: Mapping[str, Any], outputs: Sequence[str] | None
+) -> Iterator[Problem]:
+    rows = {row.name: row for row in operator.outputs}
+    known, present = list(rows), operator.present_outputs(attributes)
     for k, name in enumerate(outputs or ()):
         if name not in known:
             yield Problem(
@@ -223,6 +230,9 @@ def _output_problems(operator: Operator, outputs: Sequence[str] | None) -> Itera
                 f"{operator.name} has no output '{name}'{did_you_mean(name, known)}"
                 f" (its outputs are {', '.join(known)})",
             )
+        elif name not in present:
+            sentence = f"there is an output '{name}' only if '{rows[name].condition}' is true"
+            yield Problem(("outputs", name), sentence)
         elif name in (outputs or ())[:k]:
             yield Problem(("outputs", name), f"output '{name}' is named twice")
 
@@ -235,7 +245,7 @@ def _reading_problems(operator: Operator, readings: Mapping[str, str]) -> Iterat
             yield Problem(("readings", name), str(error))
             continue
         if name not in operator.readings:
-            known = ", ".join(operator.readings)
+            known = ", ".join(operator.readings) or "none"
             yield Problem(
                 ("readings", name),
                 f"reading '{name}' makes no difference to {operator.name} (its readings are"

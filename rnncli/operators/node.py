@@ -64,6 +64,7 @@ class Node:
     Attributes:
         operator, attributes: the arguments.
         outputs: the requested names.
+        gates: the order of the gates in W, R and the biases.
         readings: every reading of the operator.
         values: all attributes by role as Python values, with defaults; None if absent without one.
         layout: 1 for batch first where the attribute decides, else 0.
@@ -79,10 +80,11 @@ class Node:
         readings: Mapping[str, str] | None = None,
     ) -> None:
         self.operator, self.attributes = operator, dict(attributes)
-        every = [row.name for row in operator.outputs]
-        self.outputs = tuple(every if outputs is None else outputs)
         self.readings = {**operator.readings, **(readings or {})}
         self.values = complete(operator, attributes)
+        every = operator.present_outputs(self.values)
+        self.outputs = every if outputs is None else tuple(outputs)
+        self.gates: str = self.values.get("gates", operator.gates)
         self.layout: int = self.values.get("layout") or 0
         self.directions = DIRECTIONS[self.values["direction"]]
         self.variant = operator.variant(self.values)
@@ -151,7 +153,7 @@ class Node:
         """
         tensors = _by_role(self._orders, inputs)
         is_literal = self.readings.get("recurrence") == "literal"
-        weights = cache.of(self.operator, tensors, literal=is_literal)
+        weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
         recurrence = Recurrence(
             dtype=dtype_of(tensors["X"]),

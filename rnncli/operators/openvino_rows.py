@@ -13,13 +13,19 @@ A cell is a forward sequence of one step, without the axes of time and direction
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 from rnncli.numerics import INTEGERS
-from rnncli.operators.operator import Attribute, Input, Operator, Output, by_name, shape
+from rnncli.operators.operator import (
+    AnyTensor,
+    Attribute,
+    Input,
+    Operator,
+    Output,
+    by_name,
+    of_a_cell,
+    shape,
+)
 from rnncli.recurrence.cells import CELLS
-
-AnyTensor = TypeVar("AnyTensor", Input, Output)
 
 DOMAIN = "org.openvinotoolkit"
 
@@ -100,7 +106,7 @@ _RNN_SEQUENCE_5 = Operator(
     dtypes=("float16", "float32", "float64", "bfloat16"),
     activations=("Relu", "Sigmoid", "Tanh"),
     default_activations=("Tanh",),
-    equal_activations=True,
+    activation_lists="equal",
     bias="sum",
     readings={"alpha-order": "positional", "clip-scope": "gates", "zero-length": "zero"},
 )
@@ -177,11 +183,8 @@ def _cell(row: Operator, version: int, *optional: str) -> Operator:
 
 
 def _of_a_cell(tensor: AnyTensor) -> AnyTensor:
-    """Return a tensor without the axes of time and direction."""
-    lacking = {"seq_length", "num_directions"}
-    shapes = (tuple(dim for dim in dims if dim.symbol not in lacking) for dims in tensor.shapes)
-    summary = _CELL_SUMMARIES.get(tensor.role, tensor.summary)
-    return tensor._replace(shapes=tuple(shapes), summary=summary)
+    """Return a tensor of a cell, with its own summary."""
+    return of_a_cell(tensor, summary=_CELL_SUMMARIES.get(tensor.role, tensor.summary))
 
 
 def _or_zero(tensor: Input) -> Input:

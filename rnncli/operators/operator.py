@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,12 +40,14 @@ class Tensor(NamedTuple):
 
     Attributes:
         name: the specification's name.
-        role: its role in the canonical recurrence: X, W, R, B, P, lengths, initial_h, initial_c, Y,
-            Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of quantised weights.
+        role: its role in the canonical recurrence: X, W, R, B (or Wb and Rb), P, lengths,
+            initial_h, initial_c, Y, Y_h, Y_c; or W_scale, W_zero_point, R_scale, R_zero_point of
+            quantised weights.
         shapes: the dimensions; two of them where the attribute `shapes_by` of the operator decides,
             for its values 0 and 1, or where the tensor may have either rank.
         optional: whether a node may leave it out.
         dtypes: the element types it may have, or () for the operator's T.
+        condition: the attribute that must be true for a node to have this output, or "" for none.
         summary: a description.
     """
 
@@ -55,6 +57,7 @@ class Tensor(NamedTuple):
     summary: str
     optional: bool = False
     dtypes: tuple[str, ...] = ()
+    condition: str = ""
 
     def shape(self, variant: int = 0) -> tuple[Dim, ...]:
         """Return the dimensions, given the value of the operator's `shapes_by`."""
@@ -73,18 +76,36 @@ class Output(Tensor):
     __slots__ = ()
 
 
+AnyTensor = TypeVar("AnyTensor", Input, Output)
+
+
+def of_a_cell(tensor: AnyTensor, **changes: Any) -> AnyTensor:
+    """Return a tensor of a sequence without the axes of time and direction.
+
+    Args:
+        tensor: the tensor.
+        changes: other values of its fields.
+    """
+    lacking = {"seq_length", "num_directions"}
+    shapes = (tuple(dim for dim in dims if dim.symbol not in lacking) for dims in tensor.shapes)
+    return tensor._replace(shapes=tuple(shapes), **changes)
+
+
 class Attribute(NamedTuple):
     """An attribute of an operator.
 
     Attributes:
         name: the specification's name.
-        type: int, float, string, floats or strings.
+        type: bool, int, float, string, floats or strings.
         summary: a description.
         default: its value when absent; None when it has no fixed one.
         required: whether a node must carry it.
-        choices: the values it may have, or () for any.
-        role: its ONNX name, if another dialect spells it differently.
-        aliases: other spellings of a choice; GRU-1's specification writes `foward`.
+        choices: the values it may have, or each of a list, or () for any.
+        role: its ONNX name, if another dialect spells it differently; the name of a size that it
+            states; or `gates`, the order of the gates.
+        aliases: values that are spelled unlike the canonical ones: GRU-1's `foward`, which is read
+            as a choice, and the choices of other dialects.
+        largest: the largest value of an integer, or None for any.
     """
 
     name: str
@@ -95,6 +116,22 @@ class Attribute(NamedTuple):
     choices: tuple[Any, ...] = ()
     role: str = ""
     aliases: Mapping[str, str] = {}
+    largest: int | None = None
+
+    @property
+    def accepted(self) -> tuple[Any, ...]:
+        """The values that a node may write, where there are choices."""
+        return tuple(dict.fromkeys((*self.choices, *self.aliases)))
+
+    def canonical(self, value: Any) -> Any:
+        """Return the canonical value of a spelling."""
+        return self.aliases.get(value, value) if isinstance(value, str) else value
+
+    def spelled(self, value: Any) -> Any:
+        """Return the spelling of a canonical value."""
+        if value in self.choices or not isinstance(value, str):
+            return value
+        return next((own for own, meaning in self.aliases.items() if meaning == value), value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,10 +141,11 @@ class Operator:
     Attributes:
         type: the op_type.
         version: the opset that introduced it.
+        versioned: whether its dialect has versions.
         domain: the domain of its nodes in a model.
-        dialect: ONNX or OpenVINO.
+        dialect: the specification that it belongs to: ONNX, OpenVINO or WebNN.
         cell: the equations it evaluates.
-        gates: the order of the gates in W, R and B.
+        gates: the order of the gates in W, R and the biases, unless an attribute decides.
         inputs, outputs: in the node's order.
         attributes: by name.
         dtypes: T, the element types of all its floating-point tensors.
@@ -115,16 +153,20 @@ class Operator:
         default_activations: for one direction.
         spare_activation: whether one direction accepts two names (the RNN's schema default has
             two).
-        equal_activations: whether both directions must use the same ones (see `openvino_rows`).
+        activation_lists: "each", one list of activations for each direction; "one", one for both;
+            "equal", one for both, or two equal ones (see `openvino_rows`).
         bias: "split", B holds Wb then Rb; "sum", B holds their sum, and where a GRU resets after
-            the linear transformation, the sum of z and r, then Wbh and Rbh.
-        shapes_by: the attribute that decides between the `shapes` of a tensor.
+            the linear transformation, the sum of z and r, then Wbh and Rbh; "two", each is an
+            input, Wb and Rb.
+        empty_sizes: whether seq_length, batch_size and input_size may be 0.
+        shapes_by: the attribute that decides between the `shapes` of a tensor, or "" for none.
         fixed: values of attributes that it lacks: a cell is a forward sequence of one step.
         readings: the readings that affect it, each with this dialect's default.
     """
 
     type: str
     version: int
+    versioned: bool = True
     domain: str
     dialect: str
     cell: Cell
@@ -136,16 +178,27 @@ class Operator:
     activations: tuple[str, ...]
     default_activations: tuple[str, ...]
     spare_activation: bool = False
-    equal_activations: bool = False
+    activation_lists: str = "each"
     bias: str
+    empty_sizes: bool = True
     shapes_by: str = "layout"
     fixed: Mapping[str, Any] = field(default_factory=dict)
     readings: Mapping[str, str]
 
     @property
     def name(self) -> str:
-        """Type and version, as in `LSTM-14`."""
-        return f"{self.type}-{self.version}"
+        """Type and version, as in `LSTM-14`; without versions, domain and type: `webnn.lstm`."""
+        return f"{self.type}-{self.version}" if self.versioned else self.family
+
+    @property
+    def family(self) -> str:
+        """The name that its versions share, as in `LSTM`; without versions, its name."""
+        return self.type if self.versioned else f"{self.domain}.{self.type}"
+
+    @property
+    def slug(self) -> str:
+        """Its name in file names and ids, as in `lstm_14` and `webnn_lstm`."""
+        return self.name.lower().replace("-", "_").replace(".", "_")
 
     def __str__(self) -> str:
         return self.name
@@ -162,6 +215,38 @@ class Operator:
     def variant(self, attributes: Mapping[str, Any]) -> int:
         """Return which of its `shapes` a tensor has in a node, given its attributes."""
         return attributes.get(self.shapes_by) or 0
+
+    @property
+    def gated(self) -> str:
+        """The names of the inputs whose rows are gates, as text."""
+        roles = ("W", "R", "B", "Wb", "Rb")
+        *others, last = (row.name for row in self.inputs if row.role in roles)
+        return f"{', '.join(others)} and {last}"
+
+    def present_outputs(self, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the outputs that a node has.
+
+        Args:
+            attributes: complete, by role.
+        """
+        return tuple(
+            row.name for row in self.outputs if not row.condition or attributes[row.condition]
+        )
+
+    def attribute_for(self, role: str) -> Attribute | None:
+        """Return the attribute with a role, if there is one."""
+        rows = self.attributes.values()
+        return next((row for row in rows if (row.role or row.name) == role), None)
+
+    def written(self, role: str, value: Any) -> dict[str, Any]:
+        """Return an attribute as a node writes it, by name; nothing if there is none.
+
+        Args:
+            role: the attribute's role.
+            value: the canonical value.
+        """
+        row = self.attribute_for(role)
+        return {row.name: row.spelled(value)} if row else {}
 
     @property
     def lengths_dtypes(self) -> tuple[str, ...]:

@@ -73,8 +73,7 @@ class OperatorSession:
         self._in_order = [self._held.get(name) for name in self._node.names]
         required = (row.name for row in operator.inputs if not row.optional)
         self.inputs = tuple(name for name in required if name not in self._held)
-        every = [row.name for row in operator.outputs]
-        self.outputs = tuple(every if outputs is None else outputs)
+        self.outputs = self._node.node.outputs
         self.held = frozenset(self._held)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:

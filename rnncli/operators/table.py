@@ -6,14 +6,14 @@ import copyreg
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.operators import onnx_rows, onnxruntime_rows, openvino_rows
+from rnncli.operators import onnx_rows, onnxruntime_rows, openvino_rows, webnn_rows
 from rnncli.operators.operator import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OPERATORS: Mapping[str, Operator] = {
-    row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS)
+    row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS, *webnn_rows.ROWS)
 }
 """The operators that suites and packs may have cases of."""
 MODEL_OPERATORS: Mapping[str, Operator] = {row.name: row for row in onnxruntime_rows.ROWS}
@@ -33,7 +33,8 @@ def operator_named(name: str) -> Operator:
     if name in MODEL_OPERATORS:
         raise InvalidRequest(f"operator '{name}' has no cases: it is only evaluated in models")
     kind, _, version = name.partition("-")
-    if versions := _versions(kind) or ([] if version else _called(kind)):
+    versioned = [row for row in _versions(kind) if row.versioned]
+    if versions := versioned or ([] if version else _called(kind)):
         listed = ", ".join(row.name for row in versions)
         is_opset = version.isdecimal() and len(version) < 5  # int() refuses thousands of digits
         serving = _serving(versions, int(version)) if is_opset else None
@@ -73,8 +74,9 @@ def _versions(op_type: str) -> list[Operator]:
 
 
 def _called(word: str) -> list[Operator]:
-    """Return all versions of the operator type that a word names, ignoring case."""
-    return [row for row in OPERATORS.values() if row.type.casefold() == word.casefold()]
+    """Return all operators whose type a word names, ignoring case."""
+    folded = word.casefold()
+    return [row for row in OPERATORS.values() if folded == row.type.casefold()]
 
 
 def _serving(versions: list[Operator], opset: int) -> Operator | None:

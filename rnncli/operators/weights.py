@@ -12,7 +12,7 @@ from rnncli.recurrence.quantisation import dequantised
 from rnncli.recurrence.recurrence import Constants, is_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rnncli.numerics import Array
     from rnncli.operators.operator import Operator
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 FACTORS = ("W_scale", "W_zero_point", "R_scale", "R_zero_point")
-WEIGHTS = ("W", "R", "B", "P", *FACTORS)
-"""The roles of weights, and of the scales and zero points of quantised ones."""
+PARAMETERS = ("W", "R", "B", "Wb", "Rb", "P")
+"""The roles of a layer's parameters. A row has B, which both biases share, or Wb and Rb."""
+WEIGHTS = (*PARAMETERS, *FACTORS)
+"""The roles of parameters, and of the scales and zero points of quantised ones."""
 
 
 class Weights(NamedTuple):
@@ -80,20 +82,23 @@ class WeightCache:
         """The bytes of each node's weights."""
         return [each.nbytes for each in self._cached.values()]
 
-    def of(self, operator: Operator, tensors: Mapping[str, Array], *, literal: bool) -> Weights:
+    def of(
+        self, operator: Operator, tensors: Mapping[str, Array], gates: str, *, literal: bool
+    ) -> Weights:
         """Return a node's weights in canonical form.
 
         Args:
             operator: the row.
             tensors: the node's tensors by role.
+            gates: the order of the gates in W, R and the biases.
             literal: whether states are multiplied by R instead of its transpose.
         """
         sources = tuple([tensors.get(role) for role in WEIGHTS])
-        key = (operator, literal, *map(id, sources))
+        key = (operator, gates, literal, *map(id, sources))
         cached = self._cached.get(key)
         if cached is not None and not any_unlocked(sources):
             return cached.weights
-        weights = _bound(operator, sources, literal=literal)
+        weights = _bound(operator, sources, gates, literal=literal)
         nbytes = sum(values.nbytes for values in sources if values is not None)
         if operator.quantised:
             nbytes += weights.W.nbytes + weights.R.nbytes
@@ -126,20 +131,36 @@ def _are_constants(tensors: WeightTensors) -> bool:
     return all(values is None or is_constant(values) for values in tensors)
 
 
-def _bound(operator: Operator, tensors: WeightTensors, *, literal: bool) -> Weights:
-    W, R, B, P, *factors = tensors
+def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: bool) -> Weights:
+    if not operator.has("num_directions"):  # of a cell: it has one
+        tensors = _with_directions(tensors)
+    W, R, B, Wb, Rb, P, *factors = tensors
     assert W is not None
     assert R is not None
     if operator.quantised:
         W, R = _dequantised(W, *factors[:2]), _dequantised(R, *factors[2:])
-    if not operator.has("num_directions"):  # of a cell: it has one
-        W, R, B = W[..., None, :, :], R[..., None, :, :], None if B is None else B[..., None, :]
-    recurrent = _gates(operator, R)
+    if B is not None:
+        Wb, Rb = _split(B, operator.bias, gates, hidden_size=R.shape[-1])
+    order = [gates.index(gate) for gate in operator.cell.gates]
+    recurrent = _blocks(R, order)
     return Weights(
-        _gates(operator, W),
+        _blocks(W, order),
         recurrent.swapaxes(-1, -2) if literal else recurrent,
-        *_biases(operator, B, hidden_size=R.shape[-1]),
-        _peepholes(P),
+        _rows(Wb, order),
+        _rows(Rb, order),
+        _rows(P, range(3)),
+    )
+
+
+def _with_directions(tensors: WeightTensors) -> WeightTensors:
+    """Return W and R [..., rows, columns] and the others [..., rows] with an axis of directions."""
+    W, R, *rows = tensors
+    assert W is not None
+    assert R is not None
+    return (
+        W[..., None, :, :],
+        R[..., None, :, :],
+        *(None if values is None else values[..., None, :] for values in rows),
     )
 
 
@@ -150,36 +171,33 @@ def _dequantised(weights: Array, scale: Array | None, zero_point: Array | None) 
     return dequantised(weights, scale, zero_point).swapaxes(-1, -2)
 
 
-def _gates(operator: Operator, weights: Array) -> Array:
+def _blocks(weights: Array, order: Sequence[int]) -> Array:
     """Split [D, G*H, K] into gates [D, G, H, K], in the cell's order."""
     *front, rows, K = weights.shape
-    G = len(operator.gates)
-    return _ordered(operator, weights.reshape(*front, G, rows // G, K), axis=-3)
+    return _ordered(weights.reshape(*front, len(order), rows // len(order), K), order, axis=-3)
 
 
-def _ordered(operator: Operator, values: Array, axis: int) -> Array:
-    """Bring an axis from the dialect's order of gates into the cell's."""
-    if operator.gates == operator.cell.gates:
-        return values
-    return values.take([operator.gates.index(gate) for gate in operator.cell.gates], axis)
+def _rows(values: Array | None, order: Sequence[int]) -> Array | None:
+    """Split biases or peephole weights [D, G*H] into gates [D, G, H], in the cell's order."""
+    if values is None:
+        return None
+    *front, rows = values.shape
+    return _ordered(values.reshape(*front, len(order), rows // len(order)), order, axis=-2)
 
 
-def _biases(
-    operator: Operator, B: Array | None, hidden_size: int
-) -> tuple[Array | None, Array | None]:
-    """Split B into input and recurrent bias [D, G, H]; a sum counts as the input bias."""
-    if B is None:
-        return None, None
-    G = len(operator.gates)
-    blocks = B.reshape(*B.shape[:-1], B.shape[-1] // hidden_size, hidden_size)
-    Wb, Rb = blocks[..., :G, :], blocks[..., G:, :]
-    if not Rb.shape[-2]:
-        return _ordered(operator, Wb, axis=-2), None
-    if operator.bias == "sum":  # only Rbh is apart
-        Rbh, Rb = Rb[..., 0, :], np.zeros_like(Wb)
-        Rb[..., operator.gates.index("h"), :] = Rbh
-    return _ordered(operator, Wb, axis=-2), _ordered(operator, Rb, axis=-2)
+def _ordered(values: Array, order: Sequence[int], axis: int) -> Array:
+    """Bring an axis into the cell's order of gates."""
+    return values if [*order] == sorted(order) else values.take(order, axis)
 
 
-def _peepholes(P: Array | None) -> Array | None:
-    return None if P is None else P.reshape(*P.shape[:-1], 3, P.shape[-1] // 3)
+def _split(B: Array, kind: str, gates: str, hidden_size: int) -> tuple[Array, Array | None]:
+    """Split B into input and recurrent bias [D, G*H]; a sum counts as the input bias."""
+    rows = len(gates) * hidden_size
+    Wb, Rb = B[..., :rows], B[..., rows:]
+    if not Rb.shape[-1]:
+        return Wb, None
+    if kind == "sum":  # only Rbh is apart
+        first = gates.index("h") * hidden_size
+        Rbh, Rb = Rb, np.zeros_like(Wb)
+        Rb[..., first : first + hidden_size] = Rbh
+    return Wb, Rb

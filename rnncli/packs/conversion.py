@@ -12,11 +12,12 @@ from rnncli.files.small_files import write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
+from rnncli.operators.weights import PARAMETERS
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest
 from rnncli.packs.single_file import gather
-from rnncli.packs.vector import WEIGHTS, Vector
+from rnncli.packs.vector import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,4 +159,4 @@ def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) ->
     """
     if weights == "inputs":
         return ()
-    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)
+    return tuple(r.name for r in operator.inputs if r.role in PARAMETERS and r.name in present)

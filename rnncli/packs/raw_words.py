@@ -45,9 +45,10 @@ def _sentences(node: Node, vector: Vector) -> Iterator[str]:
     for output in operator.outputs:
         is_asked = output.name in node.outputs
         yield _tensor(output, node.variant, given=is_asked, absent="not requested")
-    yield f"gates in W, R and B: {', '.join(operator.gates)}"
+    yield f"gates in {operator.gated}: {', '.join(node.gates)}"
     for attribute in operator.attributes.values():
-        yield _attribute(attribute, node.values[attribute.role or attribute.name])
+        value = attribute.spelled(node.values[attribute.role or attribute.name])
+        yield _attribute(attribute, value)
     for direction, activations in zip(node.directions, node.activations, strict=True):
         words = "; ".join(map(_activation, activations))
         yield f"activations of direction {direction.name.lower()}: {words}"

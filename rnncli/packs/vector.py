@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from rnncli.formats.format import Tensors
     from rnncli.recurrence.recurrence import Recurrence
 
-# The inputs that are a layer's parameters, by role.
-WEIGHTS = ("W", "R", "B", "P")
-
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
 CALLS, STEPS = "calls", "steps"
 

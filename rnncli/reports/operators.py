@@ -30,8 +30,8 @@ def summary(operator: Operator) -> tuple[str, str, str, str, str]:
 
 def as_text(operator: Operator) -> str:
     """Return the page `rnncli ops NAME` shows."""
+    title = f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"
     blocks = (
-        [f"{operator.name}, {operator.dialect}, domain '{operator.domain}'"],
         _section("Sizes", (pair for pair in SYMBOLS.items() if operator.has(pair[1]))),
         _section("Inputs", (_tensor(operator, row) for row in operator.inputs)),
         _section(
@@ -39,20 +39,20 @@ def as_text(operator: Operator) -> str:
             (_output(operator, row) for row in operator.outputs),
         ),
         _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
-        _section("Gates", ((_gate_order(operator), "their order in W, R and B"),)),
+        _section("Gates", _gate_orders(operator)),
         ["Equations", *(f"  {line}" for line in operator.cell.equations.splitlines())],
         _section(
             f"Activations, default {', '.join(operator.default_activations)}", _functions(operator)
         ),
         _section("Readings of contested points, the default marked *", _readings(operator)),
     )
-    return "\n\n".join("\n".join(block) for block in blocks)
+    return "\n\n".join([title, *("\n".join(block) for block in blocks if len(block) > 1)])
 
 
 def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    """Align columns below a title."""
+    """Align columns below a title; it stands alone if there are no rows."""
     rows = [tuple(row) for row in rows]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
     return [title, *(f"  {line.rstrip()}" for line in lines)]
 
@@ -102,8 +102,13 @@ def _default(row: Attribute) -> str:
     return f"default {value}"
 
 
-def _gate_order(operator: Operator) -> str:
-    return ", ".join(operator.gates)
+def _gate_orders(operator: Operator) -> Iterator[tuple[str, str]]:
+    """Yield the order of the gates, or that of each choice of the attribute that decides."""
+    where = f"their order in {operator.gated}"
+    row = operator.attribute_for("gates")
+    choices = row.aliases if row else {"": operator.gates}
+    for choice, gates in choices.items():
+        yield ", ".join(gates), where + (f", {row.name} {choice}" if row else "")
 
 
 def _functions(operator: Operator) -> Iterator[tuple[str, str, str]]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.report import largest_margin
+from rnncli.operators import operator_named
 from rnncli.reports.comparisons import index_text, ulp_text, value_text
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
 from rnncli.terminal import visible
@@ -86,11 +87,13 @@ def _map(case: JudgedCase) -> dict[str, Any] | None:
     name = _mapped(verdict)
     direction = record["requirements"].get("direction", "forward")
     both = direction == "bidirectional"
+    operator = operator_named(record["operator"])
+    is_Y = any(row.role == "Y" and row.name == name for row in operator.outputs)
     return {
         "output": visible(name),
         "rows": ["".join(map(letter, row)) for row in verdict.error_map],
-        "panels": ["forward", "reverse"] if both and name == "Y" else [visible(direction)],
-        "steps": record["sizes"].get("seq_length", 1) if name == "Y" else 0,
+        "panels": ["forward", "reverse"] if both and is_Y else [visible(direction)],
+        "steps": record["sizes"].get("seq_length", 1) if is_Y else 0,
         "units": record["sizes"].get("hidden_size", 1),
     }
 

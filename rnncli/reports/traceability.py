@@ -264,7 +264,7 @@ def _true_of(same: Sequence[Statement]) -> str:
 
 def _span(row: Statement) -> str:
     """Say which versions of its operator a statement is true of; nothing for all."""
-    known = tuple(each.version for each in OPERATORS.values() if each.type == row.operator)
+    known = tuple(each.version for each in OPERATORS.values() if each.family == row.operator)
     first, last = row.versions[0], row.versions[-1]
     if len(row.versions) == len(known):
         return ""

@@ -23,7 +23,7 @@ class CaseTrace(NamedTuple):
 
     Attributes:
         id: the case's id.
-        operator: the operator's type, such as `LSTM`.
+        operator: the operator's family, such as `LSTM` or `webnn.lstm`.
         version: the operator's version.
         kind: whether the case must run or be refused.
         found: id of each checked statement -> its violations that the case notices.
@@ -130,7 +130,7 @@ class TraceMatrix:
 
     @cached_property
     def operators(self) -> list[str]:
-        """The operator types that have cases."""
+        """The operators that have cases, by family."""
         return list(dict.fromkeys(case.operator for case in self.cases))
 
     @cached_property

@@ -61,7 +61,7 @@ class Statement:
         name: the id without the operator: `clip.bounds`.
         sentence: the statement, in our words.
         section: its section of the page: `attribute clip`.
-        operator: the operator's type, such as `RNN`.
+        operator: the operator's family, such as `RNN` or `webnn.gru`.
         versions: the operator versions it applies to.
         kind: the kind of case that can check it.
         when: the condition on cases that exercise it.
@@ -88,7 +88,8 @@ class Statement:
     @property
     def newest(self) -> Operator:
         """The newest version that it applies to."""
-        return OPERATORS[f"{self.operator}-{self.versions[-1]}"]
+        key = self.operator, self.versions[-1]
+        return next(row for row in OPERATORS.values() if (row.family, row.version) == key)
 
     @property
     def dialect(self) -> str:
@@ -103,7 +104,7 @@ class Statement:
     def found_in(self, case: TracedCase) -> tuple[str, ...] | None:
         """Return the violations that a case notices; None if it does not check the statement."""
         row = case.operator
-        if (row.type, row.version) not in {(self.operator, v) for v in self.versions}:
+        if (row.family, row.version) not in {(self.operator, v) for v in self.versions}:
             return None
         if (CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT) is not self.kind:
             return None
@@ -145,7 +146,7 @@ def statements(
     """
     rows = []
     for operator in of.split():
-        known = [row for row in OPERATORS.values() if row.type == operator]
+        known = [row for row in OPERATORS.values() if row.family == operator]
         versions = tuple(row.version for row in known if since <= row.version <= until)
         cell = known[0].cell.name
         mutants = [name for name in against.split() if cell in violation_named(name).cells]

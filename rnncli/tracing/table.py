@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rnncli.tracing.traced_case import TracedCase
 
 _LEAVES = (equations, attributes, tensors, refusals, openvino_pages)
-OPERATORS = tuple(dict.fromkeys(row.type for row in operators.OPERATORS.values()))
+OPERATORS = tuple(dict.fromkeys(row.family for row in operators.OPERATORS.values()))
 
 
 def _indexed(rows: Iterable[Statement]) -> dict[str, Statement]:

@@ -62,4 +62,4 @@ def trace_of(vector: Vector) -> CaseTrace:
     case = TracedCase(vector)
     kind = CheckKind.REJECTION if case.is_rejection else CheckKind.RESULT
     row = case.operator
-    return CaseTrace(vector.id, row.type, row.version, kind, found_in(case))
+    return CaseTrace(vector.id, row.family, row.version, kind, found_in(case))

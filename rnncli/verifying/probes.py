@@ -82,7 +82,7 @@ class ProbeKind(NamedTuple):
             "sizes": {n: k for n, k in zip(SIZES, self.sizes, strict=True) if operator.has(n)},
             "dtype": self.dtype,
             "attributes": {
-                **({} if operator.fixed else {"direction": self.direction}),
+                **operator.written("direction", self.direction),
                 **({"layout": self.layout} if self.layout else {}),
             },
             "inputs": fills,
@@ -106,7 +106,7 @@ def probe_of(kind: ProbeKind) -> Vector:
         rnncli.errors.InvalidRequest: no such case exists, so the manifest is not one of ours.
     """
     case = parse_config(json.dumps(kind.config), f"a valid {kind}")
-    name = f"probe_{case.operator.name.lower().replace('-', '_')}"
+    name = f"probe_{case.operator.slug}"
     record = {
         "id": name,
         "operator": case.operator.name,

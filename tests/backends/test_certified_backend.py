@@ -89,7 +89,7 @@ def test_long_recurrences_get_the_bits_they_need(kind):
         np.testing.assert_allclose(values, certified[name], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", [n for n, row in OPERATORS.items() if row.lengths_dtypes])
 def test_padding_may_hold_anything(operator):
     """NaN past a sequence's end keeps nothing from being certified."""
     attributes, inputs = valid_node(operator)

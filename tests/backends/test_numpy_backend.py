@@ -17,7 +17,7 @@ from rnncli.operators import OPERATORS
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 MODES = ("float64", "native")
-SEQUENCES = [name for name, row in OPERATORS.items() if row.has("seq_length")]
+SEQUENCES = [name for name, row in OPERATORS.items() if row.lengths_dtypes]
 
 
 @pytest.fixture(params=["numpy", "reference"])

@@ -44,9 +44,7 @@ def without(name, *path):
 @pytest.mark.parametrize("row", OPERATORS.values(), ids=str)
 def test_every_operator_has_an_example(row):
     """Named like it."""
-    name = f"{row.type}_{row.version}".lower()
-
-    assert load_config(find_spec(name)).operator is row
+    assert load_config(find_spec(row.slug)).operator is row
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -84,6 +82,12 @@ FEATURES = [
     ("gru_14", "attributes", "activations"),
     ("rnnsequence_5", "attributes", "clip"),
     ("rnnsequence_5", "inputs", "sequence_lengths"),
+    ("webnn_gru", "attributes", "layout"),
+    ("webnn_gru", "inputs", "recurrentBias"),
+    ("webnn_grucell", "attributes", "resetAfter"),
+    ("webnn_lstm", "attributes", "layout"),
+    ("webnn_lstm", "attributes", "direction"),
+    ("webnn_lstm", "inputs", "bias"),
 ]
 
 
@@ -184,7 +188,7 @@ def test_the_example_by_hand_is_right():
 
 
 def table():
-    """The rows of the table of readings: name -> (choices, ONNX, OpenVINO, operators)."""
+    """The rows of the table of readings: name -> (choices, ONNX, OpenVINO, WebNN, operators)."""
     rows = re.findall(r"^\| `([a-z-]+)` \|(.*)\|$", SEMANTICS, re.MULTILINE)
     return {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
 
@@ -195,7 +199,7 @@ def test_semantics_lists_every_reading(name):
     choices, *defaults, _ = table()[name]
 
     assert re.findall("`([a-z]+)`", choices) == list(READINGS[name].choices)
-    for dialect, written in zip(("ONNX", "OpenVINO"), defaults, strict=True):
+    for dialect, written in zip(("ONNX", "OpenVINO", "WebNN"), defaults, strict=True):
         rows = [row for row in OPERATORS.values() if row.dialect == dialect]
         held = {row.readings[name] for row in rows if name in row.readings}
         assert {f"`{choice}`" for choice in held} == ({written} if written else set())

@@ -14,7 +14,8 @@ def test_nothing_written_gives_every_default(name):
     row = OPERATORS[name]
 
     assert complete(row, {}) == row.fixed | {
-        attribute.role or attribute.name: attribute.default for attribute in row.attributes.values()
+        attribute.role or attribute.name: attribute.canonical(attribute.default)
+        for attribute in row.attributes.values()
     }
 
 

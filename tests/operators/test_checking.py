@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from valid_nodes import SIZES, valid_node
+from valid_nodes import SIZES, named, valid_node
 
 from rnncli.backends.numpy_backend import NumPyBackend
 from rnncli.errors import InvalidOperator
@@ -18,7 +18,10 @@ RNN = [name for name in ONNX if name.startswith("RNN-")]
 ALL = list(OPERATORS)
 # By dialect and by what they have: lengths and directions, or neither.
 OPENVINO = [name for name in ALL if OPERATORS[name].dialect == "OpenVINO"]
+WEBNN = [name for name in ALL if OPERATORS[name].dialect == "WebNN"]
+CLIPPED = [name for name in ALL if name not in WEBNN]
 SEQUENCES = [name for name in ALL if OPERATORS[name].has("seq_length")]
+RAGGED = [name for name in SEQUENCES if name not in WEBNN]
 CELLS = [name for name in ALL if name not in SEQUENCES]
 
 
@@ -77,7 +80,9 @@ def test_wrong_rank_is_refused(operator, name):
     assert f"{name} must have {len(wanted)} dimensions, {spelled}, got {given}" in sentence
 
 
-@pytest.mark.parametrize(("operator", "name", "k"), [row for row in dimensions() if row[1] != "X"])
+@pytest.mark.parametrize(
+    ("operator", "name", "k"), [row for row in dimensions() if row[1] not in {"X", "input"}]
+)
 @pytest.mark.parametrize("change", [-1, 1])
 def test_wrong_size_is_refused(operator, name, k, change):
     """One dimension one too long or short: the sentence says what is wanted, why, and what came."""
@@ -92,11 +97,12 @@ def test_wrong_size_is_refused(operator, name, k, change):
     wanted = [d.multiple * {**SIZES, "num_directions": 1}[d.symbol] for d in tensor.shape()]
     spelled = "[" + ", ".join(map(str, tensor.shape())) + "]"
     assert f"{name} must be {wanted} = {spelled}, got {shape}: " in sentence
+    X = named(operator, "X")
     reason = {
         "num_directions": "direction is reverse",
-        "hidden_size": "hidden_size is 5",
-        "batch_size": "batch_size is 3 in X",
-        "input_size": "input_size is 2 in X",
+        "hidden_size": f"{named(operator, 'hidden_size')} is 5",
+        "batch_size": f"batch_size is 3 in {X}",
+        "input_size": f"input_size is 2 in {X}",
     }[tensor.shape()[k].symbol]
     assert reason in sentence
 
@@ -115,24 +121,22 @@ def test_empty_instead_of_full_is_refused(operator, name, k):
 @pytest.mark.parametrize(
     ("operator", "symbol", "blamed"),
     [
-        *((operator, "batch_size", "sequence_len") for operator in SEQUENCES),
-        *(
-            (operator, "batch_size", f"{OPERATORS[operator].inputs[1].name} must")
-            for operator in CELLS
-        ),
-        *((operator, "input_size", "W must be") for operator in ALL),
+        *((operator, "batch_size", "sequence_len") for operator in RAGGED),
+        *((operator, "batch_size", f"{named(operator, 'initial_h')} must") for operator in ALL),
+        *((operator, "input_size", f"{named(operator, 'W')} must be") for operator in ALL),
     ],
 )
 def test_sizes_of_X_bind_the_others(operator, symbol, blamed):
     """X one larger than the rest: the others are refused, each sentence giving X as the reason."""
     attributes, inputs = valid_node(operator)
     axis = [dim.symbol for dim in OPERATORS[operator].inputs[0].shape()].index(symbol)
-    inputs["X"] = np.repeat(inputs["X"], 2, axis)
+    X = named(operator, "X")
+    inputs[X] = np.repeat(inputs[X], 2, axis)
 
     sentence = refusal(operator, attributes, inputs)
 
     assert blamed in sentence
-    assert f"{symbol} is {inputs['X'].shape[axis]} in X" in sentence
+    assert f"{symbol} is {inputs[X].shape[axis]} in {X}" in sentence
 
 
 @pytest.mark.parametrize("operator", SEQUENCES)
@@ -141,7 +145,7 @@ def test_direction_binds_the_weights(operator, direction):
     """Weights of one direction under bidirectional, and of two under forward."""
     other = {"forward": "bidirectional", "bidirectional": "reverse"}[direction]
     attributes, inputs = valid_node(operator, direction=other)
-    attributes["direction"] = direction
+    attributes |= OPERATORS[operator].written("direction", direction)
 
     sentence = refusal(operator, attributes, inputs)
 
@@ -173,12 +177,13 @@ def test_no_hidden_units_are_refused(operator):
         shape = [dim.multiple * sizes[dim.symbol] for dim in tensor.shape()]
         inputs[tensor.name] = np.zeros(shape, inputs[tensor.name].dtype)
 
-    assert "hidden_size' must be at least 1, got 0" in refusal(
-        operator, {**attributes, "hidden_size": 0}, inputs
+    name = named(operator, "hidden_size")
+    assert f"{name}' must be at least 1, got 0" in refusal(
+        operator, {**attributes, name: 0}, inputs
     )
-    del attributes["hidden_size"]
+    del attributes[name]
     wanted = "hidden_size must be at least 1, got 0, taken from R"
-    wanted = "'hidden_size' is required" if operator in OPENVINO else wanted
+    wanted = wanted if operator in ONNX else f"'{name}' is required"
     assert wanted in refusal(operator, attributes, inputs)
 
 
@@ -200,7 +205,8 @@ def test_wrong_element_types_are_refused(operator, name, dtype):
     """Another element type than X's, or one no operator has: both are named."""
     attributes, inputs = valid_node(operator)
     inputs[name] = inputs[name].astype(dtype)
-    blamed = "W" if name == "X" and dtype is np.float64 else name
+    has_float64 = "float64" in OPERATORS[operator].dtypes
+    blamed = "W" if name == "X" and dtype is np.float64 and has_float64 else name
 
     assert f"{blamed} must be" in refusal(operator, attributes, inputs)
 
@@ -211,7 +217,7 @@ def test_dtypes_without_an_operator_are_refused(operator, dtype):
     """All tensors alike, in a type that is not T."""
     sentence = refusal(operator, *valid_node(operator, dtype))
 
-    assert "X must be float16, float32" in sentence
+    assert f"{named(operator, 'X')} must be float16" in sentence
 
 
 @pytest.mark.parametrize("operator", [name for name in ONNX if OPERATORS[name].version < 22])
@@ -234,7 +240,7 @@ def test_onnx_lengths_are_int32(operator, dtype):
     )
 
 
-@pytest.mark.parametrize("operator", SEQUENCES)
+@pytest.mark.parametrize("operator", RAGGED)
 @pytest.mark.parametrize("length", [-1, 5, 2**31 - 1, -(2**31)])
 def test_lengths_out_of_range_are_refused(operator, length):
     """The sentence gives the element, the range and the value."""
@@ -256,20 +262,22 @@ def test_huge_openvino_lengths_are_refused(dtype):
     assert "sequence_lengths[1] must be between" in refusal("RNNSequence-5", attributes, inputs)
 
 
+WEBNN_GRUS, WEBNN_LSTMS = ([name for name in WEBNN if kind in name] for kind in ("gru", "lstm"))
+WEBNN_SEQUENCES = [name for name in WEBNN if name in SEQUENCES]
 # operators, attributes, what the sentence must say
 ATTRIBUTES = [
-    (ALL, {"clip": 0.0}, "'clip' must be greater than 0, got 0.0"),
-    (ALL, {"clip": -1.0}, "'clip' must be greater than 0, got -1.0"),
-    (ALL, {"clip": float("nan")}, "'clip' must be greater than 0, got nan"),
-    (ALL, {"clip": float("-inf")}, "'clip' must be greater than 0, got -inf"),
-    (ALL, {"clip": 1e-60}, "0 in float32"),
-    (ALL, {"clip": "3"}, "'clip' must be a number, got '3'"),
-    (ALL, {"clip": [1.0]}, "'clip' must be a number, got [1.0]"),
-    (ALL, {"clip": True}, "'clip' must be a number, got True"),
-    (ALL, {"hidden_size": -5}, "'hidden_size' must be at least 1, got -5"),
-    (ALL, {"hidden_size": 5.0}, "'hidden_size' must be an integer, got 5.0"),
-    (ALL, {"hidden_size": 6}, "hidden_size is 6"),
-    (SEQUENCES, {"direction": "Forward"}, "must be one of forward, reverse, bidirectional"),
+    (CLIPPED, {"clip": 0.0}, "'clip' must be greater than 0, got 0.0"),
+    (CLIPPED, {"clip": -1.0}, "'clip' must be greater than 0, got -1.0"),
+    (CLIPPED, {"clip": float("nan")}, "'clip' must be greater than 0, got nan"),
+    (CLIPPED, {"clip": float("-inf")}, "'clip' must be greater than 0, got -inf"),
+    (CLIPPED, {"clip": 1e-60}, "0 in float32"),
+    (CLIPPED, {"clip": "3"}, "'clip' must be a number, got '3'"),
+    (CLIPPED, {"clip": [1.0]}, "'clip' must be a number, got [1.0]"),
+    (CLIPPED, {"clip": True}, "'clip' must be a number, got True"),
+    (CLIPPED, {"hidden_size": -5}, "'hidden_size' must be at least 1, got -5"),
+    (CLIPPED, {"hidden_size": 5.0}, "'hidden_size' must be an integer, got 5.0"),
+    (CLIPPED, {"hidden_size": 6}, "hidden_size is 6"),
+    (RAGGED, {"direction": "Forward"}, "must be one of forward, reverse, bidirectional"),
     (SEQUENCES, {"direction": 1}, "'direction' must be a string, got 1"),
     (LATE, {"direction": "foward"}, "must be one of forward, reverse, bidirectional"),
     (["RNN-1", "LSTM-1", "GRU-3"], {"direction": "foward"}, "must be one of forward, reverse"),
@@ -291,7 +299,7 @@ ATTRIBUTES = [
     (ALL, {"activations": "Tanh"}, "'activations' must be a list of strings, got 'Tanh'"),
     (ALL, {"activations": []}, "activations must name"),
     (ALL, {"activations": ["Tahn"]}, "unknown activation 'Tahn' for"),
-    (ALL, {"activations": ["Tahn"]}, "did you mean 'Tanh'?"),
+    (CLIPPED, {"activations": ["Tahn"]}, "did you mean 'Tanh'?"),
     (ALL, {"activations": ["Gelu"]}, "unknown activation 'Gelu' for"),
     (ALL, {"activations": ["Tanh"] * 7}, "got 7"),
     ([*GRU, *LSTM], {"activations": ["Tanh"]}, "got 1"),
@@ -315,6 +323,27 @@ ATTRIBUTES = [
         {"linear_before_reset": -1},
         "'linear_before_reset' must be one of 0, 1, got -1",
     ),
+    (WEBNN, {"hiddenSize": None}, "attribute 'hiddenSize' is required"),
+    (WEBNN, {"hiddenSize": 0}, "'hiddenSize' must be at least 1, got 0"),
+    (WEBNN, {"hiddenSize": True}, "'hiddenSize' must be an integer, got True"),
+    (WEBNN, {"hidden_size": 5}, "has no attribute 'hidden_size'; did you mean 'hiddenSize'?"),
+    (WEBNN_GRUS, {"hiddenSize": 357913942}, "must be at most 357913941, got 357913942"),
+    (WEBNN_LSTMS, {"hiddenSize": 268435456}, "must be at most 268435455, got 268435456"),
+    (WEBNN_SEQUENCES, {"steps": None}, "attribute 'steps' is required"),
+    (WEBNN_SEQUENCES, {"steps": 0}, "'steps' must be at least 1, got 0"),
+    (WEBNN_SEQUENCES, {"steps": 3}, "got [4, 3, 2]: steps is 3"),
+    (WEBNN_SEQUENCES, {"direction": "reverse"}, "must be one of forward, backward, both"),
+    (WEBNN_SEQUENCES, {"direction": "Backward"}, "must be one of forward, backward, both"),
+    (WEBNN_SEQUENCES, {"returnSequence": "yes"}, "must be true or false, got 'yes'"),
+    (WEBNN_GRUS, {"resetAfter": 2}, "must be true or false, got 2"),
+    (WEBNN_GRUS, {"layout": "zrh"}, "must be one of zrn, rzn, got 'zrh'"),
+    (WEBNN_LSTMS, {"layout": "zrn"}, "must be one of iofg, ifgo, got 'zrn'"),
+    (WEBNN_LSTMS, {"resetAfter": True}, "has no attribute 'resetAfter'"),
+    (WEBNN, {"activations": ["Tanh"] * 3}, "unknown activation 'Tanh'"),
+    (WEBNN, {"activations": ["softsign"]}, "(there are relu, sigmoid, tanh)"),
+    (WEBNN_GRUS, {"activations": ["tanh"] * 3}, "must name 2 functions (f, g"),
+    (WEBNN_LSTMS, {"activations": ["tanh"] * 2}, "must name 3 functions (f, g, h"),
+    (WEBNN, {"clip": 1.0}, "has no attribute 'clip'"),
 ]
 
 
@@ -331,13 +360,54 @@ def test_attributes_are_refused(operator, given, piece):
 
 @pytest.mark.parametrize("operator", SEQUENCES)
 def test_bidirectional_counts_names_twice(operator):
-    """Names for one direction do not serve two, except where OpenVINO takes one for both."""
+    """Names for one direction do not serve two, except where a dialect takes one for both."""
     attributes, inputs = valid_node(operator, direction="bidirectional")
-    attributes["activations"] = list(OPERATORS[operator].default_activations)
+    attributes["activations"] = [*map(str.lower, OPERATORS[operator].default_activations)]
     found = [problem.sentence for problem in problems(OPERATORS[operator], attributes, inputs)]
 
-    assert bool(found) == (operator not in OPENVINO)
-    assert operator in OPENVINO or "of 2 directions" in found[0]
+    assert bool(found) == (operator in ONNX)
+    assert operator not in ONNX or "of 2 directions" in found[0]
+
+
+@pytest.mark.parametrize("operator", WEBNN_SEQUENCES)
+def test_webnn_takes_no_activations_for_each_direction(operator):
+    """As many as for one direction, whatever the direction."""
+    attributes, inputs = valid_node(operator, direction="bidirectional")
+    names = ["tanh"] * len(OPERATORS[operator].default_activations)
+
+    assert [] == list(problems(OPERATORS[operator], {**attributes, "activations": names}, inputs))
+    assert f"activations must name {len(names)} functions" in refusal(
+        operator, {**attributes, "activations": names * 2}, inputs
+    )
+
+
+@pytest.mark.parametrize("operator", WEBNN_SEQUENCES)
+def test_a_sequence_is_an_output_only_on_request(operator):
+    """`returnSequence` decides, false by default; what it gives need not be asked for."""
+    attributes, inputs = valid_node(operator)
+    row = OPERATORS[operator]
+
+    assert [] == list(problems(row, attributes, inputs, ["outputSequence"]))
+    assert [] == list(problems(row, attributes, inputs, ["outputHidden"]))
+    del attributes["returnSequence"]
+    assert "an output 'outputSequence' only if 'returnSequence' is true" in refusal(
+        operator, attributes, inputs, outputs=["outputSequence"]
+    )
+
+
+@pytest.mark.parametrize("operator", WEBNN)
+@pytest.mark.parametrize("symbol", ["seq_length", "batch_size", "input_size"])
+def test_webnn_has_no_empty_tensors(operator, symbol):
+    """Where all inputs agree on a size of 0, it is refused all the same."""
+    attributes, inputs = valid_node(operator)
+    for tensor in OPERATORS[operator].inputs:
+        for axis, dim in enumerate(tensor.shape()):
+            if dim.symbol == symbol:
+                inputs[tensor.name] = np.take(inputs[tensor.name], [], axis)
+    if symbol == "seq_length" and operator in CELLS:
+        pytest.skip("a cell has no time")
+
+    assert "must have no empty dimension" in refusal(operator, attributes, inputs)
 
 
 @pytest.mark.parametrize("operator", [name for name in SEQUENCES if name in OPENVINO])
@@ -367,10 +437,12 @@ def test_a_bias_with_h_apart_has_a_block_more():
 
 
 @pytest.mark.parametrize("operator", CELLS)
-@pytest.mark.parametrize("given", [{"direction": "forward"}, {"layout": 0}])
-def test_a_cell_has_no_direction_and_no_layout(operator, given):
-    """It is one step, so neither has a meaning."""
+@pytest.mark.parametrize("given", [{"direction": "forward"}, {"layout": 0}, {"steps": 1}])
+def test_a_cell_has_no_direction_and_no_time(operator, given):
+    """It is one step, so neither has a meaning; WebNN's layout is that of the gates."""
     attributes, inputs = valid_node(operator)
+    if "layout" in given and operator in WEBNN:
+        pytest.skip("the layout of gates")
 
     assert f"{operator} has no attribute '{next(iter(given))}'" in refusal(
         operator, {**attributes, **given}, inputs
@@ -437,10 +509,11 @@ def test_all_problems_are_told_at_once():
 def test_problems_name_their_subject(operator):
     """A YAML reader finds the line from the subject: a kind, and a name of that kind."""
     attributes, inputs = valid_node(operator)
-    inputs["X"] = inputs["X"].astype(np.int8)
+    X = named(operator, "X")
+    inputs[X] = inputs[X].astype(np.int8)
     found = list(problems(OPERATORS[operator], {**attributes, "clip": 0}, inputs, ["Q"], {"q": ""}))
 
-    assert {("attributes", "clip"), ("inputs", "X"), ("outputs", "Q"), ("readings", "q")} <= {
+    assert {("attributes", "clip"), ("inputs", X), ("outputs", "Q"), ("readings", "q")} <= {
         problem.subject for problem in found
     }
 
@@ -451,16 +524,17 @@ def test_a_sound_node_vouches_only_for_its_like(operator):
     row = OPERATORS[operator]
     attributes, inputs = valid_node(operator)
     lengths = [tensor.name for tensor in row.inputs if tensor.role == "lengths"]
+    hidden_size, W, R = (named(operator, role) for role in ("hidden_size", "W", "R"))
     wrong = {
-        "an attribute's type": ({**attributes, "hidden_size": float(SIZES["hidden_size"])}, inputs),
+        "an attribute's type": ({**attributes, hidden_size: float(SIZES["hidden_size"])}, inputs),
         "an attribute's value": ({**attributes, "clip": 0.0}, inputs),
-        "a shape": (attributes, {**inputs, "R": inputs["R"][..., :-1]}),
-        "a dtype": (attributes, {**inputs, "W": inputs["W"].astype(np.float64)}),
+        "a shape": (attributes, {**inputs, R: inputs[R][..., :-1]}),
+        "a dtype": (attributes, {**inputs, W: inputs[W].astype(np.float64)}),
         **{
             f"a length in {name}": (attributes, {**inputs, name: inputs[name] + 100})
             for name in lengths
         },
-        "an input too few": (attributes, {k: v for k, v in inputs.items() if k != "W"}),
+        "an input too few": (attributes, {k: v for k, v in inputs.items() if k != W}),
     }
     for changed in wrong.values():
         assert [] == list(problems(row, attributes, inputs))

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import scalar_specification
-from valid_nodes import valid_node
+from valid_nodes import named, valid_node
 
 import rnncli
 from rnncli.backends.backend import Compute
@@ -120,10 +120,11 @@ def test_every_dtype_in_either_arithmetic(operator, dtype, compute):
 def test_nan_in_a_valid_step_reaches_the_output(operator):
     """From that step on in the direction walked, and in that sequence only."""
     attributes, inputs = valid_node(operator, direction="forward")
-    inputs["X"][0, 0, 0] = np.nan
+    inputs[named(operator, "X")][0, 0, 0] = np.nan
     found = evaluate(operator, inputs, attributes=attributes)
     time_first = operator not in OPENVINO
-    Y = found["Y"][:, 0] if time_first else found["Y"][:, 0].swapaxes(0, 1)
+    (name,) = (row.name for row in OPERATORS[operator].outputs if row.role == "Y")
+    Y = found[name][:, 0] if time_first else found[name][:, 0].swapaxes(0, 1)
 
     assert np.isnan(Y[:, 0]).all()
     assert not np.isnan(Y[:, 1:]).any()

@@ -41,7 +41,7 @@ def test_canonical_shapes(operator):
     if recurrence.lengths is not None:
         assert recurrence.lengths.tolist() == [4, 0, 2]
         assert recurrence.lengths.dtype == np.int64
-    assert (recurrence.lengths is None) == (T == 1)
+    assert (recurrence.lengths is None) == (not OPERATORS[operator].lengths_dtypes)
     assert recurrence.directions == (Direction.FORWARD, Direction.REVERSE)[:D]
     assert [state.shape for state in recurrence.initial] == [(D, 3, 5)] * recurrence.cell.states
     assert recurrence.P is None or recurrence.P.shape == (D, 3, 5)

@@ -9,7 +9,7 @@ from rnncli.operators.table import OPERATORS
 from rnncli.operators.weights import WeightCache
 from rnncli.recurrence.recurrence import lock
 
-LSTM = OPERATORS["LSTM-14"]
+LSTM, GATES = OPERATORS["LSTM-14"], "iofc"
 
 
 def tensors(*, H=2, locked=True):
@@ -28,8 +28,10 @@ def test_constants_are_translated_once():
     """The same arrays give the same weights, with room for what is derived from them."""
     cache, given = WeightCache(nodes=1), tensors()
 
-    assert cache.of(LSTM, given, literal=False) is cache.of(LSTM, given, literal=False)
-    assert cache.of(LSTM, given, literal=False).constants is not None
+    assert cache.of(LSTM, given, GATES, literal=False) is cache.of(
+        LSTM, given, GATES, literal=False
+    )
+    assert cache.of(LSTM, given, GATES, literal=False).constants is not None
 
 
 @pytest.mark.parametrize("role", ["W", "R", "B"])
@@ -37,7 +39,7 @@ def test_one_that_can_be_written_to_is_enough(role):
     """Then nothing is cached."""
     cache, given = WeightCache(nodes=1), tensors() | {role: tensors(locked=False)[role]}
 
-    assert cache.of(LSTM, given, literal=False).constants is None
+    assert cache.of(LSTM, given, GATES, literal=False).constants is None
     assert not cache.sizes
 
 
@@ -46,10 +48,10 @@ def test_how_a_node_reads_them_tells_them_apart():
     cache, given = WeightCache(nodes=9), tensors()
     without = {role: given[role] for role in "WR"}
     found = [
-        cache.of(LSTM, given, literal=False),
-        cache.of(LSTM, given, literal=True),
-        cache.of(LSTM, without, literal=False),
-        cache.of(OPERATORS["LSTM-7"], given, literal=False),
+        cache.of(LSTM, given, GATES, literal=False),
+        cache.of(LSTM, given, GATES, literal=True),
+        cache.of(LSTM, without, GATES, literal=False),
+        cache.of(OPERATORS["LSTM-7"], given, GATES, literal=False),
     ]
 
     assert len({id(each.constants) for each in found}) == len(found)
@@ -59,7 +61,7 @@ def test_only_so_many_nodes_are_cached():
     """The cache is never larger than its number of nodes, and never empty."""
     cache = WeightCache(nodes=5)
     for _ in range(20):
-        cache.of(LSTM, tensors(), literal=False)
+        cache.of(LSTM, tensors(), GATES, literal=False)
         assert 0 < len(cache.sizes) <= 5
 
 
@@ -67,7 +69,7 @@ def test_only_so_many_bytes_are_cached():
     """The weights of all nodes together stay within the limit."""
     cache = WeightCache(nodes=100, of_all=3 * BYTES)
     for _ in range(20):
-        cache.of(LSTM, tensors(), literal=False)
+        cache.of(LSTM, tensors(), GATES, literal=False)
         assert 0 < sum(cache.sizes) <= 3 * BYTES
 
 
@@ -75,5 +77,8 @@ def test_weights_that_are_too_large_are_translated_at_each_call():
     """The limit of one node is its own."""
     cache, given = WeightCache(nodes=1, of_one=BYTES - 1), tensors()
 
-    assert cache.of(LSTM, given, literal=False).constants is None
-    assert WeightCache(nodes=1, of_one=BYTES).of(LSTM, given, literal=False).constants is not None
+    assert cache.of(LSTM, given, GATES, literal=False).constants is None
+    assert (
+        WeightCache(nodes=1, of_one=BYTES).of(LSTM, given, GATES, literal=False).constants
+        is not None
+    )

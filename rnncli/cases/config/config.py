@@ -91,7 +91,7 @@ def read_case(
     sizes = config.sizes(operator)
     dtypes = config.dtype(operator), config.lengths_dtype(operator)
     attributes = config.attributes(operator, sizes)
-    outputs, readings = config.outputs(operator), config.readings()
+    outputs, readings = config.outputs(operator, attributes), config.readings()
     summary, written_seed = config.summary(), config.seed()
     seed = written_seed if seed is None else seed
     frame = frame_of(operator, sizes, attributes)

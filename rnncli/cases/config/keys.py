@@ -10,13 +10,14 @@ import numpy as np
 from rnncli import budget
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.inputs import read_input
-from rnncli.cases.config.shapes import SIZES, Frame, memory, size_names
+from rnncli.cases.config.shapes import SIZES, Frame, least_size, memory, size_names
 from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank, fill_problems
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
 from rnncli.numerics import DType, dtype_named, dtype_of
 from rnncli.operators import OPERATORS, operator_named, problems
+from rnncli.operators.attributes import complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,11 +82,15 @@ class ConfigKeys:
         entries = self._section("sizes", "size", dict.fromkeys([*names, *nulls]))
         if missing := [name for name in names if name not in entries]:
             self._find(self._entry("sizes"), f"'sizes' must give {', '.join(missing)}")
-        found = {name: self._size(name, entries[name]) for name in names if name in entries}
+        found = {
+            name: self._size(name, entries[name], least_size(operator, name))
+            for name in names
+            if name in entries
+        }
         return {name: size for name, size in found.items() if size is not None}
 
-    def _size(self, name: str, node: YamlNode) -> int | None:
-        value, least = node.value, 1 if name == "hidden_size" else 0
+    def _size(self, name: str, node: YamlNode, least: int) -> int | None:
+        value = node.value
         if isinstance(value, bool) or not isinstance(value, int):
             self._find(node, f"'{name}' must be an integer, got {shown(node)}")
         elif not least <= value <= LARGEST_SIZE:
@@ -122,7 +127,7 @@ class ConfigKeys:
         return dtype_named(DEFAULT_LENGTHS_DTYPE)
 
     def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Return the attributes as written, without nulls, and hidden_size from the sizes.
+        """Return the attributes as written, without nulls, and those that state a size.
 
         The specification lets a node omit hidden_size, which a null does.
         """
@@ -132,16 +137,21 @@ class ConfigKeys:
             for name, node in entries.items()
             if node.value is not None and not self._too_large(node)
         }
-        known = "hidden_size" in operator.attributes and "hidden_size" in sizes
-        if not known or ("hidden_size" in entries and entries["hidden_size"].value is None):
-            return written
-        hidden = sizes["hidden_size"]
-        given = written.setdefault("hidden_size", hidden)
-        if type(given) is int and given != hidden:
-            sentence = f"attribute 'hidden_size' is {given}, but sizes say {hidden}"
-            self._find(entries["hidden_size"], sentence)
-            written["hidden_size"] = hidden
+        for name, size in sizes.items():
+            row = operator.attribute_for(name)
+            if row and not (row.name in entries and entries[row.name].value is None):
+                self._set_size(row.name, size, entries, written)
         return written
+
+    def _set_size(
+        self, name: str, size: int, entries: Mapping[str, YamlNode], written: dict[str, Any]
+    ) -> None:
+        """Set an attribute to the size that it states; another value is a finding."""
+        given = written.setdefault(name, size)
+        if type(given) is int and given != size:
+            sentence = f"attribute '{name}' is {given}, but sizes say {size}"
+            self._find(entries[name], sentence)
+            written[name] = size
 
     def _too_large(self, node: YamlNode) -> bool:
         """Find integers that do not fit any attribute, before they are converted."""
@@ -151,11 +161,13 @@ class ConfigKeys:
             self._find(leaf, f"{shown(leaf)} does not fit 64 bits")
         return bool(large)
 
-    def outputs(self, operator: Operator) -> list[str]:
-        """Return the requested names; all if none are given."""
+    def outputs(self, operator: Operator, attributes: Mapping[str, Any]) -> list[str]:
+        """Return the requested names; if none are given, all that a node has."""
         node = self._entry("outputs")
         if node.value is None:
-            return [row.name for row in operator.outputs]
+            conditions = {row.condition for row in operator.outputs} & attributes.keys()
+            truths = {name: attributes[name] in (True, 1) for name in conditions}
+            return [*operator.present_outputs(complete(operator, truths))]
         if not isinstance(node.value, tuple):
             self._find(node, f"'outputs' must be a list of names, got {shown(node)}")
             return []

@@ -13,7 +13,7 @@ from rnncli.cases.config.keys import (
     LARGEST_INTEGER,
     LARGEST_SIZE,
 )
-from rnncli.cases.config.shapes import SIZES, size_names
+from rnncli.cases.config.shapes import SIZES, least_size, size_names
 from rnncli.cases.fills import FILLS, KINDS, Fill
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.readings import READINGS
@@ -28,6 +28,7 @@ Schema = dict[str, Any]
 NUMBER: Schema = {"type": "number"}
 # Attribute types of the operator rows.
 _TYPES: Mapping[str, Schema] = {
+    "bool": {"enum": [False, True, 0, 1]},
     "int": {"type": "integer"},
     "float": NUMBER,
     "string": {"type": "string"},
@@ -98,7 +99,7 @@ def _of_operator(row: Operator) -> Schema:
         "then": {
             "properties": {
                 "sizes": closed(
-                    {name: size_schema(name) for name in size_names(row)}, all_of_them=True
+                    {name: size_schema(row, name) for name in size_names(row)}, all_of_them=True
                 ),
                 "dtype": {"enum": [*row.dtypes, None]},
                 "lengths_dtype": {"enum": [*row.lengths_dtypes, None]},
@@ -119,9 +120,9 @@ def closed(properties: Mapping[str, Schema], *, all_of_them: bool = False) -> Sc
     return {**schema, "required": list(properties)} if all_of_them else schema
 
 
-def size_schema(name: str) -> Schema:
+def size_schema(row: Operator, name: str) -> Schema:
     """Return the schema of a size."""
-    return {"type": "integer", "minimum": int(name == "hidden_size"), "maximum": LARGEST_SIZE}
+    return {"type": "integer", "minimum": least_size(row, name), "maximum": LARGEST_SIZE}
 
 
 def attribute_schema(row: Attribute) -> Schema:
@@ -129,9 +130,14 @@ def attribute_schema(row: Attribute) -> Schema:
     schema = {"description": row.summary}
     if row.default is not None:
         schema["default"] = row.default
+    if row.choices and row.type != "strings":
+        return {**schema, "enum": [*row.accepted, None]}
+    own = _TYPES[row.type]
     if row.choices:
-        return {**schema, "enum": [*row.choices, *row.aliases, None]}
-    return {**schema, "anyOf": [_TYPES[row.type], {"type": "null"}]}
+        own = {**own, "items": {"enum": list(row.choices)}}
+    if row.largest is not None:
+        own = {**own, "minimum": 1, "maximum": row.largest}
+    return {**schema, "anyOf": [own, {"type": "null"}]}
 
 
 def reading_schema(name: str, row: Operator) -> Schema:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rnncli.operators.attributes import complete
+from rnncli.operators.checking import num_directions
 from rnncli.operators.operator import SYMBOLS
 
 if TYPE_CHECKING:
@@ -76,26 +78,32 @@ def _size_names(inputs: tuple[Input, ...]) -> tuple[str, ...]:
     return tuple(name for name in SIZES if name in dims)
 
 
+def least_size(operator: Operator, name: str) -> int:
+    """Return the smallest value of a size."""
+    return int(name == "hidden_size" or not operator.empty_sizes)
+
+
 def frame_of(
     operator: Operator, sizes: Mapping[str, int], attributes: Mapping[str, Any]
 ) -> Frame | None:
     """Return the frame of a case, or None if a size or attribute that they need is unknown."""
+    needed = ("direction", operator.shapes_by)
+    given = {name: attributes[name] for name in needed if name in attributes}
     known = len(sizes) == len(size_names(operator)) and all(
-        _is_choice(operator, name, attributes[name])
-        for name in ("direction", operator.shapes_by)
-        if name in attributes
+        _is_choice(operator, name, value) for name, value in given.items()
     )
     if not known:
         return None
-    directions = 2 if attributes.get("direction") == "bidirectional" else 1
-    every = {"seq_length": 1, **sizes, "num_directions": directions}  # a cell is one step
-    return Frame(every, operator.variant(attributes))
+    values = complete(operator, given)
+    # A cell is one step.
+    every = {"seq_length": 1, **sizes, "num_directions": num_directions(values)}
+    return Frame(every, operator.variant(values))
 
 
 def _is_choice(operator: Operator, name: str, value: Any) -> bool:
     row = operator.attributes.get(name)
     right_type = type(value) in (int, str)
-    return row is not None and right_type and row.aliases.get(value, value) in row.choices
+    return row is not None and right_type and value in row.accepted
 
 
 def memory() -> int:

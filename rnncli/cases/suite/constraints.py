@@ -143,6 +143,7 @@ def _presence(section: str, name: str) -> Obstacle:
 
 
 def _activations(operator: Operator, direction: object, names: object) -> str:
-    directions = 2 if direction == "bidirectional" else 1
+    row = operator.attributes.get("direction")
+    directions = 2 if row and row.canonical(direction) == "bidirectional" else 1
     problems = activation_problems(operator, {"activations": names}, directions)
     return next((problem.sentence for problem in problems), "")

@@ -108,9 +108,9 @@ class Entry:
         seed, folder = self._origin
         root = assemble(settings, template.place)
         case = read_case(root, self.id, folder, seed=seed, key=self.id)
-        first = self.operator.outputs[0].name
-        if self.horizon and first not in case.outputs:
-            sentence = f"a case that claims a horizon must ask for {first}, which shows every step"
+        Y = next((row.name for row in self.operator.outputs if row.role == "Y"), "Y")
+        if self.horizon and Y not in case.outputs:
+            sentence = f"a case that claims a horizon must ask for {Y}, which shows every step"
             raise ConfigError([(template.place, sentence)])
         return case
 
@@ -174,9 +174,8 @@ def _refuse_claims(plan: CasePlan, findings: Findings) -> None:
 
 def _id(operator: Operator, template: Template, row: Row) -> str:
     """Return the id: operator, name and labels; a name equal to the operator's is not repeated."""
-    kind = operator.type.lower()
-    name = [template.name] if template.name != kind else []
-    return "_".join([kind, str(operator.version), *name, *template.words(row)])
+    name = [template.name] if template.name != operator.type.lower() else []
+    return "_".join([operator.slug, *name, *template.words(row)])
 
 
 def _breakage(

@@ -160,7 +160,7 @@ def _settings() -> dict[Path, Schema]:
     members: dict[Path, Schema] = {}
     for row in rows:
         for name in size_names(row):
-            _allow(members, ("sizes", name), size_schema(name))
+            _allow(members, ("sizes", name), size_schema(row, name))
         for attribute in row.attributes.values():
             _allow(members, ("attributes", attribute.name), attribute_schema(attribute))
         for tensor in row.inputs:

@@ -139,19 +139,21 @@ def find_operator(op: object, opset: object) -> Operator | str:
     versions = versions_of(op)
     if opset is not None and type(opset) is not int:
         return f"'opset' must be a version, an integer, got {opset!r:.40}"
-    if opset is None:
+    if opset is None and op not in OPERATORS:
         numbers = ", ".join(str(row.version) for row in versions)
         return f"'opset' must say which {op}: {numbers}" if versions else _named(op)
+    if opset is None:
+        return _named(op)
     if not versions:
-        types = dict.fromkeys(row.type for row in OPERATORS.values())
+        types = dict.fromkeys(row.family for row in OPERATORS.values())
         hint = did_you_mean(op, types) or "; it names the version itself" * (op in OPERATORS)
         return f"beside 'opset', 'op' is a type, such as LSTM, got '{op:.40}'{hint}"
     return _named(f"{op}-{opset}")
 
 
 def versions_of(op: str) -> list[Operator]:
-    """Return all versions of an operator type."""
-    return [row for row in OPERATORS.values() if row.type == op]
+    """Return all versions of an operator, or one that has none."""
+    return [row for row in OPERATORS.values() if row.family == op]
 
 
 def _named(name: str) -> Operator | str:

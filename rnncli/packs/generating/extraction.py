@@ -13,6 +13,7 @@ from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupporte
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable
 from rnncli.files.small_files import write_files
 from rnncli.numerics import dtype_of
+from rnncli.operators.weights import PARAMETERS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.generating import goldens
 from rnncli.packs.generating.captures import ids_of
@@ -21,7 +22,7 @@ from rnncli.packs.generating.generation import in_layout, profiles_of
 from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.layouts import ONNX
 from rnncli.packs.manifest import FORMAT, MANIFEST, SPOOL, SUMS
-from rnncli.packs.vector import WEIGHTS, Vector
+from rnncli.packs.vector import Vector
 from rnncli.profiles import profile_named
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _summary(plan: ExtractionPlan, capture: Capture) -> str:
 def _holds_weights(occurrence: Occurrence) -> bool:
     """Whether the model holds all weights of the node."""
     rows = occurrence.node.operator.inputs
-    weights = {row.name for row in rows if row.role in WEIGHTS and row.name in occurrence.inputs}
+    weights = {row.name for row in rows if row.role in PARAMETERS and row.name in occurrence.inputs}
     return weights <= occurrence.constants
 
 
