@@ -26,6 +26,10 @@ def valid_node(operator, dtype=np.float32, direction="reverse"):
         shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
         if tensor.role == "lengths":
             inputs[tensor.name] = np.array([4, 0, 2], np.int32)
+        elif tensor.kind == "levels":
+            inputs[tensor.name] = generator.integers(-100, 100, shape).astype(np.int8)
+        elif tensor.role.endswith("_scale"):
+            inputs[tensor.name] = generator.uniform(0.002, 0.008, shape).astype(np.float32)
         else:
             inputs[tensor.name] = generator.normal(0, 0.5, shape).astype(dtype)
     return attributes, inputs

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FLOAT64", "QUANTISED", "Backend", "Compute", "bound_call", "working_dtype"]
 
 
-QUANTISED = "does not evaluate quantised states; the backends numpy and reference do"
+QUANTISED = "does not evaluate quantised states; numpy, reference and certified do"
 """Why a backend refuses recurrences that are quantised."""
 
 

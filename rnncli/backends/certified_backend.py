@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 from flint import arb, arb_mat
 
-from rnncli.backends.backend import QUANTISED, Compute
+from rnncli.backends.backend import Compute
 from rnncli.backends.reference import evaluate
 from rnncli.budget import ask
 from rnncli.errors import Unsupported
@@ -48,8 +48,6 @@ class CertifiedBackend:
         """Return why the real-number formula has no value to prove, or None."""
         if compute is Compute.NATIVE:
             return "proves exact results and has no native arithmetic; leave out --compute"
-        if recurrence.quantised:
-            return QUANTISED
         tensors = (
             *(recurrence.W, recurrence.R, recurrence.Wb, recurrence.Rb, recurrence.P),
             *(*recurrence.initial, without_padding(recurrence).X),
@@ -101,7 +99,9 @@ class CertifiedBackend:
 
 
 def without_padding(recurrence: Recurrence) -> Recurrence:
-    """Return the recurrence with zeros as padding."""
+    """Return the recurrence with zeros as padding, but for padding that counts for a scale."""
+    if recurrence.quantiser is not None:
+        return replace(recurrence, X=recurrence.quantiser.counted(recurrence.X, recurrence.lengths))
     if recurrence.lengths is None:
         return recurrence
     live = np.arange(len(recurrence.X))[:, None] < recurrence.lengths
@@ -132,7 +132,8 @@ class BallEngine:
         self.bits = bits
         D, _, H, _ = recurrence.W.shape
         T, N, _ = recurrence.X.shape
-        self.steps = D * N * H * (T * recurrence.wants_Y + recurrence.cell.states)
+        quantised = recurrence.quantiser is not None  # states are rounded before each step, too
+        self.steps = D * N * H * (T * (recurrence.wants_Y + quantised) + recurrence.cell.states)
         self.rounded = 0
 
     def widen(self, values: Array) -> Array:

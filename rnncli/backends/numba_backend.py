@@ -31,7 +31,7 @@ class NumbaBackend:
         name = recurrence.cell.name
         if name not in PHASES:
             return f"has no kernel for the {name}"
-        if recurrence.quantised:
+        if recurrence.quantiser is not None:
             return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"

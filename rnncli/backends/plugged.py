@@ -37,7 +37,7 @@ class PluggedBackend:
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why the backend cannot evaluate a recurrence, or None if it can."""
         # Backends that were written before there were these fields do not know of them.
-        if recurrence.quantised:
+        if recurrence.quantiser is not None:
             return QUANTISED
         is_previous = recurrence.peephole_previous and recurrence.P is not None
         if is_previous and "peephole_previous" not in self._honours:

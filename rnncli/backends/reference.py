@@ -15,7 +15,7 @@ import numpy as np
 from rnncli.backends.backend import FLOAT64, working_dtype
 from rnncli.backends.step_signals import StepSignals
 from rnncli.deadline import check
-from rnncli.numerics import NumPyArithmetic, round_to
+from rnncli.numerics import NumPyArithmetic, dtype_named, round_to
 from rnncli.recurrence.cells import Parameters, placed
 from rnncli.recurrence.lanes import (
     alike,
@@ -26,7 +26,6 @@ from rnncli.recurrence.lanes import (
     part_of,
     place_in_time,
 )
-from rnncli.recurrence.quantisation import quantised
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from rnncli.recurrence.lanes import Lanes
     from rnncli.recurrence.recurrence import Recurrence
 
+FLOAT32_STATES = dtype_named("float32")
 # Numbers of Xt*(W^T) to compute at once; more would only use more memory.
 BLOCK_NUMBERS = 1 << 22
 
@@ -199,7 +199,7 @@ def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
     A quantised H has the scale of its whole batch, where a sequence that has ended counts as in Y:
     with its last H right after its end, and with zeros from then on. Its new states are not used.
     """
-    if not lanes.quantised or lanes.live is None or t == 0:
+    if lanes.quantiser is None or lanes.live is None or t == 0:
         return tuple(states)
     H, *others = states
     return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others
@@ -237,8 +237,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
     R = engine.matrix(engine.widen(lanes.R))
 
     def product(state: Array, gates: slice = slice(None)) -> Array:
-        left = engine.widen(quantised(state, (1, 2))) if lanes.quantised else state
-        return engine.multiply(left, R[gates])
+        return engine.multiply(_taken(lanes, engine, state), R[gates])
 
     _, Rbh = _biases(engine, lanes)
     functions = {
@@ -257,6 +256,13 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         input_forget=lanes.input_forget,
         linear_before_reset=lanes.linear_before_reset,
     )
+
+
+def _taken(lanes: Lanes, engine: Engine, state: Array) -> Array:
+    """Return states as products take them: those that are quantised are float32 before."""
+    if lanes.quantiser is None:
+        return state
+    return engine.widen(lanes.quantiser.states(engine.round(state, FLOAT32_STATES)).values)
 
 
 def activated(numbers: Arithmetic, activation: Activation, bound: float, x: Value) -> Value:

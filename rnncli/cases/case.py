@@ -11,6 +11,7 @@ import numpy as np
 from rnncli.cases.fills import FILLS, Blank, fill
 from rnncli.numerics import dtype_of
 from rnncli.operators import Node
+from rnncli.operators.operator import SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,8 @@ def describe(case: Case) -> dict[str, Any]:
         "summary": case.summary,
         "sizes": {n: size for n, size in case.sizes.items() if case.operator.has(n)},
         "dtype": case.dtype.name,
-        "lengths_dtype": _lengths_dtype(case),
+        "lengths_dtype": _element_type(case, "lengths"),
+        **_of_quantised(case),
         "attributes": _attributes(case),
         "inputs": {row.name: _written(case, row.name) for row in case.operator.inputs},
         "outputs": list(case.outputs),
@@ -139,14 +141,24 @@ def describe(case: Case) -> dict[str, Any]:
     }
 
 
-def _lengths_dtype(case: Case) -> str | None:
-    """Return the element type of the lengths, which a file decides; None without lengths."""
-    for name, blank in case.blanks.items():
-        if not blank.dtype.is_float:
-            source = case.sources[name]
-            own = blank.dtype
+def _element_type(case: Case, kind: str) -> str | None:
+    """Return the element type of a kind of inputs, which a file decides; None without such."""
+    for row in case.operator.inputs:
+        if row.kind == kind and row.name in case.sources:
+            source, own = case.sources[row.name], case.blanks[row.name].dtype
             return (dtype_of(source.values) if isinstance(source, GivenValues) else own).name
     return None
+
+
+def _of_quantised(case: Case) -> dict[str, Any]:
+    """Return the keys that only quantised operators have."""
+    if not case.operator.quantised:
+        return {}
+    (scale,) = (row.name for row in case.operator.inputs if row.role == "W_scale")
+    return {
+        "weights_dtype": _element_type(case, "levels"),
+        "scales": SCALES[len(case.blanks[scale].shape) - 1],
+    }
 
 
 def _written(case: Case, name: str) -> object:

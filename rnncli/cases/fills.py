@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rnncli.operators import Input
+
 Keys: TypeAlias = "Sequence[int]"
+LENGTHS, LEVELS, ALL = ("lengths",), ("levels",), ("values", "lengths", "levels")
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,7 @@ class Fill:
         parameters: the parameters, in the order of a list.
         reach: the largest possible magnitude, which must be finite in the dtype.
         broken: the problem of the parameters in combination, or "".
-        floats: whether it can fill floating-point inputs.
-        lengths: whether it can fill sequence lengths.
+        kinds: the kinds of inputs that it can fill, see `Input.kind`.
     """
 
     summary: str
@@ -116,8 +118,7 @@ class Fill:
     parameters: tuple[Parameter, ...] = ()
     reach: Callable[..., float] = _small
     broken: Callable[..., str] = _nothing
-    floats: bool = True
-    lengths: bool = False
+    kinds: tuple[str, ...] = ("values",)
 
 
 def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterator[str]:
@@ -126,7 +127,7 @@ def fill_problems(row: Fill, values: Mapping[str, Any], blank: Blank) -> Iterato
         yield sentence
         return
     # Fills for lengths alone reach the whole sequence.
-    reach = row.reach(**values) if row.floats else float(blank.seq_length)
+    reach = float(blank.seq_length) if row.kinds == LENGTHS else row.reach(**values)
     # The operator checks that lengths do not exceed the sequence.
     if blank.dtype.is_float:
         with np.errstate(over="ignore"):
@@ -158,6 +159,16 @@ def fill(row: Fill, values: Mapping[str, Any], blank: Blank, cases: Sequence[str
         made = round_to(made, blank.dtype)
     made = made.astype(blank.dtype.numpy, copy=False)
     return np.ascontiguousarray(np.broadcast_to(made, (len(cases), *blank.shape)))
+
+
+def _bytes(blank: Blank, keys: Keys) -> NDArray[np.int64]:
+    limits = np.iinfo(blank.dtype.numpy)
+    return randomness.integers(keys, blank.shape, int(limits.min), int(limits.max))
+
+
+def _middle(blank: Blank, _: Keys) -> Array:
+    limits = np.iinfo(blank.dtype.numpy)
+    return np.full(blank.shape, (int(limits.min) + int(limits.max) + 1) // 2)
 
 
 def _constant(blank: Blank, _: Keys, value: float = 0) -> Array:
@@ -319,14 +330,14 @@ def _farthest(**values: float) -> float:
 
 
 FILLS: Mapping[str, Fill] = {
-    "zeros": Fill("all zeros", _constant, lengths=True),
-    "ones": Fill("all ones", _one, reach=lambda: 1.0, lengths=True),
+    "zeros": Fill("all zeros", _constant, kinds=ALL),
+    "ones": Fill("all ones", _one, reach=lambda: 1.0, kinds=ALL),
     "constant": Fill(
         "one value everywhere",
         _constant,
         (Parameter("value", "any number", 0.5, "the value"),),
         reach=_farthest,
-        lengths=True,
+        kinds=ALL,
     ),
     "ramp": Fill(
         "evenly spaced values, element by element in the order they are stored",
@@ -363,6 +374,16 @@ FILLS: Mapping[str, Fill] = {
         (Parameter("scale", "number", 1.5, "1 to 2 keeps gates busy and unsaturated"),),
         reach=_farthest,
     ),
+    "scales": Fill(
+        "random, uniform over [low, high): with all bytes as weights, these reach 128 times as far",
+        _uniform,
+        (
+            Parameter("low", "number", 0.002, "the least value"),
+            Parameter("high", "number", 0.008, "the bound above"),
+        ),
+        reach=_farthest,
+        broken=_ordered,
+    ),
     "one_hot": Fill(
         "zeros with one value in each row of the last dimension, at a random index",
         _one_hot,
@@ -390,31 +411,38 @@ FILLS: Mapping[str, Fill] = {
     "lengths": Fill(
         "distinct lengths from 1 to seq_length where they fit, shuffled, the longest not first",
         _lengths,
-        floats=False,
-        lengths=True,
+        kinds=LENGTHS,
     ),
     "short": Fill(
         "all lengths one below seq_length, so that every sequence ends in padding",
         _short,
-        floats=False,
-        lengths=True,
+        kinds=LENGTHS,
     ),
     "rising": Fill(
         "lengths from 0 to seq_length in rising order; half of it for a single sequence",
         _rising,
-        floats=False,
-        lengths=True,
+        kinds=LENGTHS,
     ),
     "falling": Fill(
         "lengths from seq_length to 0 in falling order; half of it for a single sequence",
         _falling,
-        floats=False,
-        lengths=True,
+        kinds=LENGTHS,
+    ),
+    "bytes": Fill(
+        "random 8-bit integers, all of the type's equally often",
+        _bytes,
+        kinds=LEVELS,
+    ),
+    "middle": Fill(
+        "the middle of an 8-bit type, which stands for 0 where it is the zero point: 0 of int8,"
+        " 128 of uint8",
+        _middle,
+        kinds=LEVELS,
     ),
 }
 
 # The default fills of required inputs, by role.
-DEFAULT_FILLS: Mapping[str, str] = {
+_DEFAULT_FILLS: Mapping[str, str] = {
     "X": "normal",
     "W": "weights",
     "R": "weights",
@@ -425,4 +453,14 @@ DEFAULT_FILLS: Mapping[str, str] = {
     "initial_h": "uniform",
     "initial_c": "normal",
     "lengths": "lengths",
+    "W_scale": "scales",
+    "R_scale": "scales",
+    "W_zero_point": "middle",
+    "R_zero_point": "middle",
 }
+
+
+def default_fill(row: Input) -> str:
+    """Return the default fill of a required input, a row of `FILLS`."""
+    is_weight = row.role in ("W", "R")
+    return "bytes" if is_weight and row.kind == "levels" else _DEFAULT_FILLS[row.role]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
+from rnncli.mutants.structural.bug import StructuralMutant
 from rnncli.mutants.table import mutant_named
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class MutantBackend:
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return None for the mutant's own cells, else why it does not apply."""
         del compute
-        if recurrence.quantised:
+        if recurrence.quantiser is not None and isinstance(self.mutant, StructuralMutant):
             return QUANTISED
         cell, cells = recurrence.cell.name, self.mutant.cells
         return None if cell in cells else f"is a bug of {' and '.join(cells)}, not of {cell}"

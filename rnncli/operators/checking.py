@@ -158,14 +158,14 @@ def _last_hidden_axis(operator: Operator) -> int:
 
 
 def _dtype_problems(operator: Operator, row: Input, inputs: Mapping[str, Array]) -> Iterator[str]:
-    """Yield a problem if the element type is not allowed or differs from the first input's."""
+    """Yield a problem if the element type is not allowed or differs from the first of its kind."""
     dtype = element_type(inputs[row.name])
     allowed = operator.input_dtypes(row)
-    first = operator.inputs[0].name
+    first = next(other.name for other in operator.inputs if other.kind == row.kind)
     if dtype not in allowed:
         later = _later_dtype(operator, dtype) if not row.dtypes else ""
         yield f"{row.name} must be {_listed(allowed)}, got {dtype}{later}"
-    elif not row.dtypes and first in inputs:
+    elif first in inputs:
         common = element_type(inputs[first])
         if common in allowed and dtype != common:
             yield f"{row.name} must be {common} like {first}, got {dtype}"
@@ -193,8 +193,7 @@ def _shape_problems(
     row: Input, actual: tuple[int, ...], sizes: Mapping[str, Size], variant: int
 ) -> Iterator[str]:
     """Yield a wrong rank, or sizes that contradict others, with the reason."""
-    same_rank = [dims for dims in row.shapes if len(dims) == len(actual)]
-    dims = same_rank[0] if len(same_rank) == 1 else row.shape(variant)
+    dims = row.of_rank(len(actual), variant)
     spelled = "[" + ", ".join(map(str, dims)) + "]"
     got = f"got {list(actual)}"
     if len(actual) != len(dims):

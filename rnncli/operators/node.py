@@ -20,6 +20,7 @@ from rnncli.operators.axis_moves import moves_between
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
 from rnncli.operators.weights import EVALUATED
+from rnncli.recurrence.quantisation import Quantiser
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ class Node:
             "peephole_previous": self.readings.get("peephole-o") == "previous",
             "input_forget": bool(values.get("input_forget")),
             "linear_before_reset": bool(values.get("linear_before_reset")),
-            "quantised": self.operator.quantised,
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -155,6 +155,10 @@ class Node:
         is_literal = self.readings.get("recurrence") == "literal"
         weights = cache.of(self.operator, tensors, self.gates, literal=is_literal)
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
+        quantiser = None
+        if weights.quantised is not None:
+            by_sequence = self.readings.get("quant-scope") == "row"
+            quantiser = Quantiser(weights.quantised, by_sequence=by_sequence)
         recurrence = Recurrence(
             dtype=dtype_of(tensors["X"]),
             X=tensors["X"],
@@ -165,6 +169,7 @@ class Node:
             P=weights.P,
             initial=tuple([tensors.get(name) for name in states]),
             lengths=_lengths(tensors),
+            quantiser=quantiser,
             **self._settings,
         )
         recurrence.constants = weights.constants

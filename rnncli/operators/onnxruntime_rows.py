@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rnncli.operators.onnx_rows import LSTM_7
-from rnncli.operators.operator import Input, shape
+from rnncli.operators.operator import BYTES, Input, shape
 
-_BYTES = ("int8", "uint8")
 _FACTORS = (shape("D"), shape("D 4*H"))  # one for each direction, or for each column as well
 
 
 def _quantised(role: str, dims: str, summary: str) -> Input:
-    return Input(role, role, (shape(dims),), f"{summary}, transposed", dtypes=_BYTES)
+    return Input(role, role, (shape(dims),), f"{summary}, transposed", dtypes=BYTES)
 
 
 def _factors(role: str) -> tuple[Input, Input]:
@@ -30,7 +29,7 @@ def _factors(role: str) -> tuple[Input, Input]:
             f"{role}_zero_point",
             _FACTORS,
             f"zero point of {role}",
-            dtypes=_BYTES,
+            dtypes=BYTES,
         ),
     )
 
@@ -53,7 +52,8 @@ _DYNAMIC_QUANTIZE_LSTM_1 = replace(
     ),
     dtypes=("float32",),
     # No text says which; ONNX Runtime, the only implementation, leaves Ct into h unclipped.
-    readings={**LSTM_7.readings, "clip-scope": "gates"},
+    # The scale of the batch is that of ONNX Runtime on one thread, of which it has no text either.
+    readings={**LSTM_7.readings, "clip-scope": "gates", "quant-scope": "batch"},
 )
 
 ROWS = (_DYNAMIC_QUANTIZE_LSTM_1,)

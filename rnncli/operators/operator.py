@@ -19,6 +19,12 @@ SYMBOLS = {
 }
 
 
+BYTES = ("int8", "uint8")
+"""The element types of quantised weights."""
+SCALES = ("per_tensor", "per_channel")
+"""What one scale of quantised weights is for: a direction, or a column of it."""
+
+
 class Dim(NamedTuple):
     """One dimension of a shape: a multiple of a named size."""
 
@@ -62,6 +68,23 @@ class Tensor(NamedTuple):
     def shape(self, variant: int = 0) -> tuple[Dim, ...]:
         """Return the dimensions, given the value of the operator's `shapes_by`."""
         return self.shapes[min(variant, len(self.shapes) - 1)]
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether it may have either of two ranks, as scales for directions or columns have."""
+        return len({len(dims) for dims in self.shapes}) > 1
+
+    def of_rank(self, rank: int, variant: int = 0) -> tuple[Dim, ...]:
+        """Return the dimensions of that rank if only one shape has it, else `shape`."""
+        fitting = [dims for dims in self.shapes if len(dims) == rank]
+        return fitting[0] if len(fitting) == 1 else self.shape(variant)
+
+    @property
+    def kind(self) -> str:
+        """`lengths`, `levels` (quantised weights and their zero points), or `values` of type T."""
+        if self.role == "lengths":
+            return "lengths"
+        return "levels" if self.dtypes == BYTES else "values"
 
 
 class Input(Tensor):
@@ -251,7 +274,17 @@ class Operator:
     @property
     def lengths_dtypes(self) -> tuple[str, ...]:
         """The element types that sequence lengths may have; none without such an input."""
-        return next((row.dtypes for row in self.inputs if row.role == "lengths"), ())
+        return next((row.dtypes for row in self.inputs if row.kind == "lengths"), ())
+
+    @property
+    def weights_dtypes(self) -> tuple[str, ...]:
+        """The element types that quantised weights may have; none if weights are not quantised."""
+        return next((row.dtypes for row in self.inputs if row.kind == "levels"), ())
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """What one scale of quantised weights may be for; none if weights are not quantised."""
+        return SCALES if self.quantised else ()
 
     def input_dtypes(self, row: Input) -> tuple[str, ...]:
         """Return the element types that an input may have."""

@@ -13,25 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OPERATORS: Mapping[str, Operator] = {
-    row.name: row for row in (*onnx_rows.ROWS, *openvino_rows.ROWS, *webnn_rows.ROWS)
+    row.name: row
+    for row in (*onnx_rows.ROWS, *openvino_rows.ROWS, *webnn_rows.ROWS, *onnxruntime_rows.ROWS)
 }
-"""The operators that suites and packs may have cases of."""
-MODEL_OPERATORS: Mapping[str, Operator] = {row.name: row for row in onnxruntime_rows.ROWS}
-"""The operators that are only evaluated in models."""
-_ALL = {**OPERATORS, **MODEL_OPERATORS}
 
 
 def operator_named(name: str) -> Operator:
     """Return the operator with a name such as `LSTM-14`.
 
     Raises:
-        InvalidRequest: unknown name, and the message names the row that serves that opset, if any;
-            or an operator without cases.
+        InvalidRequest: unknown name, and the message names the row that serves that opset, if any.
     """
     if name in OPERATORS:
         return OPERATORS[name]
-    if name in MODEL_OPERATORS:
-        raise InvalidRequest(f"operator '{name}' has no cases: it is only evaluated in models")
     kind, _, version = name.partition("-")
     versioned = [row for row in _versions(kind) if row.versioned]
     if versions := versioned or ([] if version else _called(kind)):
@@ -45,11 +39,7 @@ def operator_named(name: str) -> Operator:
 
 def _travels(operator: Operator) -> tuple[Callable[[str], Operator], tuple[str]]:
     """Pickle an operator by name: each process has its own row, compared by identity."""
-    return _row_named, (operator.name,)
-
-
-def _row_named(name: str) -> Operator:
-    return _ALL[name]
+    return operator_named, (operator.name,)
 
 
 copyreg.pickle(Operator, _travels)
@@ -70,7 +60,7 @@ def operator_for(domain: str, op_type: str, opset: int) -> Operator | None:
 
 def _versions(op_type: str) -> list[Operator]:
     """Return all versions of an operator type, oldest first."""
-    return [row for row in _ALL.values() if row.type == op_type]
+    return [row for row in OPERATORS.values() if row.type == op_type]
 
 
 def _called(word: str) -> list[Operator]:

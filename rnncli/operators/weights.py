@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.recurrence.quantisation import dequantised
+from rnncli.recurrence.quantisation import QuantisedWeights
 from rnncli.recurrence.recurrence import Constants, is_constant
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Weights(NamedTuple):
         Wb: input bias [D, G, H]; or the sum of both biases, if the node has only that.
         Rb: recurrent bias [D, G, H].
         P: peephole weights [D, 3, H].
+        quantised: the integers that W and R are made of, if they are quantised.
         constants: objects derived from the weights, if they are constants.
     """
 
@@ -44,6 +45,7 @@ class Weights(NamedTuple):
     Wb: Array | None
     Rb: Array | None
     P: Array | None
+    quantised: tuple[QuantisedWeights, QuantisedWeights] | None = None
     constants: Constants | None = None
 
 
@@ -137,18 +139,24 @@ def _bound(operator: Operator, tensors: WeightTensors, gates: str, *, literal: b
     W, R, B, Wb, Rb, P, *factors = tensors
     assert W is not None
     assert R is not None
-    if operator.quantised:
-        W, R = _dequantised(W, *factors[:2]), _dequantised(R, *factors[2:])
-    if B is not None:
-        Wb, Rb = _split(B, operator.bias, gates, hidden_size=R.shape[-1])
     order = [gates.index(gate) for gate in operator.cell.gates]
-    recurrent = _blocks(R, order)
+    quantised = None
+    if operator.quantised:
+        quantised = _integers(order, W, *factors[:2]), _integers(order, R, *factors[2:])
+    W_values, recurrent = (
+        (_blocks(W, order), _blocks(R, order))
+        if quantised is None
+        else (each.values for each in quantised)
+    )
+    if B is not None:
+        Wb, Rb = _split(B, operator.bias, gates, hidden_size=recurrent.shape[-1])
     return Weights(
-        _blocks(W, order),
+        W_values,
         recurrent.swapaxes(-1, -2) if literal else recurrent,
         _rows(Wb, order),
         _rows(Rb, order),
         _rows(P, range(3)),
+        quantised,
     )
 
 
@@ -164,11 +172,18 @@ def _with_directions(tensors: WeightTensors) -> WeightTensors:
     )
 
 
-def _dequantised(weights: Array, scale: Array | None, zero_point: Array | None) -> Array:
-    """Return quantised weights [D, K, G*H] in ONNX's order [D, G*H, K]."""
-    assert scale is not None
-    assert zero_point is not None
-    return dequantised(weights, scale, zero_point).swapaxes(-1, -2)
+def _integers(
+    order: Sequence[int], weights: Array, scale: Array | None, zero_point: Array | None
+) -> QuantisedWeights:
+    """Return weights [D, K, G*H] with scales and zero points [D] or [D, G*H] in canonical form."""
+
+    def per_gate(factor: Array | None) -> Array:
+        assert factor is not None
+        by_column = weights.ndim - factor.ndim == 1
+        return _blocks(factor[..., None], order) if by_column else factor[..., None, None, None]
+
+    levels = _blocks(weights.swapaxes(-1, -2), order)
+    return QuantisedWeights(levels, per_gate(scale), per_gate(zero_point))
 
 
 def _blocks(weights: Array, order: Sequence[int]) -> Array:

@@ -12,7 +12,7 @@ from rnncli.files.small_files import write_files
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import DType, dtype_named
 from rnncli.operators import operator_named
-from rnncli.operators.weights import PARAMETERS
+from rnncli.operators.weights import WEIGHTS
 from rnncli.packs.case_folder import files_of, with_files
 from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import Manifest
@@ -159,4 +159,4 @@ def held_inputs(operator: Operator, weights: str, present: Mapping[str, Any]) ->
     """
     if weights == "inputs":
         return ()
-    return tuple(r.name for r in operator.inputs if r.role in PARAMETERS and r.name in present)
+    return tuple(r.name for r in operator.inputs if r.role in WEIGHTS and r.name in present)

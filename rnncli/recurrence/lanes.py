@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from rnncli.recurrence.quantisation import quantised_inputs
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.quantisation import Quantiser
     from rnncli.recurrence.recurrence import Recurrence
 
 Values = TypeVar("Values", bound="Array | None")
@@ -47,7 +47,7 @@ class Lanes:
         peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
-        quantised: whether products take states quantised; X is quantised already.
+        quantiser: how products take states, if those are quantised; X is quantised already.
     """
 
     cell: Cell
@@ -63,7 +63,7 @@ class Lanes:
     peephole_previous: bool
     input_forget: bool
     linear_before_reset: bool
-    quantised: bool = False
+    quantiser: Quantiser | None = None
 
 
 def lanes_of(recurrence: Recurrence) -> Lanes:
@@ -99,7 +99,7 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
         peephole_previous=r.peephole_previous,
         input_forget=r.input_forget,
         linear_before_reset=r.linear_before_reset,
-        quantised=r.quantised,
+        quantiser=r.quantiser,
     )
 
 
@@ -115,9 +115,17 @@ def per_gate(values: Array | None) -> Array | None:
 
 
 def _inputs(recurrence: Recurrence) -> Array:
-    """Return the inputs [..., D, T, N, I] in processing order, with zeros as padding."""
+    """Return the inputs as products take them, [..., D, T, N, I], in processing order."""
+    r = recurrence
+    return in_lanes(r, r.X if r.quantiser is None else r.quantiser.inputs(r.X, r.lengths).values)
+
+
+def in_lanes(recurrence: Recurrence, X: Array) -> Array:
+    """Return values of inputs [..., T, N, I] in processing order, [..., D, T, N, I].
+
+    Padding becomes zero.
+    """
     r, front = recurrence, recurrence.X.ndim - 3
-    X = quantised_inputs(r.X, r.lengths) if r.quantised else r.X
     if r.lengths is not None:
         X = np.where(_valid(r)[..., None], X, X.dtype.type(0))
     if all(direction is Direction.FORWARD for direction in r.directions):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,56 +13,117 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 LEVELS = np.float32(255)
+# In roundings to float32: what a division by s may differ from a product with 1 / s, and s itself.
+LEVEL_ERROR = 3 * 2.0**-24
 
 
-def quantised(values: Array, axes: tuple[int, ...], scope: Array | None = None) -> Array:
-    """Return values rounded to 256 levels, as the numbers (a - zp) * s that the levels stand for.
+class Levels(NamedTuple):
+    """Values rounded to levels: the numbers `steps * scale`.
+
+    Attributes:
+        steps: level - zero point, whole numbers.
+        scale: s, broadcast to the values that share it.
+    """
+
+    steps: Array
+    scale: Array
+
+    @property
+    def values(self) -> Array:
+        """The numbers that the levels stand for, exact in float64."""
+        return np.asarray(self.steps.astype(FLOAT64) * self.scale)
+
+
+class QuantisedWeights(NamedTuple):
+    """The 8-bit integers that weights are made of, in canonical form.
+
+    Attributes:
+        levels: the integers [D, G, H, K].
+        scale: [D, 1, 1, 1], or [D, G, H, 1] for a scale of each column.
+        zero_point: likewise.
+    """
+
+    levels: Array
+    scale: Array
+    zero_point: Array
+
+    @property
+    def values(self) -> Array:
+        """The weights (level - zero point) * scale, exact in float64."""
+        shifted = self.levels.astype(FLOAT64) - self.zero_point
+        return np.asarray(shifted * self.scale.astype(FLOAT64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantiser:
+    """How products take inputs and states: rounded to 256 levels.
 
     ONNX's DynamicQuantizeLinear, in float32 like there, because a level may depend on the last bit:
 
     s = (max(A, 0) - min(A, 0)) / 255, or 1 if both are equal
     zp = clamp(rint(-min(A, 0) / s), 0, 255)
-    a = clamp(rint(A / s) + zp, 0, 255)
+    a = clamp(rint(A / s) + zp, 0, 255), which stands for (a - zp) * s
 
-    Args:
-        values: A [...].
-        axes: the axes that share s and zp.
-        scope: the values that s and zp are taken from, with the same other axes; None means all.
-
-    Returns:
-        [...], exact in float64. NaN and infinity become NaN.
+    Attributes:
+        weights: the integers that W and R are made of; the recurrence's own W and R count.
+        by_sequence: whether each sequence has its own s and zp, or the batch has them (the reading
+            quant-scope).
     """
-    narrow = values.astype(FLOAT32)
-    ranged = narrow if scope is None else scope.astype(FLOAT32)
-    low = ranged.min(axes, keepdims=True, initial=0)
-    high = ranged.max(axes, keepdims=True, initial=0)
-    scale = np.where(high == low, np.float32(1), (high - low) / LEVELS)
-    zero = np.clip(np.rint(-low / scale), 0, LEVELS)
-    levels = np.clip(np.rint(narrow / scale) + zero, 0, LEVELS)
-    return np.asarray((levels - zero).astype(FLOAT64) * scale)
+
+    weights: tuple[QuantisedWeights, QuantisedWeights]
+    by_sequence: bool = False
+
+    def at(self, k: int) -> Quantiser:
+        """Return the quantiser of one recurrence of a stack."""
+        W, R = (QuantisedWeights(*(part[k] for part in each)) for each in self.weights)
+        return replace(self, weights=(W, R))
+
+    def inputs(self, X: Array, lengths: Array | None) -> Levels:
+        """Return inputs [..., T, N, I], quantised once over all steps that count.
+
+        Args:
+            X: the inputs, with their padding.
+            lengths: valid steps [..., N]; None means T.
+        """
+        axes = (-3, -1) if self.by_sequence else (-3, -2, -1)
+        return self.levels(X, *self.range_of(self.counted(X, lengths), axes))
+
+    def counted(self, X: Array, lengths: Array | None) -> Array:
+        """Return inputs with zeros where they do not count for the scale.
+
+        Steps count up to the end of the longest sequence of the batch, padding included; by
+        sequence, up to its own end.
+        """
+        if lengths is None:
+            return X
+        ends = lengths if self.by_sequence else lengths.max(-1, keepdims=True, initial=0)
+        steps = np.arange(X.shape[-3])[:, None]
+        return np.where((steps < ends[..., None, :])[..., None], X, X.dtype.type(0))
+
+    def states(self, H: Array) -> Levels:
+        """Return states [..., N, H] of one step, quantised over the batch or by sequence.
+
+        NaN and infinity become NaN.
+        """
+        return self.levels(H, *self.range_of(H, (-1,) if self.by_sequence else (-2, -1)))
+
+    def range_of(self, values: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+        """Return min(A, 0) and max(A, 0) in float32, of the values along some axes."""
+        narrow = values.astype(FLOAT32)
+        return (
+            narrow.min(axes, keepdims=True, initial=0),
+            narrow.max(axes, keepdims=True, initial=0),
+        )
+
+    def levels(self, values: Array, low: Array, high: Array) -> Levels:
+        """Return values as levels of a range."""
+        scale = np.where(high == low, np.float32(1), (high - low) / LEVELS)
+        zero = np.clip(np.rint(-low / scale), 0, LEVELS)
+        level = np.clip(np.rint(values.astype(FLOAT32) / scale) + zero, 0, LEVELS)
+        return Levels(level - zero, scale)
 
 
-def quantised_inputs(X: Array, lengths: Array | None) -> Array:
-    """Return inputs [..., T, N, I] quantised once, over all steps up to the longest sequence.
-
-    Args:
-        X: the inputs, with their padding: that of shorter sequences counts.
-        lengths: valid steps [..., N]; None means T.
-    """
-    if lengths is None:
-        return quantised(X, (-3, -2, -1))
-    steps = np.arange(X.shape[-3])[:, None, None]
-    longest = lengths.max(-1, initial=0)[..., None, None, None]
-    return quantised(X, (-3, -2, -1), np.where(steps < longest, X, X.dtype.type(0)))
-
-
-def dequantised(weights: Array, scale: Array, zero_point: Array) -> Array:
-    """Return weights (w - zp) * s, exact in float64.
-
-    Args:
-        weights: [D, K, G*H], 8-bit integers.
-        scale: [D] or [D, G*H].
-        zero_point: likewise.
-    """
-    s, zp = (each.reshape(len(each), 1, -1).astype(FLOAT64) for each in (scale, zero_point))
-    return (weights.astype(FLOAT64) - zp) * s
+def to_tie(values: Array, scale: Array) -> Array:
+    """Return how far values are from the nearest tie between two levels, in the values' unit."""
+    ratio = values.astype(FLOAT64) / scale
+    return np.asarray(np.abs(ratio - np.floor(ratio) - 0.5) * scale)

@@ -71,6 +71,13 @@ READINGS: Mapping[str, Reading] = {
             "previous": "Po (.) Ct-1, like the other gates, as WebNN says",
         },
     ),
+    "quant-scope": Reading(
+        "which values share a scale and a zero point where inputs and states are quantised",
+        {
+            "batch": "X of all sequences and steps; Ht-1 of all sequences at one step",
+            "row": "each sequence by itself: its X of all steps, its Ht-1 at one step",
+        },
+    ),
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.quantisation import Quantiser
 
 
 # The maximum number of objects derived from the same weights.
@@ -78,8 +79,8 @@ class Recurrence:
         peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct (reading peephole-o).
         input_forget: LSTM: the forget gate is 1 - it.
         linear_before_reset: GRU: reset after the linear transformation.
-        quantised: products take inputs and states quantised, see `recurrence.quantisation`; W and R
-            are float64 then.
+        quantiser: how products take inputs and states, if those are quantised; W and R are float64
+            then.
         wants_Y: whether all steps are requested, or only the last states.
         constants: objects derived from the weights, if those are constants. `replace` does not copy
             it, since it may replace the weights.
@@ -103,7 +104,7 @@ class Recurrence:
     peephole_previous: bool = False
     input_forget: bool = False
     linear_before_reset: bool = False
-    quantised: bool = False
+    quantiser: Quantiser | None = None
     wants_Y: bool = True
     constants: Constants | None = field(default=None, init=False)
 

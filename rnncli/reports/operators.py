@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rnncli.numerics import INTEGERS
 from rnncli.operators.operator import SYMBOLS
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.readings import READINGS
@@ -67,8 +68,12 @@ def _spelled(dims: tuple[Dim, ...]) -> str:
 
 
 def _shapes(operator: Operator, row: Tensor) -> str:
-    """Return a tensor's shape; both shapes if an attribute decides between two."""
+    """Return a tensor's shape; both shapes if an attribute decides, or if it may have either."""
     spelled = [_spelled(dims) for dims in row.shapes]
+    if row.has_ranks:
+        return " or ".join(spelled)
+    if operator.shapes_by not in operator.attributes:
+        return spelled[0]
     return (
         spelled[0] if len(spelled) == 1 else f"{spelled[0]}, {operator.shapes_by} 1: {spelled[1]}"
     )
@@ -82,7 +87,7 @@ def _tensor(operator: Operator, row: Tensor) -> tuple[str, str, str, str]:
 def _element_type(operator: Operator, row: Tensor) -> str:
     """Return T, with its types listed at the first input."""
     if row.dtypes:
-        return "any integer" if len(row.dtypes) > 1 else row.dtypes[0]
+        return "any integer" if row.dtypes == INTEGERS else " or ".join(row.dtypes)
     return f"T: {' '.join(operator.dtypes)}" if row is operator.inputs[0] else "T"
 
 

@@ -76,7 +76,21 @@ def test_every_default_is_there():
         "readings": {"alpha-order": "queue", "threshold-tie": "ge", "zero-length": "zero"},
         "seed": 0,
     }
-    assert list(describe(parse_config(text, "x"))) == list(config_schema()["properties"])
+    of_quantised = {"weights_dtype", "scales"}
+    keys = [key for key in config_schema()["properties"] if key not in of_quantised]
+    assert list(describe(parse_config(text, "x"))) == keys
+
+
+def test_a_quantised_case_says_the_form_of_its_weights():
+    """And reads the same."""
+    case = load_config(find_spec("dynamicquantizelstm_1"))
+    again = parse_config(yaml.safe_dump(describe(case)), "x")
+
+    assert list(describe(case)) == list(config_schema()["properties"])
+    assert (describe(case)["weights_dtype"], describe(case)["scales"]) == ("int8", "per_channel")
+    assert all(np.array_equal(values, again.inputs[name]) for name, values in case.inputs.items())
+    assert case.inputs["W"].dtype == case.inputs["R_zero_point"].dtype == np.int8
+    assert case.inputs["W_scale"].shape == case.inputs["W_zero_point"].shape == (2, 20)
 
 
 def test_a_case_knows_where_its_yaml_says_what():

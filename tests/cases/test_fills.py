@@ -9,13 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rnncli.cases.fills import DEFAULT_FILLS, FILLS, KINDS, SPECIAL, Blank, fill, fill_problems
+from rnncli.cases.fills import FILLS, KINDS, SPECIAL, Blank, default_fill, fill, fill_problems
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-FLOAT_FILLS = [name for name, row in FILLS.items() if row.floats]
-LENGTH_FILLS = [name for name, row in FILLS.items() if row.lengths]
+FLOAT_FILLS = [name for name, row in FILLS.items() if "values" in row.kinds]
+LENGTH_FILLS = [name for name, row in FILLS.items() if "lengths" in row.kinds]
 
 
 def blank(shape=(2, 3, 5), dtype="float32", name="X", seq_length=7):
@@ -66,7 +66,8 @@ def test_fills_of_lengths_make_integers(name):
         assert (found.shape, found.dtype) == ((count,), np.int32)
 
 
-# The first 16 hex digits of SHA-256 over the bytes of each float64 fill: these never change.
+# The first 16 hex digits of SHA-256 over the bytes of each fill, float64 where it can be: these
+# never change.
 PINNED = {
     "zeros": "b393978842a0fa3d",
     "ones": "44a2420d6f45ff85",
@@ -82,15 +83,23 @@ PINNED = {
     "short": "b6183dabdec65bc1",
     "rising": "1a3668b740ae653c",
     "falling": "f6521620e85be71b",
+    "scales": "9a7721a8b0a3348c",
+    "bytes": "af34dc632199c52d",
+    "middle": "5e8a75acf27058e4",
 }
-# Fills that can fill lengths alone.
-OF_LENGTHS = [name for name, row in FILLS.items() if not row.floats]
+OF_LENGTHS = [name for name, row in FILLS.items() if row.kinds == ("lengths",)]
+OF_LEVELS = [name for name, row in FILLS.items() if row.kinds == ("levels",)]
+
+
+def element_type(name, otherwise):
+    """Return a type that a fill can fill, by default the given one."""
+    return "int32" if name in OF_LENGTHS else "uint8" if name in OF_LEVELS else otherwise
 
 
 @pytest.mark.parametrize("name", FILLS)
 def test_bits_are_pinned(name):
     """Vectors are regenerated, so the same YAML gives the same bits for ever."""
-    into = blank((5,), "int32") if name in OF_LENGTHS else blank((4, 5), "float64")
+    into = blank((5,) if name in OF_LENGTHS else (4, 5), element_type(name, "float64"))
     digest = hashlib.sha256(filled(name, into=into).tobytes()).hexdigest()
 
     assert digest[:16] == PINNED[name]
@@ -117,7 +126,7 @@ def test_random_fills_depend_on_the_case(name):
 @pytest.mark.parametrize("name", FILLS)
 def test_cases_filled_together_have_what_they_have_alone(name, shape):
     """A tensor depends on its own case only, and its memory is its own."""
-    into = blank(shape[:1], "int32") if name in OF_LENGTHS else blank(shape, "bfloat16")
+    into = blank(shape[:1] if name in OF_LENGTHS else shape, element_type(name, "bfloat16"))
     cases = [f"case_{k}" for k in range(9)]
 
     together = filled_all(name, cases=cases, into=into)
@@ -279,8 +288,17 @@ def test_constants_that_can_be_are_kept(value):
 
 def test_every_role_has_a_default_fill():
     """A required input of any operator can be left out."""
-    roles = {row.role: row for operator in OPERATORS.values() for row in operator.inputs}
+    for operator in OPERATORS.values():
+        for row in operator.inputs:
+            assert row.kind in FILLS[default_fill(row)].kinds
 
-    assert roles.keys() == DEFAULT_FILLS.keys()
-    for role, name in DEFAULT_FILLS.items():
-        assert FILLS[name].lengths if role == "lengths" else FILLS[name].floats
+
+@pytest.mark.parametrize(("dtype", "middle"), [("int8", 0), ("uint8", 128)])
+def test_bytes_are_all_of_a_type_around_the_middle(dtype, middle):
+    """A weight is as often above its zero point as below."""
+    found = filled("bytes", into=blank((50_000,), dtype))
+    counts = np.unique(found, return_counts=True)[1]
+
+    assert filled("middle", into=blank((3,), dtype)).tolist() == [middle] * 3
+    assert len(counts) == 256
+    assert 130 < counts.min() <= counts.max() < 260

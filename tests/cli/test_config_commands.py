@@ -70,18 +70,6 @@ def test_a_model_shows_recurrent_nodes_that_cannot_run(rnncli, tmp_path):
     assert yaml.safe_load(rnncli("inspect", model).out) == record
 
 
-@pytest.mark.parametrize("command", ["lint", "run", "inspect"])
-def test_a_config_of_the_quantised_lstm_is_refused(rnncli, tmp_path, command):
-    """It is only evaluated in models: a config could not give its weights and scales."""
-    config = tmp_path / "quantised.yaml"
-    config.write_text("op: DynamicQuantizeLSTM-1\nsizes: {seq_length: 4, hidden_size: 5}\n")
-
-    done = rnncli(command, config)
-
-    assert done.code == (1 if command == "lint" else 2)
-    assert ":1:5: operator 'DynamicQuantizeLSTM-1' has no cases" in done.out + done.err
-
-
 def test_lint_lists_all_findings_at_once(rnncli, tmp_path):
     """Every finding of a file, each with its place; exit 1; a clean file is silent."""
     wrong = tmp_path / "wrong.yaml"

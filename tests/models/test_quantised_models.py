@@ -7,13 +7,9 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from quantised_lstm import session
 from real_models import PATHS, recorded
 
-from rnncli.errors import Unsupported
-from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.models.evaluator import outputs, prepare
 from rnncli.models.loading import load_model
 from rnncli.models.node_listing import recurrent_nodes, unevaluated_nodes
-from rnncli.running.execution import execute
-from rnncli.running.request import Request
 
 NAMES = [name for name in ("lstm_packed_bi_ts", "tf_lstm_hardsig_op13", "model_1") if name in PATHS]
 
@@ -47,14 +43,3 @@ def test_quantised_nodes_are_listed_as_evaluated(tmp_path):
     assert node.operator.name == "DynamicQuantizeLSTM-1"
     assert (node.inputs["W"], node.inputs["W_scale"]) == ((2, 10, 80), (2,))
     assert [*unevaluated_nodes(model)] == []
-
-
-def test_signals_of_a_quantised_node_are_refused(tmp_path):
-    """Their tolerances would say nothing of levels."""
-    quantize_dynamic(PATHS["tf_lstm_hardsig_op13"], path := tmp_path / "int8.onnx")
-    inputs, _ = recorded(PATHS["tf_lstm_hardsig_op13"])
-    np.savez(tmp_path / "inputs.npz", **inputs)
-    request = Request(tolerance=EXACT, inputs_from=str(tmp_path / "inputs.npz"), steps=True)
-
-    with pytest.raises(Unsupported, match="quantised states"):
-        [*execute(load_model(path), request)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rnncli.operators.table import OPERATORS
-from rnncli.operators.weights import WeightCache
+from rnncli.operators.weights import FACTORS, WeightCache
 from rnncli.recurrence.recurrence import lock
 
 LSTM, GATES = OPERATORS["LSTM-14"], "iofc"
@@ -55,6 +55,21 @@ def test_how_a_node_reads_them_tells_them_apart():
     ]
 
     assert len({id(each.constants) for each in found}) == len(found)
+
+
+@pytest.mark.parametrize("columns", [(), (8,)])
+def test_quantised_weights_of_a_stack_are_those_of_each_alone(columns):
+    """With scales for directions or for columns: [n, D] is not taken for [D, 4*H]."""
+    operator, draws = OPERATORS["DynamicQuantizeLSTM-1"], np.random.default_rng(0)
+    shapes = {"W": (2, 3, 8), "R": (2, 2, 8), **dict.fromkeys(FACTORS, (2, *columns))}
+    given = {role: draws.integers(1, 99, (4, *shape)) for role, shape in shapes.items()}
+    stack = WeightCache(nodes=1).of(operator, given, GATES, literal=False)
+
+    for k in range(4):
+        own = {role: values[k] for role, values in given.items()}
+        alone = WeightCache(nodes=1).of(operator, own, GATES, literal=False)
+        assert np.array_equal(stack.W[k], alone.W)
+        assert np.array_equal(stack.R[k], alone.R)
 
 
 def test_only_so_many_nodes_are_cached():

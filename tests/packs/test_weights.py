@@ -12,8 +12,9 @@ from second_calls import TEXT, twice
 import rnncli
 from rnncli.cli.group import cli
 from rnncli.errors import InvalidRequest
+from rnncli.operators.weights import WEIGHTS
 from rnncli.packs.conversion import with_weights
-from rnncli.packs.vector import WEIGHTS, Vector
+from rnncli.packs.vector import Vector
 from rnncli.subjects.function import FunctionSubject
 from rnncli.verifying.history import session_calls_of
 

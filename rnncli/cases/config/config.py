@@ -89,12 +89,12 @@ def read_case(
         config.findings.raise_any()
     assert operator is not None
     sizes = config.sizes(operator)
-    dtypes = config.dtype(operator), config.lengths_dtype(operator)
+    dtypes = config.dtypes(operator)
     attributes = config.attributes(operator, sizes)
     outputs, readings = config.outputs(operator, attributes), config.readings()
     summary, written_seed = config.summary(), config.seed()
     seed = written_seed if seed is None else seed
-    frame = frame_of(operator, sizes, attributes)
+    frame = frame_of(operator, sizes, attributes, config.choice("scales", operator))
     if frame is not None and not config.fits(operator, frame, outputs):
         frame = None
     blanks = _blanks(operator, frame, dtypes, seed) if frame else {}
@@ -108,7 +108,7 @@ def read_case(
         operator=operator,
         summary=summary,
         sizes=frame.without_directions if frame else sizes,
-        dtype=dtypes[0],
+        dtype=dtypes["values"],
         attributes=attributes,
         sources=sources,
         blanks={name: blanks[name] for name in sources},
@@ -120,14 +120,14 @@ def read_case(
 
 
 def _blanks(
-    operator: Operator, frame: Frame, dtypes: tuple[DType, DType], seed: int
+    operator: Operator, frame: Frame, dtypes: Mapping[str, DType], seed: int
 ) -> dict[str, Blank]:
-    """Return the blanks of all inputs, given the dtypes of floating-point tensors and lengths."""
+    """Return the blanks of all inputs, given the dtype of each kind of input."""
     return {
         row.name: Blank(
             shape=frame.shape(row),
             dims=frame.names(row),
-            dtype=dtypes[row.role == "lengths"],
+            dtype=dtypes[row.kind],
             seed=seed,
             name=row.name,
             seq_length=frame.sizes["seq_length"],

@@ -51,15 +51,15 @@ def read_input(
     return source if len(findings) == before else None
 
 
-def fills_for(*, lengths: bool) -> dict[str, Fill]:
-    """Return the fills for sequence lengths, or for other inputs."""
-    return {name: row for name, row in FILLS.items() if (row.lengths if lengths else row.floats)}
+def fills_for(kind: str) -> dict[str, Fill]:
+    """Return the fills for a kind of input, see `Input.kind`."""
+    return {name: row for name, row in FILLS.items() if kind in row.kinds}
 
 
 def _filling(
     node: YamlNode, tensor: Input, blank: Blank | None, findings: Findings
 ) -> Filling | GivenValues | None:
-    known = fills_for(lengths=tensor.role == "lengths")
+    known = fills_for(tensor.kind)
     keys = list(node.value) if isinstance(node.value, dict) else [node.value]
     name = next((str(key) for key in keys if key in known), None)
     if name is None:

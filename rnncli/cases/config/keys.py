@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rnncli import budget
 from rnncli.cases.case import Filling, GivenValues
 from rnncli.cases.config.inputs import read_input
 from rnncli.cases.config.shapes import SIZES, Frame, least_size, memory, size_names
-from rnncli.cases.fills import DEFAULT_FILLS, FILLS, Blank, fill_problems
+from rnncli.cases.fills import FILLS, Blank, default_fill, fill_problems
 from rnncli.cases.findings import Findings
 from rnncli.cases.yaml_reader import YamlNode, read_mapping, shown
 from rnncli.errors import InvalidRequest, Place, did_you_mean
@@ -20,7 +20,7 @@ from rnncli.operators import OPERATORS, operator_named, problems
 from rnncli.operators.attributes import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rnncli.numerics import Array
@@ -34,6 +34,10 @@ KEYS: Mapping[str, str] = {
     "dtype": "the element type of every floating-point tensor; float32 when not given",
     "lengths_dtype": "the element type of the sequence lengths, where the operator has a choice;"
     " int32 when not given",
+    "weights_dtype": "the element type of quantised weights and their zero points, int8 (when not"
+    " given) or uint8",
+    "scales": "what has a scale of its own in quantised weights: per_tensor (when not given), each"
+    " direction; or per_channel, each column",
     "attributes": "the operator's attributes by the specification's names; hidden_size follows"
     " from sizes",
     "inputs": "a fill, a list or a file for each input; a required one not named gets its default"
@@ -43,9 +47,49 @@ KEYS: Mapping[str, str] = {
     "seed": "a number that all random inputs depend on, whatever the file is called; 0 when not"
     " given",
 }
-DEFAULT_DTYPE, DEFAULT_LENGTHS_DTYPE = "float32", "int32"
+DEFAULT_DTYPE = "float32"
 LARGEST_SIZE = (1 << 31) - 1
 LARGEST_INTEGER = (1 << 63) - 1
+
+
+class OperatorChoice(NamedTuple):
+    """A key whose values depend on the operator, which may have none.
+
+    Attributes:
+        default: the value when not given, also of operators without such a choice.
+        subject: what an operator without such a choice lacks.
+        allowed: operator -> the values.
+        kind: the kind of inputs whose element type it is, see `Input.kind`; or "".
+    """
+
+    default: str
+    subject: str
+    allowed: Callable[[Operator], Sequence[str]]
+    kind: str = ""
+
+    def obstacle(self, key: str, operator: Operator, value: object) -> str:
+        """Return why an operator cannot have a value, or ""; None is always possible."""
+        allowed = self.allowed(operator)
+        if value is None or value in allowed:
+            return ""
+        if not allowed:
+            return f"{operator.name} has no {self.subject}, and so no {key}"
+        hint = did_you_mean(str(value), allowed)
+        return (
+            f"{key} of {operator.name} must be one of {', '.join(allowed)}, got"
+            f" '{value!s:.40}'{hint}"
+        )
+
+
+CHOICES: Mapping[str, OperatorChoice] = {
+    "lengths_dtype": OperatorChoice(
+        "int32", "sequence lengths", lambda operator: operator.lengths_dtypes, "lengths"
+    ),
+    "weights_dtype": OperatorChoice(
+        "int8", "quantised weights", lambda operator: operator.weights_dtypes, "levels"
+    ),
+    "scales": OperatorChoice("per_tensor", "quantised weights", lambda operator: operator.scales),
+}
 
 
 @dataclass(slots=True)
@@ -116,15 +160,25 @@ class ConfigKeys:
         )
         return dtype_named(DEFAULT_DTYPE)
 
-    def lengths_dtype(self, operator: Operator) -> DType:
-        """Return the dtype of the sequence lengths, or of those of other versions."""
-        node = self._entry("lengths_dtype")
-        allowed = operator.lengths_dtypes
-        if node.value in allowed:
-            return dtype_named(str(node.value))
+    def choice(self, key: str, operator: Operator) -> str:
+        """Return the value of a key of `CHOICES`; its default if the operator has none."""
+        node, row = self._entry(key), CHOICES[key]
+        if node.value in row.allowed(operator):
+            return str(node.value)
         if node.value is not None:
-            self._find(node, no_lengths_dtype(operator, shown(node).strip("'")))
-        return dtype_named(DEFAULT_LENGTHS_DTYPE)
+            self._find(node, row.obstacle(key, operator, shown(node).strip("'")))
+        return row.default
+
+    def dtypes(self, operator: Operator) -> dict[str, DType]:
+        """Return the dtype of each kind of input, see `Input.kind`."""
+        return {
+            "values": self.dtype(operator),
+            **{
+                row.kind: dtype_named(self.choice(key, operator))
+                for key, row in CHOICES.items()
+                if row.kind
+            },
+        }
 
     def attributes(self, operator: Operator, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Return the attributes as written, without nulls, and those that state a size.
@@ -226,7 +280,7 @@ class ConfigKeys:
 
     def _default(self, row: Input, blank: Blank | None) -> Filling:
         """Return the default fill of a required input; lengths must fit their dtype."""
-        name = DEFAULT_FILLS[row.role]
+        name = default_fill(row)
         values = {p.name: p.default for p in FILLS[name].parameters}
         for sentence in fill_problems(FILLS[name], values, blank) if blank else ():
             self._find(self._entry("sizes"), f"{row.name}: {sentence}")
@@ -235,12 +289,13 @@ class ConfigKeys:
     def _check_written_dtype(
         self, row: Input, node: YamlNode, source: Filling | GivenValues | None
     ) -> None:
-        """Find lengths of a file whose dtype is not the one that the config gives."""
-        wanted = self._entry("lengths_dtype").value
-        if row.role != "lengths" or wanted is None or not isinstance(source, GivenValues):
+        """Find tensors of a file whose dtype is not the one that the config gives."""
+        key = next((name for name, choice in CHOICES.items() if choice.kind == row.kind), "")
+        wanted = self._entry(key).value
+        if wanted is None or not isinstance(source, GivenValues):
             return
         if (given := dtype_of(source.values).name) != wanted:
-            self._find(node, f"{row.name} must be {wanted} by lengths_dtype, got {given}")
+            self._find(node, f"{row.name} must be {wanted} by {key}, got {given}")
 
     def check(
         self,
@@ -308,16 +363,6 @@ def read_seed(node: YamlNode, findings: Findings) -> int:
     sentence = f"'seed' must be an integer, 0 to {LARGEST_INTEGER}, got {shown(node)}"
     findings.add(node.place, sentence)
     return 0
-
-
-def no_lengths_dtype(operator: Operator, name: str) -> str:
-    """Return the sentence about an element type that an operator's lengths cannot have."""
-    allowed = operator.lengths_dtypes
-    if not allowed:
-        return f"{operator.name} has no sequence lengths, and so no lengths_dtype"
-    hint = did_you_mean(name, allowed)
-    listed = ", ".join(allowed)
-    return f"lengths_dtype of {operator.name} must be one of {listed}, got '{name:.40}'{hint}"
 
 
 def _is_integer(node: YamlNode) -> bool:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.cases.config.inputs import FILE_KEYS, fills_for
 from rnncli.cases.config.keys import (
+    CHOICES,
     DEFAULT_DTYPE,
-    DEFAULT_LENGTHS_DTYPE,
     KEYS,
     LARGEST_INTEGER,
     LARGEST_SIZE,
 )
 from rnncli.cases.config.shapes import SIZES, least_size, size_names
-from rnncli.cases.fills import FILLS, KINDS, Fill
+from rnncli.cases.fills import ALL, FILLS, KINDS, Fill
 from rnncli.operators import OPERATORS
 from rnncli.recurrence.readings import READINGS
 
@@ -60,7 +60,7 @@ def value_definitions() -> dict[str, Schema]:
     """Return the definitions of input values."""
     return {
         **{f"fill_{name}": _fill(name, row) for name, row in FILLS.items()},
-        **{_values_name(lengths): _values(lengths) for lengths in (False, True)},
+        **{kind: _values(kind) for kind in ALL},
         "file": _file(),
         "list": {
             "description": "the values, as nested lists in the input's shape",
@@ -83,7 +83,7 @@ _GENERAL: Mapping[str, Schema] = {
         "propertyNames": {"enum": list(SIZES)},
     },
     "dtype": {"type": ["string", "null"], "default": DEFAULT_DTYPE},
-    "lengths_dtype": {"type": ["string", "null"], "default": DEFAULT_LENGTHS_DTYPE},
+    **{key: {"type": ["string", "null"], "default": row.default} for key, row in CHOICES.items()},
     "attributes": {"type": ["object", "null"]},
     "inputs": {"type": ["object", "null"]},
     "outputs": {"type": ["array", "null"], "uniqueItems": True},
@@ -102,7 +102,7 @@ def _of_operator(row: Operator) -> Schema:
                     {name: size_schema(row, name) for name in size_names(row)}, all_of_them=True
                 ),
                 "dtype": {"enum": [*row.dtypes, None]},
-                "lengths_dtype": {"enum": [*row.lengths_dtypes, None]},
+                **{key: {"enum": [*c.allowed(row), None]} for key, c in CHOICES.items()},
                 "attributes": closed(
                     {a.name: attribute_schema(a) for a in row.attributes.values()}
                 ),
@@ -151,19 +151,15 @@ def reading_schema(name: str, row: Operator) -> Schema:
 
 def input_schema(row: Input) -> Schema:
     """Return the schema of an input."""
-    values = {"$ref": f"#/$defs/{_values_name(row.role == 'lengths')}"}
+    values = {"$ref": f"#/$defs/{row.kind}"}
     if row.optional:
         return {"description": row.summary, "anyOf": [values, {"type": "null"}]}
     return {"description": row.summary, **values}
 
 
-def _values_name(lengths: bool) -> str:
-    return "lengths" if lengths else "values"
-
-
-def _values(lengths: bool) -> Schema:
+def _values(kind: str) -> Schema:
     """Return the schema of an input's values."""
-    fills = [f"fill_{name}" for name in fills_for(lengths=lengths)]
+    fills = [f"fill_{name}" for name in fills_for(kind)]
     return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in (*fills, "file", "list")]}
 
 

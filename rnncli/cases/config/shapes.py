@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.operators.attributes import complete
 from rnncli.operators.checking import num_directions
-from rnncli.operators.operator import SYMBOLS
+from rnncli.operators.operator import SCALES, SYMBOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,10 +31,12 @@ class Frame:
     Attributes:
         sizes: sizes by name, including num_directions.
         variant: which of its `shapes` each tensor has.
+        rank: which of its ranks a tensor has that may have either, in the same order.
     """
 
     sizes: Mapping[str, int]
     variant: int = 0
+    rank: int = 0
 
     @property
     def without_directions(self) -> dict[str, int]:
@@ -44,11 +46,14 @@ class Frame:
     def shape(self, row: Tensor) -> tuple[int, ...]:
         """Return the shape of an input or output."""
         sizes = self.sizes
-        return tuple([multiple * sizes[symbol] for symbol, multiple in row.shape(self.variant)])
+        return tuple([multiple * sizes[symbol] for symbol, multiple in self._dims(row)])
 
     def names(self, row: Tensor) -> str:
         """Return the dimensions of an input or output by name, as text."""
-        return _names(row.shape(self.variant))
+        return _names(self._dims(row))
+
+    def _dims(self, row: Tensor) -> tuple[Dim, ...]:
+        return row.shape(self.rank if row.has_ranks else self.variant)
 
     def needed(self, rows: Iterable[Tensor]) -> int:
         """Estimate the bytes that a case with these tensors takes.
@@ -84,9 +89,19 @@ def least_size(operator: Operator, name: str) -> int:
 
 
 def frame_of(
-    operator: Operator, sizes: Mapping[str, int], attributes: Mapping[str, Any]
+    operator: Operator,
+    sizes: Mapping[str, int],
+    attributes: Mapping[str, Any],
+    scales: str = SCALES[0],
 ) -> Frame | None:
-    """Return the frame of a case, or None if a size or attribute that they need is unknown."""
+    """Return the frame of a case, or None if a size or attribute that they need is unknown.
+
+    Args:
+        operator: the row.
+        sizes: the sizes by name.
+        attributes: the attributes.
+        scales: what one scale of quantised weights is for, one of `SCALES`.
+    """
     needed = ("direction", operator.shapes_by)
     given = {name: attributes[name] for name in needed if name in attributes}
     known = len(sizes) == len(size_names(operator)) and all(
@@ -97,7 +112,7 @@ def frame_of(
     values = complete(operator, given)
     # A cell is one step.
     every = {"seq_length": 1, **sizes, "num_directions": num_directions(values)}
-    return Frame(every, operator.variant(values))
+    return Frame(every, operator.variant(values), SCALES.index(scales))
 
 
 def _is_choice(operator: Operator, name: str, value: Any) -> bool:

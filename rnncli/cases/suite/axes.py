@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rnncli.cases.config.keys import CHOICES
 from rnncli.cases.config.shapes import size_names
 from rnncli.cases.suite.settings import SECTIONS, Path, Setting, Settings, is_known
 from rnncli.cases.yaml_reader import Key, YamlNode, shown, unknown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rnncli.operators import Operator
 
 # Keys of a case that an axis may vary directly.
-WHOLE = ("op", "opset", "dtype", "lengths_dtype", "weights", "outputs", "breaks", *SECTIONS)
+WHOLE = ("op", "opset", "dtype", *CHOICES, "weights", "outputs", "breaks", *SECTIONS)
 LABEL = re.compile(r"[a-z0-9_.-]+")
 LABEL_WANTED = "letters a-z, digits, '_', '.' and '-'"
 

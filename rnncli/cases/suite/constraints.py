@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from rnncli.cases.config.keys import no_lengths_dtype
+from rnncli.cases.config.keys import CHOICES
 from rnncli.cases.suite.covering import Constraint
 from rnncli.cases.suite.template import OPERATOR, Template
 from rnncli.errors import did_you_mean
@@ -96,8 +97,8 @@ def _rules(paths: Iterable[Path]) -> Iterator[Demand]:
     yield Demand((), lambda _: "")
     yield Demand((("dtype",),), _dtype)
     for path in paths:
-        if path == ("lengths_dtype",):
-            yield Demand((path,), _lengths_dtype)
+        if path[0] in CHOICES:
+            yield Demand((path,), partial(CHOICES[path[0]].obstacle, path[0]))
         if len(path) > 1 and path[0] in NAMES:
             yield Demand((path,), _presence(*path))
     yield Demand((("attributes", "direction"), ("attributes", "activations")), _activations)
@@ -108,11 +109,6 @@ def _dtype(operator: Operator, dtype: object) -> str:
         return ""
     hint = did_you_mean(str(dtype), operator.dtypes)
     return f"{operator} has no dtype {dtype} (it has {', '.join(operator.dtypes)}){hint}"
-
-
-def _lengths_dtype(operator: Operator, dtype: object) -> str:
-    is_possible = dtype is None or dtype in operator.lengths_dtypes
-    return "" if is_possible else no_lengths_dtype(operator, str(dtype))
 
 
 # Sections whose names depend on the operator: the word for a name, and the operator's names.

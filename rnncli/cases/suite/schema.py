@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rnncli.cases.config.keys import DEFAULT_DTYPE, DEFAULT_LENGTHS_DTYPE, LARGEST_INTEGER
+from rnncli.cases.config.keys import CHOICES, DEFAULT_DTYPE, LARGEST_INTEGER
 from rnncli.cases.config.schema import (
     Schema,
     attribute_schema,
@@ -169,13 +169,15 @@ def _settings() -> dict[Path, Schema]:
             _allow(members, ("readings", name), reading_schema(name, row))
     sections: dict[Path, Schema] = {(name,): _section(name, members) for name in SECTIONS}
     dtypes = dict.fromkeys(dtype for row in rows for dtype in row.dtypes)
-    lengths = dict.fromkeys(dtype for row in rows for dtype in row.lengths_dtypes)
     types = dict.fromkeys(row.type for row in rows)
     return {
         ("op",): {"enum": [*OPERATORS, *types]},
         ("opset",): {"enum": [*sorted({row.version for row in rows}), None]},
         ("dtype",): _choice(dtypes, DEFAULT_DTYPE),
-        ("lengths_dtype",): _choice(lengths, DEFAULT_LENGTHS_DTYPE),
+        **{
+            (key,): _choice(dict.fromkeys(v for row in rows for v in c.allowed(row)), c.default)
+            for key, c in CHOICES.items()
+        },
         ("weights",): _choice(WEIGHTS, DEFAULT_WEIGHTS),
         ("outputs",): _items({"enum": [*dict.fromkeys(o.name for r in rows for o in r.outputs)]}),
         ("breaks",): _breaks(),

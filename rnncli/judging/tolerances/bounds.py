@@ -16,7 +16,6 @@ from rnncli.judging.tolerances.expressions import (
     is_of_H,
 )
 from rnncli.judging.tolerances.linearised import times, total
-from rnncli.judging.tolerances.roundings import through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -106,8 +105,7 @@ class Bounds(OwnBounds):
     def __init__(self, linear: Linearised, variances: StateVariances) -> None:
         super().__init__(linear)
         self._variances = variances
-        H = np.ascontiguousarray(variances.old[..., 0, :])
-        self._by_H = through(H, linear.R2[: linear.equations.gates_of_H])
+        self._by_H = linear.of_products(variances.old[..., 0, :])
         self._group_errors: dict[Group, GroupErrors] = {}
         self._errors: dict[Expression, Any] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from rnncli.judging.tolerances.bounds import Bounds, OwnBounds, StateVariances
 from rnncli.judging.tolerances.derivatives import by_old_states, by_states
 from rnncli.judging.tolerances.expressions import NewState, Recurrent, is_of_H
-from rnncli.judging.tolerances.linearised import Linearised
+from rnncli.judging.tolerances.linearised import Linearised, total
 from rnncli.judging.tolerances.roundings import stored, systematic
 
 if TYPE_CHECKING:
@@ -48,6 +49,42 @@ class CellErrors:
         if self.states > 1:
             by_C = [of.get(equations.old[1], 0.0) for of in self._derivatives]
             self.own = self._by_state([self._linear.value(factor) for factor in by_C]) ** 2
+
+    def multiplied(self, of_H: Array, steps: slice | int) -> Array:
+        """Return the variances of the old h of some steps as products take it, but for its scale.
+
+        Args:
+            of_H: those of the old h [D, ..., N, H].
+            steps: the steps.
+        """
+        levels = self._linear.levels
+        return of_H if levels is None else levels.of_levels(of_H, steps)
+
+    def add_scales(self, found: Array, of_H: Array, steps: slice | int) -> None:
+        """Add the variances that new states have from the scales of the old h, if it has some.
+
+        Args:
+            found: the variances of the new states of some steps [D, ..., N, S, H].
+            of_H: those of the old h [D, ..., N, H].
+            steps: the steps.
+        """
+        if self._linear.levels is not None:
+            moved = self._linear.levels.of_scale(of_H, steps)
+            found += self._by_scale[:, steps] * moved[..., None]
+
+    @cached_property
+    def _by_scale(self) -> Array:
+        """The squared derivatives of the new states by the logarithm of a scale [D, T, N, S, H]."""
+        value = self._linear.value
+        return (
+            self._by_state(
+                [
+                    total(value(by) * value(leaf) for leaf, by in of.items() if is_of_H(leaf))
+                    for of in self._derivatives
+                ]
+            )
+            ** 2
+        )
 
     def squares(self, steps: slice) -> Array:
         """Return the squared derivatives of the new states by the old h, [D, t, N, S, H, H]."""

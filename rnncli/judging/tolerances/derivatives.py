@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rnncli.judging.tolerances.expressions import (
     Activated,
     Expression,
+    GateInput,
     Negative,
     NewState,
     Product,
@@ -97,6 +98,12 @@ def crosses(node: Expression) -> tuple[Subexpression, ...]:
 def rounded(node: Expression) -> tuple[Subexpression, ...]:
     """Return the sums and products, each of which rounds."""
     return tuple(part for part in subexpressions(node) if isinstance(part.node, Sum | Product))
+
+
+@cache
+def gate_inputs(node: Expression) -> tuple[Subexpression, ...]:
+    """Return the products Xt*(W^T) in an expression."""
+    return tuple(part for part in subexpressions(node) if isinstance(part.node, GateInput))
 
 
 @cache

@@ -157,18 +157,20 @@ class Equations:
     gates_of_H: int
     activated: tuple[Expression, ...]
 
+    @property
+    def multiplies_H_alone(self) -> bool:
+        """Whether H is taken only as Ht-1*(R^T)."""
+        nodes = (node for state in self.new for node in _within(state) if not is_of_H(node))
+        return not any(self.old[0] in node.operands for node in nodes)
+
 
 def equations_of(recurrence: Recurrence) -> Equations:
     """Return the expressions of a recurrence's cell.
 
     Raises:
-        Unsupported: its states are quantised, or see `equations`.
+        Unsupported: see `equations`; or states are quantised of which not only products are taken.
     """
-    if recurrence.quantised:
-        raise Unsupported(
-            "no tolerances are derived for quantised states, and no signals with them"
-        )
-    return equations(
+    found = equations(
         recurrence.cell,
         peepholes=recurrence.P is not None,
         previous=recurrence.peephole_previous,
@@ -176,6 +178,12 @@ def equations_of(recurrence: Recurrence) -> Equations:
         after=recurrence.linear_before_reset,
         bias=recurrence.Rb is not None,
     )
+    if recurrence.quantiser is not None and not found.multiplies_H_alone:
+        raise Unsupported(
+            f"cell {recurrence.cell.name}: tolerances of quantised states are derived for cells"
+            " that take only products of Ht-1"
+        )
+    return found
 
 
 @cache

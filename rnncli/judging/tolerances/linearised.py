@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.judging.tolerances.derivatives import linear, rounded
+from rnncli.judging.tolerances.derivatives import gate_inputs, linear, rounded
 from rnncli.judging.tolerances.expressions import (
     Activated,
     Bias,
@@ -28,8 +28,17 @@ from rnncli.judging.tolerances.expressions import (
     is_of_H,
     is_sum,
 )
+from rnncli.judging.tolerances.quantised_states import QuantisedStates
 from rnncli.judging.tolerances.response import MATH, Response
-from rnncli.judging.tolerances.roundings import product, scaled, single, spread, stored, through
+from rnncli.judging.tolerances.roundings import (
+    product,
+    scaled,
+    single,
+    spread,
+    stored,
+    systematic,
+    through,
+)
 from rnncli.recurrence.cells import placed
 
 if TYPE_CHECKING:
@@ -65,6 +74,7 @@ class Linearised:
         equations: the expressions.
         R: recurrent weights [G, D, H, H], zero where they are not finite.
         R2: their squares.
+        levels: the states as products take them, if they are quantised.
     """
 
     def __init__(self, path: Trajectory, rounding: Rounding) -> None:
@@ -77,11 +87,34 @@ class Linearised:
         for bias in (path.Wb, in_x):
             if bias is not None:
                 self._x += single(bias)
-        self._by_H = product(path.H[:, :-1], path.R[: self.equations.gates_of_H])
+        quantiser, H = path.recurrence.quantiser, path.H[:, :-1]
+        self.levels = None if quantiser is None else QuantisedStates(quantiser, H, rounding)
+        taken = H if self.levels is None else self.levels.values
+        self._by_H = product(taken, path.R[: self.equations.gates_of_H])
+        self._of_X = self._input_noise()
         self._responses: dict[Group, Response] = {}
         self._raw: dict[Expression, Any] = {}
         self._values: dict[Expression, Any] = {} if path.hostile else self._raw
         self._moduli: dict[Expression, Any] = {}
+
+    def _input_noise(self) -> Array | None:
+        """Return the variance that Xt*(W^T) has from inputs rounded to other levels."""
+        errors = self._path.X_errors
+        if errors is None:
+            return None
+        return through(systematic(errors, self._rounding), self._path.W**2)
+
+    def of_products(self, of_H: Array) -> Array:
+        """Return the variances of Ht-1*(R^T) of each gate [G, D, T, N, H].
+
+        Args:
+            of_H: those of the old h [D, T, N, H].
+        """
+        R2 = self.R2[: self.equations.gates_of_H]
+        if self.levels is None:
+            return through(np.ascontiguousarray(of_H), R2)
+        by_scale = self._by_H[0] ** 2 * self.levels.of_scale(of_H)
+        return np.asarray(through(self.levels.of_levels(of_H), R2) + by_scale)
 
     def value(self, node: Factor) -> Any:
         """Return an expression's values, computed from leaves with zeros for NaN and infinity."""
@@ -219,6 +252,8 @@ class Linearised:
         """Return the variance that an expression has from its leaves, None for zero."""
         if isinstance(node, State | NewState) or is_of_H(node):
             return None
+        if isinstance(node, GateInput):
+            return None if self._of_X is None else self._of_X[node.label]
         if isinstance(node, Recurrent):
             inner = self.noise_of_all(node.of)
             return None if inner is None else self.through(inner, node)
@@ -226,7 +261,8 @@ class Linearised:
             response, k = self.response(node)
             spread = response.spread
             return (response.slope[k] * spread[k]) ** 2 if spread.ndim else None
-        parts = ((self.value(by), self.noise(leaf)) for leaf, by in linear(node).items())
+        leaves = (*((by, leaf) for leaf, by in linear(node).items()), *gate_inputs(node))
+        parts = ((self.value(by), self.noise(leaf)) for by, leaf in leaves)
         return total(times(by * by, noise) for by, noise in parts if noise is not None)
 
     def noise_of_all(self, node: Expression, kept: Array | None = None) -> Any:

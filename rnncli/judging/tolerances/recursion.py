@@ -91,8 +91,11 @@ def _from_h(errors: CellErrors, entering: Array) -> Array:
     for start, squares in _Blocks(errors):
         steps = slice(start, start + squares.shape[1])
         matrices = squares.reshape(D, -1, N, errors.states * H, H)
-        np.matmul(matrices, entering[:, steps, :, :, None], out=found[:, steps, :, :, None])
-    return found.reshape(D, T, N, errors.states, H)
+        taken = errors.multiplied(entering[:, steps], steps)
+        np.matmul(matrices, taken[..., None], out=found[:, steps, :, :, None])
+    whole = found.reshape(D, T, N, errors.states, H)
+    errors.add_scales(whole, entering, slice(None))
+    return whole
 
 
 def _carry_C(errors: CellErrors, found: Array) -> None:
@@ -129,7 +132,7 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     found[0] = 0.0
     flat, h, old_C = (
         found.reshape(T + 1, D, N, S * H, 1),
-        found[:, :, :, 0, :, None],
+        found[:, :, :, 0],
         found[..., 1:, :],
     )
     added = fresh.swapaxes(0, 1)
@@ -137,8 +140,9 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
     for start, squares in blocks:
         matrices = squares.reshape(D, -1, N, S * H, H).swapaxes(0, 1)
         for t, matrix in enumerate(matrices, start):
-            np.matmul(matrix, h[t], out=flat[t + 1])
+            np.matmul(matrix, errors.multiplied(h[t], t)[..., None], out=flat[t + 1])
             new = found[t + 1]
+            errors.add_scales(new, h[t], t)
             new += added[t]
             if own is not None:
                 new += own[t] * old_C[t]

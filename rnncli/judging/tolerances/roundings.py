@@ -63,10 +63,10 @@ def spread(sums: Array, terms: int, rounding: Rounding) -> Array:
 
 
 def through(variances: Array, matrices: Array) -> Array:
-    """Return variances [D, T, N, H] times matrices of squares [G, D, H, H], [G, D, T, N, H]."""
-    D, T, N, H = variances.shape
-    found = variances.reshape(D, T * N, H) @ matrices.swapaxes(2, 3)
-    return np.asarray(found).reshape(len(matrices), D, T, N, H)
+    """Return variances [D, T, N, K] times matrices of squares [G, D, H, K], [G, D, T, N, H]."""
+    D, T, N, K = variances.shape
+    found = variances.reshape(D, T * N, K) @ matrices.swapaxes(2, 3)
+    return np.asarray(found).reshape(len(matrices), D, T, N, matrices.shape[2])
 
 
 def stored(size: Array, rounding: Rounding) -> Array:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.recurrence.lanes import after_last_step, assemble, in_order, lanes_of, per_gate
+from rnncli.judging.tolerances.quantised_states import input_errors
+from rnncli.recurrence.lanes import (
+    after_last_step,
+    assemble,
+    in_lanes,
+    in_order,
+    lanes_of,
+    per_gate,
+)
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ class Trajectory:
         Rb: recurrent bias, likewise.
         P: peephole weights [3, D, 1, 1, H], or None.
         C0: initial cell states [D, N, H]; zero for a cell without C.
+        X_errors: how far quantised inputs may be rounded to other levels [D, T, N, I], or None.
     """
 
     recurrence: Recurrence
@@ -65,6 +74,7 @@ class Trajectory:
     Rb: Array | None
     P: Array | None
     C0: Array
+    X_errors: Array | None = None
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
@@ -84,7 +94,9 @@ class Trajectory:
         _follow(recurrence, Y, H)
         Wb, Rb, P = (_wide(per_gate(v)) for v in (recurrence.Wb, recurrence.Rb, recurrence.P))
         C0 = others[0] if others else np.zeros_like(first)
-        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0)
+        errors = input_errors(recurrence)
+        X_errors = None if errors is None else in_lanes(recurrence, errors).reshape(X.shape)
+        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0, X_errors)
 
     @classmethod
     def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:
@@ -102,6 +114,7 @@ class Trajectory:
             Rb=_side_by_side([path.Rb for path in paths]),
             P=_side_by_side([path.P for path in paths]),
             C0=np.concatenate([path.C0 for path in paths]),
+            X_errors=_joined_errors(paths),
         )
 
     @property
@@ -126,6 +139,14 @@ class Trajectory:
         must not affect the tolerances of other elements.
         """
         return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) if self.hostile else values
+
+
+def _joined_errors(paths: Sequence[Trajectory]) -> Array | None:
+    """Return the errors of the inputs of joined trajectories."""
+    if all(path.X_errors is None for path in paths):
+        return None
+    found = [np.zeros(path.X.shape) if (e := path.X_errors) is None else e for path in paths]
+    return np.concatenate(found)
 
 
 def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from rnncli.cases.suite.entry import LONGEST_ID
 from rnncli.errors import NothingSelected, Unsupported, did_you_mean
 from rnncli.models.model import rooted
-from rnncli.models.node_listing import UnevaluatedNode, recurrent_sites, unevaluated_nodes
-from rnncli.operators import OPERATORS
+from rnncli.models.node_listing import recurrent_sites, unevaluated_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from rnncli.models.model import Model
+    from rnncli.models.node_listing import UnevaluatedNode
     from rnncli.models.observation import Occurrence
 
     Path = tuple[str, ...]
@@ -78,20 +78,8 @@ class Captures:
         unevaluated: Sequence[UnevaluatedNode] | None = None,
     ) -> None:
         self.model, self.max_cases, self.max_bytes = model, max_cases, max_bytes
-        sites = [(rooted(model, (*s.path, s.name)), row) for s, row in recurrent_sites(model)]
-        self.paths = [path for path, row in sites if row.name in OPERATORS]
-        caseless = [
-            UnevaluatedNode(path[-1], row.name, path)
-            for path, row in sites
-            if row.name not in OPERATORS
-        ]
-        self._lacking = (
-            (
-                [*unevaluated_nodes(model)] if unevaluated is None else unevaluated,
-                "cannot be evaluated here",
-            ),
-            (caseless, "cannot become a case, whose weights are not quantised"),
-        )
+        self.paths = [rooted(model, (*site.path, site.name)) for site, _ in recurrent_sites(model)]
+        self._unevaluated = [*unevaluated_nodes(model)] if unevaluated is None else unevaluated
         self._takes_all = not wanted
         self.wanted = {path for path in self.paths if not wanted or _is_any(path, wanted)}
         self._refuse_idle(wanted)
@@ -114,16 +102,16 @@ class Captures:
                 raise NothingSelected(f"{self.model.name}: no recurrent node '{pattern}'{hint}")
 
     def _refuse_unevaluated(self, wanted: Sequence[str]) -> None:
-        """Refuse wanted nodes that cannot be evaluated, or whose operator has no cases."""
-        for nodes, lack in self._lacking:
-            found = [
-                node for node in nodes if (_is_any(node.path, wanted) if wanted else not self.paths)
-            ]
-            if found:
-                more = ", ..." * (len(found) > MOST_NAMED)
-                listed = ", ".join(map(str, found[:MOST_NAMED])) + more
-                count = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
-                raise Unsupported(f"{self.model.name}: {count} {lack}: {listed}")
+        """Refuse wanted nodes that cannot be evaluated."""
+        found = [
+            node
+            for node in self._unevaluated
+            if (_is_any(node.path, wanted) if wanted else not self.paths)
+        ]
+        if found:
+            listed = ", ".join(map(str, found[:MOST_NAMED])) + ", ..." * (len(found) > MOST_NAMED)
+            nodes = "1 recurrent node" if len(found) == 1 else f"{len(found)} recurrent nodes"
+            raise Unsupported(f"{self.model.name}: {nodes} cannot be evaluated here: {listed}")
 
     def add(self, occurrence: Occurrence) -> None:
         """Keep an execution if it is wanted and within the limits."""
@@ -159,9 +147,9 @@ class Captures:
 
     def warnings(self) -> Iterator[str]:
         """Yield a sentence for everything left out."""
-        for nodes, lack in self._lacking:
-            for node in nodes if self._takes_all else ():
-                yield f"{' / '.join(node.path)}: left out: {node.operator} {lack}"
+        for node in self._unevaluated if self._takes_all else ():
+            place = " / ".join(node.path)
+            yield f"{place}: left out: {node.operator} cannot be evaluated here"
         for path in dict.fromkeys(self.paths):
             where = " / ".join(path)
             if path in self.wanted and path not in self._ran:

@@ -13,7 +13,7 @@ from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, Unsupporte
 from rnncli.files.atomic import atomic_folder, put_file, require_replaceable
 from rnncli.files.small_files import write_files
 from rnncli.numerics import dtype_of
-from rnncli.operators.weights import PARAMETERS
+from rnncli.operators.weights import WEIGHTS
 from rnncli.packs.case_folder import packed
 from rnncli.packs.generating import goldens
 from rnncli.packs.generating.captures import ids_of
@@ -237,7 +237,7 @@ def _summary(plan: ExtractionPlan, capture: Capture) -> str:
 def _holds_weights(occurrence: Occurrence) -> bool:
     """Whether the model holds all weights of the node."""
     rows = occurrence.node.operator.inputs
-    weights = {row.name for row in rows if row.role in PARAMETERS and row.name in occurrence.inputs}
+    weights = {row.name for row in rows if row.role in WEIGHTS and row.name in occurrence.inputs}
     return weights <= occurrence.constants
 
 

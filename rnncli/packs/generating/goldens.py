@@ -135,7 +135,8 @@ def recurrence_at(stack: Recurrence, k: int) -> Recurrence:
         name: None if (values := getattr(stack, name)) is None else values[k] for name in ARRAYS
     }
     initial = tuple(None if state is None else state[k] for state in stack.initial)
-    return replace(stack, initial=initial, **arrays)
+    quantiser = None if stack.quantiser is None else stack.quantiser.at(k)
+    return replace(stack, initial=initial, quantiser=quantiser, **arrays)
 
 
 def _canonical(values: Array) -> Array:

@@ -46,8 +46,12 @@ ACCEPTED = [
     "inputs: {X: {normal: }, P: {special: [3, nan]}, initial_h: {dyadic: [3, 16]}}",
     "inputs: {sequence_lens: lengths, initial_c: [[[1, 2, 3, 4, 5], [1, 2, 3, 4, .nan]]]}",
     "readings: {clip-scope: gates}",
-    *[f"inputs: {{X: {name}}}" for name, row in FILLS.items() if row.floats],
-    *[f"inputs: {{sequence_lens: {name}}}" for name, row in FILLS.items() if row.lengths][:2],
+    *[f"inputs: {{X: {name}}}" for name, row in FILLS.items() if "values" in row.kinds],
+    *[
+        f"inputs: {{sequence_lens: {name}}}"
+        for name, row in FILLS.items()
+        if "lengths" in row.kinds
+    ][:2],
 ]
 REFUSED = [
     "sumary: x",

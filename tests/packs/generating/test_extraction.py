@@ -18,12 +18,12 @@ from rnncli.models.evaluator import prepare, run
 from rnncli.models.loading import load_model, model_from
 from rnncli.models.session import evaluate_model
 from rnncli.numerics import DTYPES
+from rnncli.operators.weights import WEIGHTS as PARAMETERS
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.generating.captures import Captures
 from rnncli.packs.generating.extraction import ExtractionPlan, extract, require
 from rnncli.packs.manifest import manifest_schema
 from rnncli.packs.pack import open_pack
-from rnncli.packs.vector import WEIGHTS as PARAMETERS
 
 SAID = []
 

@@ -1,0 +1,101 @@
+"""Tolerances of quantised recurrences hold what correct float32 kernels compute, ties included."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
+
+from rnncli.backends import backend_named
+from rnncli.judging.tolerances.derivation import derive
+from rnncli.operators.node import Node
+from rnncli.profiles import PROFILES
+from rnncli.recurrence.quantisation import Levels, Quantiser
+from rnncli.recurrence.recurrence import Compute
+
+STANDARD = PROFILES["standard"]
+FULL = ("bidirectional", True, True, True)
+
+
+def recurrence_of(attributes, inputs, **readings):
+    """Bind a node."""
+    return Node(LSTM, attributes, None, readings).recurrence(inputs)
+
+
+def margin(recurrence, outputs):
+    """Return the largest error / tolerance of some outputs Y, Y_h, Y_c."""
+    golden = backend_named("numpy").run(recurrence, Compute.FLOAT64)
+    allowed = derive(recurrence, STANDARD, golden)
+    errors = (
+        np.abs(got.astype(np.float64) - wanted) / np.where(tolerance, tolerance, 1e-30)
+        for got, wanted, tolerance in zip(
+            outputs, (golden.Y, *golden.last), (allowed.Y, *allowed.last), strict=True
+        )
+    )
+    return max(float(each.max()) for each in errors)
+
+
+def widest(recurrence):
+    """Return the largest tolerance of a state."""
+    return max(float(values.max()) for values in derive(recurrence, STANDARD).last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByReciprocal(Quantiser):
+    """A kernel that multiplies by 255 / (high - low) in float32, which may cross a tie."""
+
+    def levels(self, values, low, high):
+        """Return levels."""
+        by = np.where(high == low, np.float32(1), np.float32(255) / (high - low))
+        zero = np.clip(np.rint(-low * by), 0, 255)
+        level = np.clip(np.rint(np.float32(values) * by) + zero, 0, 255)
+        return Levels(level - zero, np.float32(1) / by)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_onnxruntime_stays_within(form):
+    """Wherever its values lie, near ties or not."""
+    for seed in range(8):
+        attributes, inputs = node(form, seed % 2, (5, 3, 4, 2 * seed + 4))
+        inputs["X"] = np.random.default_rng(seed).normal(size=inputs["X"].shape).astype(np.float32)
+
+        assert margin(recurrence_of(attributes, inputs), of_runtime(attributes, inputs)) < 1, seed
+
+
+@pytest.mark.parametrize("reading", ["batch", "row"])
+def test_float32_kernels_stay_within(reading):
+    """Our own in float32, and one that quantises by a product with a reciprocal."""
+    for seed in range(60):
+        attributes, inputs = node(FULL, seed, (8, 3, 4, 2 * (seed % 9) + 1))
+        right = recurrence_of(attributes, inputs, **{"quant-scope": reading})
+        by_reciprocal = ByReciprocal(right.quantiser.weights, right.quantiser.by_sequence)
+        for kernel in (right, replace(right, quantiser=by_reciprocal)):
+            found = backend_named("reference").run(kernel, Compute.NATIVE)
+
+            assert margin(right, (found.Y, *found.last)) < 1, seed
+
+
+def test_away_from_ties_tolerances_are_those_of_float32():
+    """Levels add nothing but the error of their scale."""
+    attributes, inputs, _ = away_from_ties(FULL)
+
+    assert widest(recurrence_of(attributes, inputs)) < 3e-6
+
+
+@pytest.mark.parametrize("name", ["X", "initial_h"])
+def test_at_a_tie_either_level_is_right(name):
+    """A level more or less of one value is within the tolerance, and not far within."""
+    attributes, inputs, _ = away_from_ties(("forward", False, False, True))
+    values = inputs[name].ravel()
+    np.clip(values, -1, 127 / 128, out=values)
+    values[:3] = -1, 127 / 128, 2.5 / 128  # levels of 1/128
+    tied = recurrence_of(attributes, {**inputs, name: inputs[name].copy()})
+    outputs = []
+    for level in (2, 3):
+        values[2] = level / 128
+        found = backend_named("numpy").run(recurrence_of(attributes, inputs), Compute.FLOAT64)
+        outputs.append((found.Y, *found.last))
+    margins = [margin(tied, each) for each in outputs]
+
+    assert 0.01 < max(margins) < 1
+    assert widest(tied) > 1e-4
