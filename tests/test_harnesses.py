@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from small_webnn import small_webnn
+from webnn_baseline import command
 
-ROOT = Path(__file__).parents[1]
-WEB = ROOT / "docs/harnesses/onnxruntime_web.mjs"
+from rnncli.packs.generating.generation import GenerationPlan, generate
+
+HARNESSES = Path(__file__).parents[1] / "docs/harnesses"
+WEB = HARNESSES / "onnxruntime_web.mjs"
 NODE = shutil.which("node")
 
 
 @pytest.mark.skipif(not NODE, reason="no node on the PATH")
-def test_the_harness_for_the_web_is_javascript():
-    """Node can parse it, whether the package of ONNX Runtime Web is there or not."""
-    done = subprocess.run([NODE, "--check", WEB], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("harness", sorted(HARNESSES.glob("*js")), ids=lambda path: path.name)
+def test_a_harness_for_node_is_javascript(harness):
+    """Node can parse it, whether the package that it needs is there or not."""
+    done = subprocess.run([NODE, "--check", harness], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -36,3 +43,20 @@ def test_the_harness_for_the_web_is_wired_right(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "it computed 3 of the tiny cases" in done.stderr
+
+
+def test_webnn_baseline_is_judged(tmp_path):
+    """It computes every case, in float16 too."""
+    harness = shlex.join(command())
+    pack = tmp_path / "pack"
+    plan = GenerationPlan(suite=small_webnn())
+    cases = len(generate(plan, pack, lambda _: None).manifest.cases)
+    done = subprocess.run(
+        [sys.executable, "-m", "rnncli", "verify", pack, "--harness", harness],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert f"{cases} pass. None fails" in done.stderr

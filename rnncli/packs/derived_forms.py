@@ -1,4 +1,4 @@
-"""What the forms for C and for hardware have in common: both are made from the raw form."""
+"""What the forms that are made from the raw form have in common."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rnncli.errors import Unsupported
+from rnncli.operators import operator_named
 from rnncli.packs.raw_form import RAW, raw_case
 from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
 
@@ -30,6 +32,19 @@ class NamedTensor(NamedTuple):
     name: str
     path: str
     values: Array
+
+
+def require_result(vector: Vector, dialect: str) -> None:
+    """Raise unless a form of a dialect's own models can hold a vector.
+
+    Raises:
+        Unsupported: the operator is another dialect's, or the case must be refused.
+    """
+    record = vector.record
+    if operator_named(record["operator"]).dialect != dialect:
+        raise Unsupported(f"{vector.id}: {record['operator']} is not an operator of {dialect}")
+    if record["expect"] == "rejection":
+        raise Unsupported(f"{vector.id}: a case that must be refused has no outputs to declare")
 
 
 def prefix_of(case_id: str) -> str:

@@ -12,13 +12,12 @@ import math
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
-from rnncli.errors import Unsupported
 from rnncli.formats.raw import content_of
 from rnncli.models.ir_model import TYPES
 from rnncli.numerics import dtype_of
-from rnncli.operators import operator_named
 from rnncli.packs import raw_form
 from rnncli.packs.conversion import held_inputs
+from rnncli.packs.derived_forms import require_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +37,7 @@ def files_of(vector: Vector) -> dict[str, bytes]:
         Unsupported: the operator is not OpenVINO's, the case must be refused, so that outputs have
             no shape, or the raw form cannot hold it.
     """
-    record = vector.record
-    if operator_named(record["operator"]).dialect != DIALECT:
-        raise Unsupported(f"{vector.id}: {record['operator']} is not an operator of OpenVINO")
-    if record["expect"] == "rejection":
-        raise Unsupported(f"{vector.id}: a case that must be refused has no outputs to declare")
+    require_result(vector, DIALECT)
     return {**raw_form.files_of(vector), **model_files(vector)}
 
 

@@ -61,6 +61,11 @@ LAYOUTS: Mapping[str, PackLayout] = {
         "rnncli.packs.ir_form:files_of",
         "rnncli.packs.raw_form:read_case",
     ),
+    "wpt": PackLayout(
+        "as raw, with wpt.json, WebNN's operators as cases of web-platform-tests",
+        "rnncli.packs.wpt_form:files_of",
+        "rnncli.packs.raw_form:read_case",
+    ),
     "npz": PackLayout("one NumPy file", reader="rnncli.packs.single_file:read_case"),
     "h5": PackLayout("one HDF5 file", reader="rnncli.packs.single_file:read_case"),
 }

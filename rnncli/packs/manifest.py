@@ -104,7 +104,10 @@ CASE_FIELDS: Mapping[str, Field] = {
         "attributes as written on the node",
         {
             "type": "object",
-            "additionalProperties": {"type": ["number", "string", "array"], "items": _SCALAR},
+            "additionalProperties": {
+                "type": ["boolean", "number", "string", "array"],
+                "items": _SCALAR,
+            },
         },
     ),
     "sizes": Field(

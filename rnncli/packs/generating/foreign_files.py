@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The paths of a case's files, below its folder, in any layout.
 _OURS = re.compile(
-    r"model\.(onnx|xml|bin)|case\.(json|h|svh)"
+    r"model\.(onnx|xml|bin)|case\.(json|h|svh)|(calls/[0-9]+/)?wpt\.json"
     r"|(test_data_set_[0-9]|steps(_[1-9])?|readings(_[1-9])?/[^/]+)"
     r"/(input|output|tolerance)_[0-9]+\.pb"
     r"|(calls/[0-9]+/)?(steps/|readings/[^/]+/)?(inputs|outputs|tolerances)/[^/]+\.(bin|hex)"
