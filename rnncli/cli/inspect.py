@@ -22,11 +22,11 @@ def inspect(target: str, as_json: bool) -> None:
     A config is printed as YAML that gives the same case; a case of a suite, SUITE::ID, with its
     flags and the bugs each flag finds; a model with its inputs and outputs, and each recurrent node
     with its place, attributes (including defaults) and input shapes. `not_evaluated` lists the
-    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM. A model.xml of
-    OpenVINO is read by openvino (extra `runtimes`). A pack of conformance vectors is printed with
-    its purpose, the needs of its cases, its digest, which covers every file, and every file that
-    does not match its checksum (exit code 1). A case of a pack, PACK::ID, is printed with its
-    record in the manifest and the statements it checks.
+    nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM, and in a model.xml of
+    OpenVINO, which openvino reads (extra `runtimes`), those that break their specification. A pack
+    of conformance vectors is printed with its purpose, the needs of its cases, its digest, which
+    covers every file, and every file that does not match its checksum (exit code 1). A case of a
+    pack, PACK::ID, is printed with its record in the manifest and the statements it checks.
 
     \b
     rnncli inspect lstm_14_peepholes

@@ -59,20 +59,23 @@ def recurrent_nodes(model: Model) -> Iterator[RecurrentNode]:
 
 @dataclass(frozen=True)
 class UnevaluatedNode:
-    """A node with the name of a recurrent operator that is not supported.
+    """A node of a recurrent operator that is not supported, or that breaks its specification.
 
     Attributes:
         name: its own name, or operator and position.
         operator: the operator with its domain: ``com.microsoft::AttnLSTM``.
         path: the enclosing bodies, outermost first, then its name.
+        reason: why it is refused, if its operator is supported.
     """
 
     name: str
     operator: str
     path: tuple[str, ...]
+    reason: str = ""
 
     def __str__(self) -> str:
-        return f"'{' / '.join(self.path)}' ({self.operator})"
+        why = self.reason and f": {self.reason}"
+        return f"'{' / '.join(self.path)}' ({self.operator}{why})"
 
 
 def unevaluated_nodes(model: Model) -> Iterator[UnevaluatedNode]:

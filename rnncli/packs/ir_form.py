@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from rnncli.formats.raw import content_of
-from rnncli.models.ir_model import TYPES
+from rnncli.models.ir_graph import TYPES
 from rnncli.numerics import dtype_of
 from rnncli.packs import raw_form
 from rnncli.packs.conversion import held_inputs

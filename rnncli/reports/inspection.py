@@ -71,7 +71,8 @@ def ir_record(ir: IrModel) -> dict[str, Any]:
 
 
 def _unevaluated(node: UnevaluatedNode) -> dict[str, str]:
-    return {"node": node.name, "operator": node.operator, "where": " / ".join(node.path)}
+    why = {"reason": node.reason} if node.reason else {}
+    return {"node": node.name, "operator": node.operator, "where": " / ".join(node.path), **why}
 
 
 def _node_record(node: RecurrentNode) -> dict[str, Any]:

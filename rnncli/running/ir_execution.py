@@ -1,26 +1,38 @@
-"""Execution of OpenVINO's models for the values that reach their recurrent nodes."""
+"""Execution of OpenVINO's models for the values that reach their recurrent nodes.
+
+OpenVINO computes what is around the nodes. The body of a loop or a condition that has recurrent
+nodes is a model of its own, which runs here as often as its loop does: openvino's API shows nothing
+of an execution inside a body.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import openvino
 from openvino import opset5
 
+from rnncli.deadline import turn
 from rnncli.errors import InvalidRequest
 from rnncli.models.declarations import check_inputs
 from rnncli.models.evaluator import prepare
 from rnncli.models.evaluator import run as run_graph
 from rnncli.models.generated_inputs import InputRecipe
-from rnncli.models.ir_model import as_array
+from rnncli.models.ir_graph import as_array, descriptions
 from rnncli.running.execution import given_inputs
 from rnncli.running.sizing import Sizing
 from rnncli.subjects.runtime import Refusal
 from rnncli.subjects.runtimes.open_vino import PRECISION, as_tensor, message_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rnncli.models.ir_graph import IrGraph
     from rnncli.models.ir_model import IrModel
-    from rnncli.models.observation import Observer
+    from rnncli.models.observation import Observer, Occurrence
     from rnncli.numerics import Array
     from rnncli.running.request import Request
 
@@ -31,55 +43,192 @@ def run_ir(ir: IrModel, request: Request, observer: Observer) -> None:
     Args:
         ir: the model.
         request: on which inputs.
-        observer: called for each recurrent node.
+        observer: called for each execution of a recurrent node, at any depth.
 
     Raises:
         RnncliError: the inputs are wrong, or OpenVINO refuses the model.
     """
+    name = ir.interface.name
     if request.data_set is not None:
-        raise InvalidRequest(
-            f"{ir.interface.name}: --data-set {request.data_set}, but it has no test data sets"
-        )
+        raise InvalidRequest(f"{name}: --data-set {request.data_set}, but it has no test data sets")
     given = given_inputs(ir.interface, request)
     recipe = InputRecipe(
         ir.interface, given, seed=request.seed or 0, shapes=request.shapes, dims=request.dims
     )
-    probe = _Probe(ir)
-    values = Sizing(recipe, probe.values).settle()
-    evaluator = prepare(ir.recurrent, **request.arithmetic._asdict(), observer=observer)
-    run_graph(evaluator, values)
+    whole = _GraphRun(ir.graph, name, request.arithmetic._asdict(), observer)
+    names = [value.name for value in ir.interface.proto.graph.input]
+
+    def values(inputs: dict[str, Array]) -> list[Array]:
+        check_inputs(ir.interface, inputs)
+        return whole.values([inputs[name] for name in names])
+
+    whole.observe(Sizing(recipe, values).settle())
 
 
-class _Probe:
-    """A model whose results are the values that the recurrent nodes of another read."""
+class _GraphRun:
+    """The executions of a graph or a body, and of the bodies in it.
 
-    def __init__(self, ir: IrModel) -> None:
-        self._ir = ir
-        outputs = [opset5.result(output) for output in ir.sources.values()]
+    Args:
+        graph: its recurrent nodes.
+        name: the model's name, for messages.
+        arithmetic: how recurrent nodes are evaluated.
+        observer: called for each execution of a recurrent node.
+    """
+
+    def __init__(
+        self, graph: IrGraph, name: str, arithmetic: Mapping[str, Any], observer: Observer
+    ) -> None:
+        self._graph, self._name = graph, name
+
+        def placed(occurrence: Occurrence) -> None:
+            observer(replace(occurrence, path=(*graph.path, *occurrence.path)))
+
+        flat = graph.flat(name)
+        self._evaluator = prepare(flat, **arithmetic, observer=placed) if flat else None
+        self._controls = [
+            (control, [_GraphRun(body, name, arithmetic, observer) for body in control.bodies])
+            for control in graph.controls
+        ]
+        self._sources = list(graph.sources.values())
+        self._reads = [control.op.input_values() for control in graph.controls]
+        results = graph.net.get_results() if graph.path else []
+        self._results = [result.input_value(0) for result in results]
+        every = [*self._sources, *(each for read in self._reads for each in read), *self._results]
+        self._places = {place: k for k, place in enumerate(dict.fromkeys(map(_place, every)))}
+        self._request = self._compiled({_place(each): each for each in every})
+
+    def _compiled(self, outputs: Mapping[tuple[int, int], Any]) -> Any:
+        """Return the graph as a model of its own with these results."""
+        results = [opset5.result(outputs[place]) for place in self._places]
         try:
-            model = openvino.Model(outputs, ir.net.get_parameters(), "probe")
-            core = openvino.Core()
-            self._request: Any = core.compile_model(
-                model, "CPU", {PRECISION: "f32"}
-            ).create_infer_request()
+            net = openvino.Model(results, self._graph.net.get_parameters(), "probe")
+            compiled = openvino.Core().compile_model(net, "CPU", {PRECISION: "f32"})
+            return compiled.create_infer_request()
         except RuntimeError as error:
             raise self._refused(error) from error
 
-    def values(self, inputs: dict[str, Array]) -> dict[str, Array]:
-        """Return the values by name."""
-        check_inputs(self._ir.interface, inputs)
+    def values(self, inputs: Sequence[Array]) -> list[Array]:
+        """Return what recurrent nodes and bodies read, and the results of a body.
+
+        Args:
+            inputs: the values of the parameters.
+        """
         try:
-            for k, value in enumerate(self._ir.interface.proto.graph.input):
-                self._request.set_input_tensor(k, as_tensor(inputs[value.name]))
+            for k, value in enumerate(inputs):
+                self._request.set_input_tensor(k, as_tensor(value))
             self._request.infer()
         except (RuntimeError, Refusal) as error:
             raise self._refused(error) from error
-        return {
-            name: as_array(self._request.get_output_tensor(k))
-            for k, name in enumerate(self._ir.sources)
-        }
+        return [as_array(self._request.get_output_tensor(k)) for k in range(len(self._places))]
+
+    def observe(self, values: Sequence[Array]) -> list[Array]:
+        """Evaluate the recurrent nodes at any depth on `values`; return the results of a body."""
+
+        def of(outputs: Sequence[Any]) -> list[Array]:
+            return [values[self._places[_place(output)]] for output in outputs]
+
+        if self._evaluator:
+            run_graph(
+                self._evaluator, dict(zip(self._graph.sources, of(self._sources), strict=True))
+            )
+        for (control, bodies), read in zip(self._controls, self._reads, strict=True):
+            _execute(control.op, bodies, of(read))
+        return of(self._results)
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Run a body once; return its results."""
+        return self.observe(self.values(inputs))
+
+    @property
+    def parameters(self) -> Sequence[Any]:
+        """The parameters of the graph."""
+        found: Sequence[Any] = self._graph.net.get_parameters()
+        return found
 
     def _refused(self, error: Exception) -> InvalidRequest:
-        return InvalidRequest(
-            f"{self._ir.interface.name}: OpenVINO does not run it: {message_of(error)}"
-        )
+        return InvalidRequest(f"{self._name}: OpenVINO does not run it: {message_of(error)}")
+
+
+def _place(output: Any) -> tuple[int, int]:
+    """Return what identifies an output of a node."""
+    return output.get_node().get_instance_id(), output.get_index()
+
+
+def _execute(op: Any, bodies: Sequence[_GraphRun], inputs: Sequence[Array]) -> None:
+    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
+    if op.get_type_name() == "If":
+        k = 0 if inputs[0].item() else 1
+        bodies[k].run(_first_feeds(op, k, bodies[k], inputs))
+        return
+    (body,) = bodies
+    feeds = _first_feeds(op, 0, body, inputs)
+    described = descriptions(op, 0)
+    slices = [each for each in described if type(each).__name__ == "SliceInputDescription"]
+    merged = [each for each in described if type(each).__name__ == "MergedInputDescription"]
+    counter, condition = _NO_PORTS
+    if op.get_type_name() == "Loop":
+        counter, condition = op.get_special_body_ports()
+    for trip in _trips(op, slices, inputs):
+        turn(trip)
+        for each in slices:
+            feeds[each.body_parameter_index] = _part(inputs[each.input_index], each, trip)
+        if counter in range(len(feeds)):
+            feeds[counter] = _number(body.parameters[counter], trip)
+        results = body.run(feeds)
+        for each in merged:
+            feeds[each.body_parameter_index] = results[each.body_value_index]
+        if condition in range(len(results)) and not results[condition].item():
+            break
+
+
+_NO_PORTS = (-1, -1)
+
+
+def _first_feeds(op: Any, k: int, body: _GraphRun, inputs: Sequence[Array]) -> list[Array]:
+    """Return the first values of the parameters of a body; of the number of the trip, nothing."""
+    feeds = [np.empty(0)] * len(body.parameters)
+    for each in descriptions(op, k):
+        feeds[each.body_parameter_index] = inputs[each.input_index]
+    return feeds
+
+
+def _number(parameter: Any, trip: int) -> Array:
+    """Return the number of a trip as a parameter takes it."""
+    shape = parameter.get_partial_shape()
+    rank = shape.rank.get_length() if shape.rank.is_static else 0
+    return np.full([1] * rank, trip, parameter.get_element_type().to_dtype())
+
+
+def _trips(op: Any, slices: Sequence[Any], inputs: Sequence[Array]) -> Iterable[int]:
+    """Return the numbers of the trips that a loop makes, unless its condition ends it."""
+    if op.get_type_name() == "TensorIterator":
+        return range(min((_length(inputs[each.input_index], each) for each in slices), default=0))
+    limit, begins = inputs[0].item(), inputs[1].item()
+    if not begins:
+        return ()
+    return count() if limit < 0 else range(limit)
+
+
+def _bounds(values: Array, described: Any) -> tuple[int, int]:
+    """Return the first and the last index of a sliced axis."""
+    size = values.shape[described.axis]
+    first, last = (k + size if k < 0 else k for k in (described.start, described.end))
+    return first, last
+
+
+def _length(values: Array, described: Any) -> int:
+    """Return the number of parts of a sliced input."""
+    if not values.shape[described.axis]:
+        return 0
+    first, last = _bounds(values, described)
+    return int((abs(last - first) + 1) // described.part_size)
+
+
+def _part(values: Array, described: Any, trip: int) -> Array:
+    """Return the part of a sliced input for a trip; a negative stride goes backwards."""
+    first, _ = _bounds(values, described)
+    begin = first + trip * described.stride
+    if described.stride < 0:
+        begin -= described.part_size - 1
+    axis = (slice(None),) * described.axis
+    return values[(*axis, slice(begin, begin + described.part_size))]

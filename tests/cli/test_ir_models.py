@@ -5,9 +5,13 @@ import json
 import numpy as np
 import openvino
 import pytest
+from openvino import opset5
 from real_models import DATA
 
+from rnncli.formats import read_tensors
+
 GTCRN = DATA / "gtcrn" / "gtcrn_simple.onnx"
+LOOP = DATA / "exports" / "loop_gru_script_ts.onnx"
 TARGET = "rnnsequence_5_both"
 
 
@@ -94,3 +98,88 @@ def test_extract_feeds_the_given_inputs(rnncli, gtcrn, tmp_path):
     wrong = rnncli("extract", gtcrn, "-o", tmp_path / "wrong", "-i", f"nope={zeros}")
     assert wrong.code == 2
     assert "nope" in wrong.err
+
+
+def outputs_of(pack):
+    """The outputs Y_h or Ho of every case, in the order of the pack."""
+    cases = json.loads((pack / "manifest.json").read_text())["cases"]
+    found = []
+    for case in cases:
+        name = {"GRUSequence-5": "Ho", "GRU-14": "Y_h"}[case["operator"]]
+        path = pack / f"test_{case['id']}" / "test_data_set_0"
+        (number,) = [k for k, each in enumerate(case["outputs"]) if each == name]
+        found.append(np.ravel(read_tensors(path / f"output_{number}.pb")[name]))
+    return found
+
+
+def test_the_nodes_of_a_loop_become_cases_as_those_of_the_same_model_of_onnx(rnncli, tmp_path):
+    """One for each trip, with the same outputs; OpenVINO passes them."""
+    converted = tmp_path / "loop.xml"
+    openvino.save_model(openvino.convert_model(LOOP), converted, compress_to_fp16=False)
+    h = np.random.default_rng(1).normal(size=(1, 2, 16)).astype("f")
+    np.savez(tmp_path / "in.npz", h=h, n=np.int64(4))
+    packs = {LOOP: tmp_path / "onnx", converted: tmp_path / "ir"}
+    for model, pack in packs.items():
+        done = rnncli("extract", model, "-o", pack, "--inputs", tmp_path / "in.npz")
+        assert (done.code, done.err) == (0, "")
+
+    ours, theirs = (outputs_of(pack) for pack in packs.values())
+    assert (len(ours), len(theirs)) == (4, 4)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-5)
+    assert rnncli("verify", packs[converted], "--runtime", "openvino").code == 0
+
+
+def stack(*activations):
+    """A model of nodes with these activations, one above the other; two are of two directions."""
+    x = values = opset5.parameter([2, 3, 5], np.float32, "x")
+    for k, names in enumerate(activations):
+        D = len(names)
+        parts = [np.ones((2, D, 5), "f"), np.full(2, 3, "i4")]
+        parts += [np.full(shape, 0.1, "f") for shape in ((D, 5, 5), (D, 5, 5), (D, 5))]
+        node = opset5.rnn_sequence(
+            *(values, *map(opset5.constant, parts), 5),
+            *(("forward", "bidirectional")[D - 1], names, [], []),
+            name=f"n{k}",
+        )
+        values = opset5.reduce_mean(node.output(0), opset5.constant([1]), keep_dims=False)
+    return openvino.Model([opset5.result(values)], [x], "m")
+
+
+@pytest.mark.parametrize(
+    ("activations", "left", "reason"),
+    [
+        ([["tanh"], ["relu"], ["hardsigmoid"]], "n2", "'hardsigmoid'"),
+        ([["tanh"], ["tanh", "relu"], ["relu"]], "n1", "both directions of a RNNSequence"),
+    ],
+    ids=["openvino-refuses-it", "openvino-runs-it"],
+)
+def test_a_node_that_is_refused_leaves_the_others(rnncli, activations, left, reason, tmp_path):
+    """The message says which, and why; it is not in the pack."""
+    openvino.save_model(stack(*activations), tmp_path / "m.xml")
+    done = rnncli("extract", tmp_path / "m.xml", "-o", tmp_path / "pack")
+    record = json.loads(rnncli("inspect", tmp_path / "m.xml", "--json").out)
+
+    assert (done.code, [row["cases"] for row in done.rows]) == (0, ["2"])
+    assert f"graph / {left}: left out: RNNSequence-5 cannot be evaluated here: " in done.err
+    assert reason in done.err
+    assert [node["node"] for node in record["not_evaluated"]] == [left]
+    assert left not in [node["node"] for node in record["recurrent_nodes"]]
+    assert reason in record["not_evaluated"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("activations", "options"),
+    [([["hardsigmoid"]], ()), ([["tanh"], ["elu"]], ("--node", "n1"))],
+    ids=["all", "wanted"],
+)
+def test_nothing_but_refused_nodes_is_not_supported(rnncli, activations, options, tmp_path):
+    """Exit code 3 of `extract` and `run`, and a reason."""
+    openvino.save_model(stack(*activations), tmp_path / "m.xml")
+    done = rnncli("extract", tmp_path / "m.xml", "-o", tmp_path / "pack", *options)
+
+    assert (done.code, len(done.err.splitlines())) == (3, 1)
+    assert "1 recurrent node cannot be evaluated here: 'graph / n" in done.err
+    assert activations[-1][0] in done.err
+    assert not (tmp_path / "pack").exists()
+    assert rnncli("run", tmp_path / "m.xml").code == 3

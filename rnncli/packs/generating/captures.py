@@ -148,8 +148,8 @@ class Captures:
     def warnings(self) -> Iterator[str]:
         """Yield a sentence for everything left out."""
         for node in self._unevaluated if self._takes_all else ():
-            place = " / ".join(node.path)
-            yield f"{place}: left out: {node.operator} cannot be evaluated here"
+            place, why = " / ".join(node.path), node.reason and f": {node.reason}"
+            yield f"{place}: left out: {node.operator} cannot be evaluated here{why}"
         for path in dict.fromkeys(self.paths):
             where = " / ".join(path)
             if path in self.wanted and path not in self._ran:
