@@ -4,7 +4,7 @@ import pytest
 from shipped import vectors
 from sound_variants import COARSE, SOUND, alarms, judged
 
-SUITES = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino"]
+SUITES = ["core", "smoke", "diagnostic", "pairwise", "edge", "exact", "openvino", "webnn"]
 # The cases that `standard` grants no four units in: gates and states that stay saturated.
 SATURATED = "edge"
 

@@ -45,6 +45,10 @@ def _ragged(call: NodeCall) -> str:
     return "" if call.is_ragged else "no sequence has padding"
 
 
+def _has_lengths(call: NodeCall) -> str:
+    return "" if call.named("lengths") else f"{call.operator} has no sequence lengths"
+
+
 def _has_layout(call: NodeCall) -> str:
     return "" if call.row.attribute_for("layout") else f"{call.operator} has no other layout"
 
@@ -130,7 +134,7 @@ _RELATIONS = (
         "longer",
         "more padding after all sequences, with sequence lengths",
         "steps counted from the end of X, chunks of time, lengths ignored",
-        ALWAYS,
+        Applicability("the operator has sequence lengths", _has_lengths),
         steps.longer,
     ),
     Relation(

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def _flushed(values: Array, smallest: float) -> Array:
-    return np.where(np.abs(values.astype(np.float64)) < smallest, values.dtype.type(0), values)
+    magnitudes = np.abs(values.astype(np.float64))
+    # A zero of either sign stays.
+    return np.where((magnitudes > 0) & (magnitudes < smallest), values.dtype.type(0), values)
 
 
 def _smallest(recurrence: Recurrence) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rnncli.errors import Problem, RnncliWarning, did_you_mean, listed
 from rnncli.operators.attributes import TYPES, remember, text
 from rnncli.recurrence.activations import ACTIVATIONS, Activation
+from rnncli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,11 +36,12 @@ def activation_problems(
     counts = _accepted_counts(operator, directions)
     if len(names) not in counts:
         letters = ", ".join(operator.cell.activations)
+        if operator.activation_lists != "one":
+            letters += f" for each of {counted(directions, 'direction')}"
         yield Problem(
             subject,
             f"activations must name {' or '.join(map(str, counts))}"
-            f" function{'s' * (counts[-1] > 1)} ({letters} for each of {directions}"
-            f" direction{'s' * (directions > 1)}), got {len(names)}",
+            f" function{'s' * (counts[-1] > 1)} ({letters}), got {len(names)}",
         )
     elif operator.activation_lists == "equal" and not _are_equal(operator, names):
         first = len(operator.cell.activations)

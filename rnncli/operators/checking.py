@@ -134,7 +134,7 @@ def _sizes(
     operator: Operator, attributes: Mapping[str, Any], inputs: Mapping[str, Array], variant: int
 ) -> dict[str, Size]:
     """Return each named size from its definition: direction, attributes, else X and R."""
-    direction = attributes["direction"]
+    direction = operator.written("direction", attributes["direction"]).get("direction", "forward")
     sizes = {"num_directions": Size(num_directions(attributes), f"direction is {direction}")}
     (X,) = (row for row in operator.inputs if row.role == "X")
     if X.name in inputs and inputs[X.name].ndim == len(X.shape(variant)):

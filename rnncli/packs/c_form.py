@@ -66,7 +66,7 @@ def _comment(line: str) -> str:
 def _constant(value: str | float) -> str:
     if isinstance(value, str):
         return f'"{"".join(map(_letter, value))}"'
-    return float32(value) if isinstance(value, float) else str(value)
+    return float32(value) if isinstance(value, float) else str(int(value))
 
 
 def _letter(letter: str) -> str:

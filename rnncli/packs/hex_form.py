@@ -73,7 +73,7 @@ def _constant(value: str | float) -> str:
         return f'"{"".join(map(_letter, value))}"'
     if isinstance(value, float) and not math.isfinite(value):
         return f'"{value}"'
-    return repr(value)
+    return repr(int(value) if isinstance(value, bool) else value)
 
 
 def _letter(letter: str) -> str:

@@ -97,7 +97,7 @@ OF_A_CALL = tuple(_CALL_FIELDS)
 CASE_FIELDS: Mapping[str, Field] = {
     "id": Field("unique in the pack; the folder is test_ID", _ID),
     "summary": Field("what the case shows; may be empty", _TEXT),
-    "operator": Field("operator and version, such as LSTM-14", _TEXT),
+    "operator": Field("operator and version, such as LSTM-14; or webnn.lstm, without", _TEXT),
     "domain": Field("domain of the node; empty for ONNX's own operators", _TEXT),
     "opset": Field("version of that domain that the model imports", _WHOLE),
     "attributes": Field(

@@ -65,7 +65,8 @@ def _tensor(row: Tensor, variant: int, *, given: bool, absent: str) -> str:
 
 
 def _attribute(row: Attribute, value: Any) -> str:
-    return f"attribute {row.name}: {'none' if value is None else value}; {row.summary}"
+    shown = str(value).lower() if value is None or isinstance(value, bool) else value
+    return f"attribute {row.name}: {shown}; {row.summary}"
 
 
 def _activation(activation: Activation) -> str:

@@ -53,7 +53,7 @@ def written(path):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ["core", "smoke", "exact", "edge", "reject", "openvino"])
+@pytest.mark.parametrize("name", ["core", "smoke", "exact", "edge", "reject", "openvino", "webnn"])
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.filterwarnings("ignore::rnncli.errors.RnncliWarning")
 def test_whatever_is_wrong_is_a_finding(name, seed):

@@ -11,6 +11,7 @@ from kernels.bug import TUNING
 from kernels.random_cases import GATES
 from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
+from valid_nodes import valid_node
 
 from rnncli.metamorphic.asking import Asker
 from rnncli.metamorphic.judging import judge_call
@@ -52,6 +53,21 @@ def judged(subject, call, *names):
 def calls():
     """Random nodes of many sizes and features."""
     return [call_of(cell, seed) for cell in GATES for seed in range(CASES)]
+
+
+@pytest.mark.parametrize("operator", ["webnn.gru", "webnn.lstm", "webnn.gruCell", "webnn.lstmCell"])
+def test_relations_hold_for_webnn(operator):
+    """Those that apply to any node do; steps and hiddenSize follow the sizes of a changed call."""
+    attributes, inputs = valid_node(operator, direction="bidirectional")
+    row = operator_named(operator)
+    outputs = tuple(output.name for output in row.outputs)
+    call = NodeCall(operator, operator, attributes, inputs, outputs, row.readings)
+    found = {each.relation: each.status for each in judged(subject_of("numpy", "float64"), call)}
+
+    assert set(found.values()) == {RelationStatus.HOLDS, RelationStatus.NOT_APPLICABLE}
+    assert found["units-added"] is RelationStatus.HOLDS
+    assert found["longer"] is RelationStatus.NOT_APPLICABLE
+    assert operator.endswith("Cell") or found["split"] is RelationStatus.HOLDS
 
 
 @pytest.mark.parametrize(("backend", "compute"), [("reference", "float64"), ("numpy", "native")])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from second_calls import TEXT, twice
+from shipped import vectors
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, Unsupported
@@ -142,6 +143,18 @@ int main(void) {{
     printed = subprocess.run([program], capture_output=True, text=True, check=True).stdout
 
     assert printed == "4 2 LSTM-14 bidirectional zero 2 0"
+
+
+def test_a_truth_value_is_0_or_1():
+    """As in a model file; the words before it say true or false."""
+    found = next(each for each in vectors("webnn") if each.id == "webnn_gru_plain")
+    header, package = (form.files_of(found) for form in (c_form, hex_form))
+    text = next(iter(header.values())).decode()
+    words = b"".join(values for name, values in package.items() if name.endswith("svh")).decode()
+
+    assert "#define webnn_gru_plain_ATTRIBUTE_RETURNSEQUENCE 1\n" in text
+    assert "`define webnn_gru_plain_ATTRIBUTE_RETURNSEQUENCE 1\n" in words
+    assert "attribute resetAfter: true; " in text
 
 
 def test_a_float_attribute_is_the_float32_that_onnx_stores(vector):

@@ -117,6 +117,7 @@ def test_another_layout_replaces_the_models(tmp_path):
     ("suite", "case_id", "reason"),
     [
         ("smoke", "", "is not an operator of OpenVINO"),
+        ("webnn", "", "is not an operator of OpenVINO"),
         ("reject", "rnncell_3_cell_clip", "must be refused has no outputs"),
     ],
 )

@@ -134,6 +134,14 @@ def test_suites_catch_every_bug_in_float32(suite):
     assert found.killed + found.acceptable == sum(len(scored_of(cell)) for cell in CELLS)
 
 
+@pytest.mark.parametrize("suite", ["openvino", "webnn"])
+def test_suites_of_dialects_catch_every_bug_of_what_the_dialect_has(suite):
+    """What is left never shows: a clip that nobody has, an alpha that nothing takes."""
+    left = survivors(row for row in scored(suite).rows if row.dtype == "float32")
+
+    assert {each.bug.mutant for each in left if each.fate is Fate.SURVIVED} == set()
+
+
 @EACH
 @pytest.mark.parametrize("dtype", FINER)
 def test_suites_catch_in_16_bits_what_rounding_does_not_hide(suite, dtype):

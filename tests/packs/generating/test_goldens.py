@@ -28,7 +28,7 @@ def exact(record, inputs, readings):
         return scalar_specification.evaluate(record["operator"], inputs, attributes, readings)
 
 
-@pytest.mark.parametrize("suite", ["core", "smoke", "openvino", "diagnostic"])
+@pytest.mark.parametrize("suite", ["core", "smoke", "openvino", "webnn", "diagnostic"])
 def test_goldens_equal_sixty_digits_rounded_once(suite):
     """Bit for bit, the answers under other readings included: balls and digits agree."""
     compared = Counter()
