@@ -86,7 +86,13 @@ class _GraphRun:
         flat = graph.flat(name)
         self._evaluator = prepare(flat, **arithmetic, observer=placed) if flat else None
         self._controls = [
-            (control, [_GraphRun(body, name, arithmetic, observer) for body in control.bodies])
+            (
+                control.op,
+                [
+                    _GraphRun(body, name, arithmetic, observer) if body.proto.node else None
+                    for body in control.bodies
+                ],
+            )
             for control in graph.controls
         ]
         self._sources = list(graph.sources.values())
@@ -131,8 +137,8 @@ class _GraphRun:
             run_graph(
                 self._evaluator, dict(zip(self._graph.sources, of(self._sources), strict=True))
             )
-        for (control, bodies), read in zip(self._controls, self._reads, strict=True):
-            _execute(control.op, bodies, of(read))
+        for (op, bodies), read in zip(self._controls, self._reads, strict=True):
+            _execute(op, bodies, of(read))
         return of(self._results)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -154,14 +160,25 @@ def _place(output: Any) -> tuple[int, int]:
     return output.get_node().get_instance_id(), output.get_index()
 
 
-def _execute(op: Any, bodies: Sequence[_GraphRun], inputs: Sequence[Array]) -> None:
-    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say."""
-    if op.get_type_name() == "If":
-        k = 0 if inputs[0].item() else 1
-        bodies[k].run(_first_feeds(op, k, bodies[k], inputs))
-        return
-    (body,) = bodies
-    feeds = _first_feeds(op, 0, body, inputs)
+def _execute(op: Any, bodies: Sequence[_GraphRun | None], inputs: Sequence[Array]) -> None:
+    """Run the bodies of a loop or a condition on its inputs, as OpenVINO's specifications say.
+
+    Args:
+        op: openvino's node.
+        bodies: its bodies; None for one without recurrent nodes.
+        inputs: of the node.
+    """
+    chosen = 1 if op.get_type_name() == "If" and not inputs[0].item() else 0
+    if body := bodies[chosen]:
+        feeds = _first_feeds(op, chosen, body, inputs)
+        if op.get_type_name() == "If":
+            body.run(feeds)
+        else:
+            _repeat(op, body, feeds, inputs)
+
+
+def _repeat(op: Any, body: _GraphRun, feeds: list[Array], inputs: Sequence[Array]) -> None:
+    """Run the body of a loop until its number of trips or its condition ends it."""
     described = descriptions(op, 0)
     slices = [each for each in described if type(each).__name__ == "SliceInputDescription"]
     merged = [each for each in described if type(each).__name__ == "MergedInputDescription"]

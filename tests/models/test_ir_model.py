@@ -7,7 +7,6 @@ import numpy as np
 import openvino
 import pytest
 import shipped
-from openvino import opset3, opset5
 from real_models import DATA
 
 from rnncli.errors import RnncliError, UnreadableFile, Unsupported
@@ -151,48 +150,6 @@ def test_the_recurrent_nodes_of_a_converted_model_are_listed(path, tmp_path):
     }
     with pytest.raises(Unsupported, match="`rnncli extract` takes recurrent nodes"):
         ir.single()
-
-
-def test_nodes_in_bodies_are_listed_by_their_path(tmp_path):
-    """With the shapes of their inputs; the model that lists them is not one to run."""
-    openvino.save_model(in_loop(), tmp_path / f"m{IR}")
-    ir = read_ir(tmp_path / f"m{IR}")
-    (node,) = recurrent_nodes(ir.recurrent)
-
-    assert (node.operator.name, node.path) == ("RNNCell-3", ("graph", "loop.body", "cell"))
-    assert node.inputs["W"] == (5, 4)
-    assert ir.unevaluated == ()
-    with pytest.raises(Unsupported, match=r"has 1 recurrent node and \d+ others"):
-        ir.single()
-
-
-def in_loop(activation="tanh"):
-    """A model of a cell in a TensorIterator."""
-    loop = opset5.tensor_iterator()
-    loop.set_friendly_name("loop")
-    outer = opset5.parameter([2, 3, 4], np.float32, "outer")
-    x, h = (opset5.parameter(shape, np.float32) for shape in ([2, 1, 4], [2, 5]))
-    w, r, b = (opset5.constant(np.ones(shape, "f")) for shape in ([5, 4], [5, 5], [5]))
-    step = opset5.squeeze(x, opset5.constant([1]))
-    cell = opset3.rnn_cell(step, h, w, r, b, 5, [activation], [], [], name="cell")
-    body = openvino.Model([opset5.result(cell.output(0))], [x, h], "body")
-    loop.set_function(body)
-    loop.set_sliced_input(x, outer.output(0), 0, 1, 1, -1, 1)
-    start = opset5.constant(np.zeros([2, 5], "f"))
-    loop.set_merged_input(h, start.output(0), body.get_results()[0].output(0))
-    loop.get_iter_value(body.get_results()[0].output(0), -1)
-    return openvino.Model([opset5.result(loop.output(0))], [outer], "m")
-
-
-def test_a_node_that_breaks_its_specification_is_said_with_its_reason(tmp_path):
-    """Though OpenVINO runs it; others are listed."""
-    openvino.save_model(in_loop("hardsigmoid"), tmp_path / f"m{IR}")
-    ir = read_ir(tmp_path / f"m{IR}")
-    (node,) = ir.unevaluated
-
-    assert list(recurrent_nodes(ir.recurrent)) == []
-    assert (node.operator, node.path) == ("RNNCell-3", ("graph", "loop.body", "cell"))
-    assert "hardsigmoid" in node.reason
 
 
 def test_every_truncation_is_one_sentence(tmp_path):

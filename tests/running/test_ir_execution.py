@@ -194,3 +194,27 @@ def test_a_cell_in_an_iterator_is_listed_and_run(tmp_path):
     assert [np.array_equal(each.inputs["X"], X[:, k]) for k, each in enumerate(seen)] == [True] * 3
     h3 = np.tanh(X[:, 2] @ W[0].T + seen[2].inputs["H"] @ R[0].T + B[0])
     np.testing.assert_allclose(h3, final, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_a_branch_is_seen_if_it_is_taken(is_taken, tmp_path):
+    """The other one has no recurrent node."""
+    asked = parameter([], "asked", np.bool_)
+    x, h = parameter([N, 1, I], "X"), parameter([N, 1, H], "H")
+    inner = [opset5.parameter([N, 1, size], np.float32) for size in (I, H)]
+    kept = opset5.parameter([N, 1, H], np.float32)
+    results = [opset5.result(sequence(*inner, 1).output(1)), opset5.result(opset5.relu(kept))]
+    node = opset8.if_op(asked.output(0))
+    node.set_friendly_name("if")
+    node.set_then_body(openvino.Model([results[0]], inner, "then"))
+    node.set_else_body(openvino.Model([results[1]], [kept], "else"))
+    node.set_input(x.output(0), inner[0], None)
+    node.set_input(h.output(0), inner[1], kept)
+    net = openvino.Model([opset5.result(node.set_output(*results))], [asked, x, h], "m")
+    X, first = (DRAWN.normal(size=(N, 1, size)).astype("f") for size in (I, H))
+    seen, states = ran(net, tmp_path, asked=np.bool_(is_taken), X=X, H=first)
+
+    assert [each.path for each in seen] == [("if.then_body", "rnn")] * is_taken
+    for each in seen:
+        wanted = np.tanh(X[:, 0] @ W[0].T + each.inputs["H"][:, 0] @ R[0].T + B[0])
+        np.testing.assert_allclose(states[:, 0], wanted, rtol=0, atol=1e-6)
