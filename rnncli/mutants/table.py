@@ -17,6 +17,7 @@ from rnncli.mutants import (
     narrow_formats,
     padding,
     partial_bugs,
+    quantisation,
     reported_bugs,
     shifted,
     states,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _LEAVES = (
     *(weights, states, lengths, padding, directions, layout),
     *(vectors, clipping, functions, gates),
-    *(narrow_formats, approximations, lost_numbers),
+    *(narrow_formats, approximations, lost_numbers, quantisation),
 )
 _UNSCORED = (partial_bugs, shifted, reported_bugs)
 _ROWS = tuple(row for leaf in (*_LEAVES, *_UNSCORED) for row in leaf.ROWS)
@@ -43,9 +44,15 @@ MUTANTS: Mapping[str, Mutant] = {row.id: row for row in _ROWS}
 EVERY: Mapping[str, Mutant | StructuralMutant] = {**MUTANTS, **STRUCTURAL}
 
 
-def scored_of(cell: str) -> tuple[Mutant, ...]:
-    """Return the mutants of a cell, such as "LSTM", by which suites are scored."""
-    return tuple(row for row in mutants_of(cell) if is_scored(row.id))
+def scored_of(cell: str, *, quantised: bool = False) -> tuple[Mutant, ...]:
+    """Return the mutants of a cell, such as "LSTM", by which suites are scored.
+
+    Args:
+        cell: its name.
+        quantised: whether an operator quantises, so that the bugs of that count as well.
+    """
+    left_out = () if quantised else quantisation.ROWS
+    return tuple(row for row in mutants_of(cell) if is_scored(row.id) and row not in left_out)
 
 
 def is_scored(id: str) -> bool:  # noqa: A002 -- what a mutant itself calls it

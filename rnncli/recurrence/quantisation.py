@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 LEVELS = np.float32(255)
-# In roundings to float32: what a division by s may differ from a product with 1 / s, and s itself.
-LEVEL_ERROR = 3 * 2.0**-24
+# Relative: what a division by s may differ from a product with 1 / s, and s itself.
+_LEVEL_ERROR = 3 * 2.0**-24
 
 
 class Levels(NamedTuple):
@@ -121,6 +121,15 @@ class Quantiser:
         zero = np.clip(np.rint(-low / scale), 0, LEVELS)
         level = np.clip(np.rint(values.astype(FLOAT32) / scale) + zero, 0, LEVELS)
         return Levels(level - zero, scale)
+
+
+def level_error(values: Array, scale: Array) -> Array:
+    """Return how far float32 arithmetic may be off in values / scale, in the values' unit.
+
+    Nothing is rounded where the scale is a power of two: a tie is one for every kernel.
+    """
+    significand, _ = np.frexp(scale)
+    return np.asarray(np.where(significand == 0.5, 0.0, _LEVEL_ERROR * np.abs(values)))
 
 
 def to_tie(values: Array, scale: Array) -> Array:

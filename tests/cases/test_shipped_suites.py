@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import jsonschema
@@ -18,7 +19,9 @@ from rnncli.cases.library import find_suite, suite_names
 from rnncli.cases.suite.schema import suite_schema
 from rnncli.cases.suite.suite import suite_findings
 from rnncli.errors import RnncliWarning
+from rnncli.judging.tolerances.derivation import derive
 from rnncli.operators import OPERATORS, evaluate
+from rnncli.profiles import PROFILES
 from rnncli.recurrence.readings import READINGS
 
 SUITES = suite_names()
@@ -73,6 +76,7 @@ def test_these_suites_ship():
             "exact",
             "openvino",
             "webnn",
+            "quantised",
         ]
     )
 
@@ -150,6 +154,7 @@ BY_READING = {
     "threshold-tie": {},
     "recurrence": dict.fromkeys(("core", "smoke", "pairwise"), "_[13]_"),
     "peephole-o": {"webnn": "_peepholes|_both_states"},
+    "quant-scope": {"quantised": "_plain_int8"},
 }
 
 
@@ -171,9 +176,9 @@ def other_choices(entry, suite):
 
 @pytest.mark.parametrize("reading", [name for name in READINGS if name != "threshold-tie"])
 def test_every_reading_that_matters_is_shown_in_core(reading):
-    """Its cases have another answer for another choice; those of WebNN's are in its own suite."""
+    """Its cases have another answer for another choice; other dialects have suites of their own."""
     choice = READINGS[reading].choices
-    suite = "core" if "core" in BY_READING[reading] else "webnn"
+    suite = "core" if "core" in BY_READING[reading] else next(iter(BY_READING[reading]))
     about = [e for e in load(suite).entries if re.search(BY_READING[reading][suite], e.id)]
 
     assert about
@@ -401,3 +406,13 @@ def test_arrays_cover_every_feasible_tuple_and_hold_only_feasible_rows(suite, na
         covered = np.zeros([possible.shape[k] for k in chosen], bool)
         covered[tuple(rows[:, list(chosen)].T)] = True
         assert np.array_equal(covered, possible.any(axis=others))
+
+
+def test_no_value_of_the_quantised_suite_is_near_a_tie():
+    """Under neither reading, so tolerances are those of float32, and a level more is noticed."""
+    for entry in load("quantised").entries:
+        case = case_of(entry)
+        for reading in READINGS["quant-scope"].choices:
+            bound = case.node.under({"quant-scope": reading}).recurrence(case.inputs)
+            found = derive(replace(bound, wants_Y=True), PROFILES["standard"])
+            assert max(values.max() for values in (found.Y, *found.last)) < 2e-5, entry.id

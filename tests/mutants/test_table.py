@@ -6,12 +6,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from quantised_lstm import LSTM as QUANTISED
+from quantised_lstm import node
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidRequest
 from rnncli.mutants.equivalence import RIGHT
 from rnncli.mutants.table import MUTANTS, mutant_named, mutants_of
+from rnncli.operators.node import Node
 
 CELLS = ("RNN", "GRU", "LSTM")
 FUNCTIONS = {
@@ -167,6 +170,28 @@ def _previous(cell):
     return recurrence_of(cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"})
 
 
+def _quantised(cell):
+    """An LSTM with 8-bit weights of both directions, each column with a scale."""
+    if cell != "LSTM":
+        return recurrence_of(cell, **BOTH)
+    return _node(("bidirectional", True, True, False))
+
+
+def _quantised_ties(cell):
+    """Inputs from 0 to 255/128 halfway between levels."""
+    if cell != "LSTM":
+        return recurrence_of(cell, **BOTH)
+    found = _node(("bidirectional", False, False, True))
+    X = (np.arange(1, found.X.size + 1) % 254 + 0.5) / 128
+    X[0] = 255 / 128
+    return _replaced(found, X=X.reshape(found.X.shape).astype(np.float32))
+
+
+def _node(form):
+    attributes, inputs = node(form)
+    return Node(QUANTISED, attributes).recurrence(inputs)
+
+
 RICH = {
     function.__name__.strip("_"): cache(function)
     for function in (
@@ -193,6 +218,7 @@ SPECIAL = {
             _huge,
         ),
         *(_without_biases, _without_states, _previous),
+        *(_quantised, _quantised_ties),
     )
 }
 

@@ -26,7 +26,7 @@ Inputs: TypeAlias = "dict[str, Array]"
 LARGEST_ARRAY = 1 << 16
 LARGEST_SIZE = 64
 MOST_DIMENSIONS = 8
-ELEMENT_TYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
+ELEMENT_TYPES = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "int8", "uint8")
 
 
 def _anything(_: object) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rnncli.judging.comparing.rule import Rule
+    from rnncli.mutants.mutant import Mutant
+    from rnncli.operators import Operator
     from rnncli.packs.vector import Vector
 
 
@@ -86,13 +88,17 @@ def row_of(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     """
     if reason := unscored(vector):
         return Unscored(vector.id, reason)
-    operator = vector.record["operator"]
-    cell = operator_named(operator).cell.name
-    found = outcomes(vector, scored_of(cell), rule)
+    operator = operator_named(vector.record["operator"])
+    found = outcomes(vector, _scored(operator), rule)
     sizes = [sizes_of(call.recurrence) for call in vector.calls]
     largest = {axis: max(each[axis] for each in sizes) for axis in AXES}
     dtype = vector.record["dtype"]
-    return VectorRow(vector.id, cell, dtype, found, operator, largest, len(vector.calls))
+    name, calls = operator.cell.name, len(vector.calls)
+    return VectorRow(vector.id, name, dtype, found, operator.name, largest, calls)
+
+
+def _scored(operator: Operator) -> tuple[Mutant, ...]:
+    return scored_of(operator.cell.name, quantised=operator.quantised)
 
 
 def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
@@ -100,7 +106,8 @@ def whole_row(vector: Vector, rule: Rule) -> VectorRow | Unscored:
     row = row_of(vector, rule)
     if isinstance(row, Unscored):
         return row
-    later = [outcomes(call, scored_of(row.cell), rule) for call in vector.later]
+    scored = _scored(operator_named(row.operator))
+    later = [outcomes(call, scored, rule) for call in vector.later]
     of_calls = (row.outcomes, *later)
     best = {name: best_of(found[name] for found in of_calls) for name in row.outcomes}
     return row._replace(

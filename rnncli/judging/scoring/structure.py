@@ -23,10 +23,14 @@ ONE_CALL = Outcome(Fate.EQUIVALENT, reason=f"{UNREACHED}{Reach.CALLS}")
 def structural_outcomes(vector: Vector, rule: Rule) -> dict[str, Outcome]:
     """Return the outcomes of the structural mutants of its cell in a vector, by id.
 
+    Their kernel does not quantise, so vectors of quantised operators have none.
+
     Args:
         vector: a vector that is scored, see `adequacy.unscored`.
         rule: the tolerances.
     """
+    if vector.recurrence.quantiser is not None:
+        return {}
     calls = [(call, Trial(call, rule)) for call in vector.calls]
     session = [calls[k] for k in vector.call_order]
     return {

@@ -28,7 +28,7 @@ from rnncli.judging.tolerances.expressions import (
     is_of_H,
     is_sum,
 )
-from rnncli.judging.tolerances.quantised_states import QuantisedStates
+from rnncli.judging.tolerances.quantised_states import QuantisedStates, of_level_errors
 from rnncli.judging.tolerances.response import MATH, Response
 from rnncli.judging.tolerances.roundings import (
     product,
@@ -36,7 +36,6 @@ from rnncli.judging.tolerances.roundings import (
     single,
     spread,
     stored,
-    systematic,
     through,
 )
 from rnncli.recurrence.cells import placed
@@ -102,7 +101,7 @@ class Linearised:
         errors = self._path.X_errors
         if errors is None:
             return None
-        return through(systematic(errors, self._rounding), self._path.W**2)
+        return through(of_level_errors(errors, self._rounding), self._path.W**2)
 
     def of_products(self, of_H: Array) -> Array:
         """Return the variances of Ht-1*(R^T) of each gate [G, D, T, N, H].

@@ -2,7 +2,7 @@
 
 Levels move with the scale, which the largest and the smallest value give, so the errors of these
 two reach all values that share it. Another error is that of a value so near a tie that a correct
-implementation may round it to the neighbouring level: it counts as systematic, as large as a level.
+implementation may round it to the neighbouring level: its standard deviation is a level.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.tolerances.roundings import systematic
-from rnncli.recurrence.quantisation import LEVEL_ERROR, to_tie
+from rnncli.recurrence.quantisation import level_error, to_tie
 
 if TYPE_CHECKING:
     from rnncli.numerics import Array
@@ -39,7 +38,7 @@ class QuantisedStates:
         self._rounding = rounding
         self._scale = np.broadcast_to(found.scale.astype(np.float64), H.shape)
         self._to_tie = to_tie(H, self._scale)
-        self._size = np.abs(H)
+        self._size, self._own = np.abs(H), level_error(H, self._scale)
         self._axes = (-1,) if quantiser.by_sequence else (-2, -1)
         low, high = quantiser.range_of(H, self._axes)
         self._ends = (low == H) & (low < 0), (high == H) & (high > 0)
@@ -60,10 +59,10 @@ class QuantisedStates:
 
     def of_levels(self, of_H: Array, steps: slice | int = slice(None)) -> Array:
         """Return the variances that `values` have from values rounded to other levels."""
-        own = np.sqrt(self.of_scale(of_H, steps)) + LEVEL_ERROR
-        reach = np.sqrt(of_H) + self._size[:, steps] * own
+        by_scale = self._size[:, steps] * np.sqrt(self.of_scale(of_H, steps))
+        reach = np.sqrt(of_H) + by_scale + self._own[:, steps]
         off = level_errors(reach, self._to_tie[:, steps], self._scale[:, steps])
-        return systematic(off, self._rounding)
+        return of_level_errors(off, self._rounding)
 
 
 def level_errors(reach: Array, away: Array, scale: Array) -> Array:
@@ -74,7 +73,16 @@ def level_errors(reach: Array, away: Array, scale: Array) -> Array:
         away: their distances from the nearest tie.
         scale: the distance between levels.
     """
-    return np.where(reach >= away, (np.floor((reach - away) / scale) + 1) * scale, 0.0)
+    return np.where(reach > away, (np.floor((reach - away) / scale) + 1) * scale, 0.0)
+
+
+def of_level_errors(errors: Array, rounding: Rounding) -> Array:
+    """Return the variances of such errors: each is a standard deviation.
+
+    A level more or less reaches all units of the next steps at once, so that its effects add up.
+    """
+    deviations = rounding.deviations * errors
+    return np.asarray(deviations * deviations)
 
 
 def input_errors(recurrence: Recurrence) -> Array | None:
@@ -84,5 +92,5 @@ def input_errors(recurrence: Recurrence) -> Array | None:
         return None
     scale = quantiser.inputs(X, recurrence.lengths).scale.astype(np.float64)
     wide = quantiser.counted(X, recurrence.lengths).astype(np.float64)
-    found = level_errors(LEVEL_ERROR * np.abs(wide), to_tie(wide, scale), scale)
+    found = level_errors(level_error(wide, scale), to_tie(wide, scale), scale)
     return found if found.any() else None

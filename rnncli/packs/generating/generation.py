@@ -245,8 +245,14 @@ def pack_manifest(
 
 def _scored_mutants(entries: Iterable[Entry]) -> dict[str, list[str]]:
     """Return the scored mutants of every cell among the cases."""
-    cells = dict.fromkeys(entry.operator.cell.name for entry in entries)
-    return {cell: [mutant.id for mutant in scored_of(cell)] for cell in cells}
+    quantised: dict[str, bool] = {}
+    for entry in entries:
+        cell = entry.operator.cell.name
+        quantised[cell] = quantised.get(cell, False) or entry.operator.quantised
+    return {
+        cell: [mutant.id for mutant in scored_of(cell, quantised=some)]
+        for cell, some in quantised.items()
+    }
 
 
 def profiles_of(names: Iterable[str]) -> dict[str, Any]:

@@ -87,15 +87,26 @@ def test_at_a_tie_either_level_is_right(name):
     """A level more or less of one value is within the tolerance, and not far within."""
     attributes, inputs, _ = away_from_ties(("forward", False, False, True))
     values = inputs[name].ravel()
-    np.clip(values, -1, 127 / 128, out=values)
-    values[:3] = -1, 127 / 128, 2.5 / 128  # levels of 1/128
+    level = 3 / 512  # which a float32 product with its reciprocal need not give exactly
+    np.clip(values, -1, 255 * level - 1, out=values)
+    values[:3] = -1, 255 * level - 1, 2.5 * level
     tied = recurrence_of(attributes, {**inputs, name: inputs[name].copy()})
     outputs = []
-    for level in (2, 3):
-        values[2] = level / 128
+    for steps in (2, 3):
+        values[2] = steps * level
         found = backend_named("numpy").run(recurrence_of(attributes, inputs), Compute.FLOAT64)
         outputs.append((found.Y, *found.last))
     margins = [margin(tied, each) for each in outputs]
 
     assert 0.01 < max(margins) < 1
     assert widest(tied) > 1e-4
+
+
+def test_a_tie_of_an_exact_scale_has_one_level():
+    """Levels of 1/128 are exact in every kernel, so the tie goes to the even one."""
+    attributes, inputs, _ = away_from_ties(("forward", False, False, True))
+    X = inputs["X"].ravel()
+    X[:] = np.clip(np.rint(X * 128), -128, 127) / 128
+    X[:3] = -1, 127 / 128, 2.5 / 128
+
+    assert widest(recurrence_of(attributes, inputs)) < 1e-4
