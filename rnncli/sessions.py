@@ -18,7 +18,7 @@ from rnncli.models.loading import load_model, model_from
 from rnncli.models.model import Model
 from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.session import ModelSession, refuse_other_than_tensors, within
-from rnncli.operators import Operator, operator_named
+from rnncli.operators import OPERATORS, Operator, operator_named
 from rnncli.operators.session import OperatorSession
 
 if TYPE_CHECKING:
@@ -173,9 +173,8 @@ def _operator(what: object) -> Operator | None:
     """Return an operator given by row or name; a name is one that no file has."""
     if isinstance(what, Operator):
         return what
-    if isinstance(what, str) and _NAME.fullmatch(what) and not Path(what).exists():
-        return operator_named(what)
-    return None
+    is_name = isinstance(what, str) and (what in OPERATORS or _NAME.fullmatch(what))
+    return operator_named(str(what)) if is_name and not Path(str(what)).exists() else None
 
 
 def _model(what: object) -> Model:

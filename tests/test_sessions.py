@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from real_models import DATA, PATHS, recorded
-from valid_nodes import valid_node
+from valid_nodes import named, valid_node
 
 import rnncli
 from rnncli.backends.numpy_backend import NumPyBackend
@@ -43,7 +43,8 @@ def test_an_operator_gives_what_evaluate_gives(operator, backend):
         if OPERATORS[operator].quantised:
             pytest.skip("numba refuses quantised states")
     attributes, stay, fed = split(operator)
-    other = {**fed, "X": -fed["X"][..., ::-1]}
+    X = named(operator, "X")
+    other = {**fed, X: -fed[X][..., ::-1]}
     wanted = rnncli.evaluate(operator, stay | fed, backend=backend, **attributes)
 
     session = rnncli.prepare(operator, backend=backend, **stay, **attributes)
@@ -56,7 +57,7 @@ def test_an_operator_gives_what_evaluate_gives(operator, backend):
     assert same(first, wanted)
     assert same(first, kept)
     assert same(session.run(fed), wanted)
-    assert set(session.inputs) == {"X", *[n for n in fed if n == "sequence_lengths"]} | {
+    assert set(session.inputs) == {X, *[n for n in fed if n == "sequence_lengths"]} | {
         row.name for row in OPERATORS[operator].inputs if not row.optional and row.name in fed
     }
     assert session.outputs == tuple(wanted)

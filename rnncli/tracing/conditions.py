@@ -194,11 +194,18 @@ def breaks_type(name: str) -> CaseCondition:
     return CaseCondition(f"breaks the element type of {name} alone", holds)
 
 
+def breaks_output(name: str) -> CaseCondition:
+    """Require that an output which the node does not have is the only error."""
+    return CaseCondition(f"asks for {name} in vain", lambda c: c.broken == {("outputs", name)})
+
+
 def _is_foreign(case: TracedCase, name: str) -> bool:
     """Whether an input has the wrong element type."""
     (row,) = (row for row in case.operator.inputs if row.name == name)
-    given = element_type(case.inputs[name])
-    return given not in row.dtypes if row.dtypes else given != element_type(case.inputs["X"])
+    given, X = element_type(case.inputs[name]), case.input_for("X")
+    if row.role == "X":
+        return given not in case.operator.input_dtypes(row)
+    return given not in row.dtypes if row.dtypes else given != element_type(X)
 
 
 def _mixes_types(case: TracedCase) -> bool:
@@ -267,6 +274,9 @@ WRONG_COUNT = CaseCondition(
 )
 WRONG_HIDDEN_SIZE = CaseCondition("has a hidden_size that R contradicts", _bad_hidden_size)
 WRONG_DIRECTIONS = CaseCondition("has a direction that W contradicts", _bad_directions)
+EMPTY = CaseCondition(
+    "has an empty tensor", lambda c: any(0 in values.shape for values in c.inputs.values())
+)
 WRONG_LENGTH = CaseCondition("has a length below 0 or above T", _wrong_length)
 MIXED_TYPES = CaseCondition("has floating-point tensors of two types", _mixes_types)
 BFLOAT16_TOO_EARLY = _newer_dtype("bfloat16")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rnncli import operators
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors
+from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors, webnn_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rnncli.tracing.statement import Statement
     from rnncli.tracing.traced_case import TracedCase
 
-_LEAVES = (equations, attributes, tensors, refusals, openvino_pages)
+_LEAVES = (equations, attributes, tensors, refusals, openvino_pages, webnn_pages)
 OPERATORS = tuple(dict.fromkeys(row.family for row in operators.OPERATORS.values()))
 
 

@@ -73,8 +73,17 @@ class TracedCase:
     def sizes(self) -> dict[str, int]:
         """seq_length, batch_size, input_size and hidden_size of a case that runs."""
         names = ("seq_length", "batch_size", "input_size", "hidden_size")
-        X = self.vector.node.canonical("X", self.inputs["X"])
-        return dict(zip(names, (*X.shape, self.inputs["R"].shape[-1]), strict=True))
+        return dict(zip(names, (*self.X.shape, self.input_for("R").shape[-1]), strict=True))
+
+    def input_for(self, role: str) -> Array:
+        """Return a required input by its role."""
+        (name,) = (row.name for row in self.operator.inputs if row.role == role)
+        return self.inputs[name]
+
+    @property
+    def X(self) -> Array:
+        """The inputs with canonical axes, of a case that runs."""
+        return self.vector.node.canonical(self.operator.inputs[0].name, self.input_for("X"))
 
     @property
     def layout(self) -> int:
@@ -106,12 +115,12 @@ class TracedCase:
         """The number of steps of X, also if another part of the case is broken."""
         shape = self.operator.inputs[0].shape(self.operator.variant(self.written))
         axis = [dim.symbol for dim in shape].index("seq_length")
-        return int(self.inputs["X"].shape[axis])
+        return int(self.input_for("X").shape[axis])
 
     @cached_property
     def padding(self) -> Array:
         """The elements of X beyond the ends of sequences."""
-        X = self.vector.node.canonical("X", self.inputs["X"])
+        X = self.X
         if self.lengths is None:
             return X[:0].ravel()
         return np.asarray(X[np.arange(len(X))[:, None] >= self.lengths])

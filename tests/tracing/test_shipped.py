@@ -61,6 +61,11 @@ def test_openvino_checks_every_statement_that_a_result_can_check():
     assert missing_in("openvino") == set()
 
 
+def test_webnn_checks_every_statement_that_a_result_can_check():
+    """Of its networks and their cells."""
+    assert missing_in("webnn") == set()
+
+
 def test_no_statement_is_listed_that_is_checked():
     """A list of what is open gets shorter."""
     assert set(OPEN) - missing_in(str(CORE)) == set()
