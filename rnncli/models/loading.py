@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto
 
-from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
 from rnncli.files.paths import RelativePath, found_in
 from rnncli.files.regular import open_data
 from rnncli.models.model import Model
+from rnncli.models.node_order import sort_nodes
 from rnncli.models.spelling import normalise
 from rnncli.models.structure import check_structure, check_text
 from rnncli.models.tensors import embed_attribute_tensors
@@ -68,7 +69,7 @@ def model_from(
     folder: Path | None = None,
     data_sets: tuple[Path, ...] = (),
 ) -> Model:
-    """Prepare a protobuf in memory for evaluation, in place.
+    """Prepare a protobuf in memory for evaluation, in place; warn if its nodes are out of order.
 
     Raises:
         InvalidRequest: it is not a valid model.
@@ -76,10 +77,15 @@ def model_from(
     try:
         check_text(proto)
         normalise(proto)
+        early = sort_nodes(proto)
         check_structure(proto)
         embed_attribute_tensors(proto, folder)
     except RnncliError as error:
         raise type(error)(f"{name}: {error}") from error
+    if early is not None:
+        sentence = f"{name}: {early.node} reads '{early.value}', which a later node produces"
+        said = f"{sentence}; ONNX requires nodes in order, so they were sorted"
+        warnings.warn(said, RnncliWarning, stacklevel=2)
     return Model(proto, name, folder, data_sets)
 
 

@@ -172,7 +172,8 @@ def without_weights(data: bytes, location: str) -> bytes:
 def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location: str) -> bytes:
     """Return the message between two positions without the values at the end of a path."""
     first, *rest = path
-    pieces, done = [], start
+    # Of several fields the last counts, and `quantize_dynamic` writes where data is behind it.
+    pieces, told, done = [], b"", start
     for field in fields(data, start, end):
         is_large = field.kind == BYTES and LEAST <= field.end - field.start <= end - field.start
         if field.number != first or not is_large:
@@ -182,9 +183,9 @@ def _lightened(data: bytes, start: int, end: int, path: Sequence[int], location:
             inner = _lightened(data, field.start, field.end, rest, location)
             pieces.append(field_of_bytes(first, inner))
         else:
-            pieces.append(_elsewhere(location, field.start, field.end - field.start))
+            told = _elsewhere(location, field.start, field.end - field.start)
         done = field.end
-    return b"".join([*pieces, data[done:end]])
+    return b"".join([*pieces, data[done:end], told])
 
 
 def _elsewhere(location: str, offset: int, length: int) -> bytes:

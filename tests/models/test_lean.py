@@ -54,6 +54,14 @@ def test_large_weights_stay_in_the_file(file, proto):
     assert evaluate_model(load_model(file), X)["y"] == LARGE * (3.5 / 2 + 1)
 
 
+def test_a_location_that_is_written_out_does_not_win(tmp_path, proto):
+    """`quantize_dynamic` writes data_location: DEFAULT behind the values."""
+    proto.graph.initializer[0].data_location = TensorProto.DEFAULT
+    onnx.save(proto, tmp_path / "m.onnx")
+
+    assert evaluate_model(load_model(tmp_path / "m.onnx"), X)["y"] == LARGE * (3.5 / 2 + 1)
+
+
 def test_all_else_is_as_it_was(proto):
     """Whatever stands around the values: with them back, the model is the same."""
     data = proto.SerializeToString()

@@ -9,7 +9,7 @@ from rnncli.models.loading import model_from
 BROKEN = {
     "g (float x) => () { y = Neg (x) }": "the graph has no outputs",
     "g (float x) => (y) { y = Add (x, z) }": r"node 'Add_0' \(Add\) reads 'z', which no earlier",
-    "g (float x) => (y) { y = Neg (z) z = Neg (x) }": "reads 'z', which no earlier node produces",
+    "g (float x) => (y) { y = Add (x, z) z = Neg (y) }": "nodes cannot wait for each other",
     "g (float x) => (y, q) { y = Neg (x) }": "the graph declares the output 'q'",
     "g (float x) => (y) { y = Neg (x) y = Abs (x) }": r"node 'Abs_1' \(Abs\) produces 'y', which",
     """g (float x, bool c) => (y) {
