@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rnncli.judging.report import largest_margin
-from rnncli.operators import operator_named
+from rnncli.operators import OPERATORS
 from rnncli.reports.comparisons import index_text, ulp_text, value_text
 from rnncli.reports.failures import diagnosed, excerpt, notes, reasons, times
 from rnncli.terminal import visible
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # last.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
 TOLERANCE = 15
+# The outputs that have a value for every step.
+OF_EVERY_STEP = {
+    row.name for operator in OPERATORS.values() for row in operator.outputs if row.role == "Y"
+}
 
 
 def page_data(report: VerificationReport) -> dict[str, Any]:
@@ -87,8 +91,7 @@ def _map(case: JudgedCase) -> dict[str, Any] | None:
     name = _mapped(verdict)
     direction = record["requirements"].get("direction", "forward")
     both = direction == "bidirectional"
-    operator = operator_named(record["operator"])
-    is_Y = any(row.role == "Y" and row.name == name for row in operator.outputs)
+    is_Y = name in OF_EVERY_STEP
     return {
         "output": visible(name),
         "rows": ["".join(map(letter, row)) for row in verdict.error_map],

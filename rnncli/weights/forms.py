@@ -1,8 +1,8 @@
 """How each library stores the weights of a cell: the one table of gate orders and biases.
 
-The rows of ONNX are its operators'. The others are what PyTorch's `nn.LSTM`, `nn.GRU` and `nn.RNN`,
-the `LSTM`, `GRU` and `SimpleRNN` of Keras 3 and the specifications of OpenVINO's LSTMSequence-5,
-GRUSequence-5 and RNNSequence-5 say.
+The rows of ONNX and WebNN are their operators'. The others are what PyTorch's `nn.LSTM`, `nn.GRU`
+and `nn.RNN`, the `LSTM`, `GRU` and `SimpleRNN` of Keras 3 and the specifications of OpenVINO's
+LSTMSequence-5, GRUSequence-5 and RNNSequence-5 say.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ BIASES: Mapping[str, str] = {
     "split": "all Wb, then all Rb",
     "sum": "Wb + Rb",
     "apart": "Wb + Rb of z, r; Wb, Rb of h",
+    "two": "Wb and Rb, a tensor each",
 }
 
 
@@ -33,13 +34,13 @@ class WeightForm(NamedTuple):
     """How a library stores the weights of a cell.
 
     Attributes:
-        library: ONNX, PyTorch, Keras or OpenVINO.
+        library: ONNX, PyTorch, Keras, OpenVINO or WebNN.
         cell: LSTM, GRU or RNN.
         linear_before_reset: of a GRU: whether the reset gate multiplies the linear transformation
             of the state (1) or the state (0).
         gates: the order of the gates, in ONNX's letters.
         spelled: the same in the library's own letters.
-        bias: split, sum or apart, see `BIASES`.
+        bias: split, sum, apart or two, see `BIASES`.
         transposed: whether weights are [I, G*H] instead of [G*H, I].
     """
 
@@ -59,8 +60,9 @@ class WeightForm(NamedTuple):
 
     @property
     def biases(self) -> int:
-        """The number of blocks of H in a bias."""
-        return {"split": 2 * len(self.gates), "sum": len(self.gates), "apart": 4}[self.bias]
+        """The number of blocks of H in a bias, or in both."""
+        G = len(self.gates)
+        return {"split": 2 * G, "sum": G, "apart": 4, "two": 2 * G}[self.bias]
 
     @property
     def row(self) -> tuple[str, str, str, str, str, str, str]:
@@ -87,6 +89,13 @@ _ONNX = [
     for reset in ((0, 1) if row.type == "GRU" else (0,))
 ]
 _RNN_SEQUENCE = OPERATORS["RNNSequence-5"]
+# A row for each of its layouts, whose names are the orders in its own letters.
+_WEBNN = [
+    WeightForm("WebNN", row.cell.name, reset, gates, layout, row.bias)
+    for row in (OPERATORS["webnn.lstm"], OPERATORS["webnn.gru"])
+    for reset in ((0, 1) if row.cell.name == "GRU" else (0,))
+    for layout, gates in row.attributes["layout"].aliases.items()
+]
 
 FORMS: tuple[WeightForm, ...] = (
     *_ONNX,
@@ -101,6 +110,7 @@ FORMS: tuple[WeightForm, ...] = (
     WeightForm("OpenVINO", "GRU", 0, "zrh", "zrh", "sum"),
     WeightForm("OpenVINO", "GRU", 1, "zrh", "zrh", "apart"),
     WeightForm("OpenVINO", "RNN", 0, _RNN_SEQUENCE.gates, "i", _RNN_SEQUENCE.bias),
+    *_WEBNN,
 )
 _BY_NAME = {(row.library, row.cell, row.linear_before_reset): row for row in FORMS}
 
