@@ -197,9 +197,11 @@ def _entering(lanes: Lanes, t: int, states: Sequence[Array]) -> States:
     """Return the states before a step.
 
     A quantised H has the scale of its whole batch, where a sequence that has ended counts as in Y:
-    with its last H right after its end, and with zeros from then on. Its new states are not used.
+    with its last H right after its end, and with zeros from then on; or with its last H, as the
+    reading quant-ended says. Its new states are not used.
     """
-    if lanes.quantiser is None or lanes.live is None or t == 0:
+    as_in_Y = lanes.quantiser is not None and not lanes.quantiser.keeps_ended
+    if not as_in_Y or lanes.live is None or t == 0:
         return tuple(states)
     H, *others = states
     return np.where(lanes.live[:, t - 1, :, None], H, H.dtype.type(0)), *others

@@ -99,7 +99,8 @@ def _quantised_by(kind: type[Quantiser], id: str, sentence: str, effect: str) ->
         right = recurrence.quantiser
         if right is None:
             return recurrence
-        return replace(recurrence, quantiser=kind(right.weights, right.by_sequence))
+        wrong = kind(right.weights, right.by_sequence, right.keeps_ended)
+        return replace(recurrence, quantiser=wrong)
 
     made = Change(recurrence=change)
     unreached = Unreached(made, "every product takes the same levels")

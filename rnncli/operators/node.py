@@ -157,8 +157,11 @@ class Node:
         states = ["initial_h", "initial_c"][: self.operator.cell.states]
         quantiser = None
         if weights.quantised is not None:
-            by_sequence = self.readings.get("quant-scope") == "row"
-            quantiser = Quantiser(weights.quantised, by_sequence=by_sequence)
+            quantiser = Quantiser(
+                weights.quantised,
+                by_sequence=self.readings.get("quant-scope") == "row",
+                keeps_ended=self.readings.get("quant-ended") == "last",
+            )
         recurrence = Recurrence(
             dtype=dtype_of(tensors["X"]),
             X=tensors["X"],

@@ -53,7 +53,12 @@ _DYNAMIC_QUANTIZE_LSTM_1 = replace(
     dtypes=("float32",),
     # No text says which; ONNX Runtime, the only implementation, leaves Ct into h unclipped.
     # The scale of the batch is that of ONNX Runtime on one thread, of which it has no text either.
-    readings={**LSTM_7.readings, "clip-scope": "gates", "quant-scope": "batch"},
+    readings={
+        **LSTM_7.readings,
+        "clip-scope": "gates",
+        "quant-scope": "batch",
+        "quant-ended": "zero",
+    },
 )
 
 ROWS = (_DYNAMIC_QUANTIZE_LSTM_1,)

@@ -68,10 +68,13 @@ class Quantiser:
         weights: the integers that W and R are made of; the recurrence's own W and R count.
         by_sequence: whether each sequence has its own s and zp, or the batch has them (the reading
             quant-scope).
+        keeps_ended: whether a sequence that has ended counts with its last H, else with zeros from
+            the second step after its end on (the reading quant-ended).
     """
 
     weights: tuple[QuantisedWeights, QuantisedWeights]
     by_sequence: bool = False
+    keeps_ended: bool = False
 
     def at(self, k: int) -> Quantiser:
         """Return the quantiser of one recurrence of a stack."""

@@ -78,6 +78,13 @@ READINGS: Mapping[str, Reading] = {
             "row": "each sequence by itself: its X of all steps, its Ht-1 at one step",
         },
     ),
+    "quant-ended": Reading(
+        "the Ht-1 of a sequence that has ended, in the range that it shares with its batch",
+        {
+            "zero": "zero, as in Y, from the second step after its end on",
+            "last": "its last H at every step, as ONNX Runtime has it where Y is not requested",
+        },
+    ),
 }
 
 

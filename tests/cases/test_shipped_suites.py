@@ -155,6 +155,7 @@ BY_READING = {
     "recurrence": dict.fromkeys(("core", "smoke", "pairwise"), "_[13]_"),
     "peephole-o": {"webnn": "_peepholes|_both_states"},
     "quant-scope": {"quantised": "_plain_int8"},
+    "quant-ended": {"quantised": "_ragged_last"},
 }
 
 

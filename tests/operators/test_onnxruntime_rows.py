@@ -72,6 +72,25 @@ def test_outputs_are_those_of_onnxruntime(form, clip):
     assert worst(found, of_runtime(attributes, inputs)) < 1e-6
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form[1]], ids=str)
+def test_without_y_ended_sequences_keep_their_last_h_in_onnxruntime(form):
+    """As the reading quant-ended=last has it; with Y they count as zero."""
+    off = []
+    for seed in range(8):
+        attributes, inputs = node(form, seed % 2)
+        inputs["X"] = np.random.default_rng(seed).normal(size=inputs["X"].shape).astype(np.float32)
+        theirs = of_runtime(attributes, inputs, outputs=["", "Y_h", "Y_c"])
+        for choice in ("last", "zero"):
+            readings = {"quant-ended": choice}
+            found = evaluate(
+                LSTM, inputs, attributes=attributes, outputs=["Y_h", "Y_c"], readings=readings
+            )
+            off.append(worst(found.values(), theirs))
+
+    assert max(off[::2]) < 1e-6
+    assert max(off[1::2]) > 1e-4
+
+
 def test_padding_up_to_the_longest_sequence_counts():
     """It changes the scale of X; what lies behind the longest sequence does not."""
     attributes, inputs = node(FULL)

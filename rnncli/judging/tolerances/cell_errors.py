@@ -29,12 +29,13 @@ class CellErrors:
 
     Attributes:
         sizes: D, T, N, H.
+        live: mask of the steps that change states [D, T, N]; None if all may.
         states: S.
         own: squared derivatives of each new state by the old C [D, T, N, S, H]; None without C.
     """
 
     def __init__(self, path: Trajectory, rounding: Rounding) -> None:
-        self.sizes = path.sizes
+        self.sizes, self.live = path.sizes, path.live
         self._rounding = rounding
         self._linear = Linearised(path, rounding)
         equations = self._linear.equations

@@ -136,7 +136,8 @@ def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
         recurrence.peephole_previous,
         recurrence.input_forget,
         recurrence.linear_before_reset,
-        recurrence.quantiser and recurrence.quantiser.by_sequence,
+        recurrence.quantiser
+        and (recurrence.quantiser.by_sequence, recurrence.quantiser.keeps_ended),
     )
 
 

@@ -146,4 +146,6 @@ def _carry(errors: CellErrors, blocks: _Blocks, fresh: Array) -> Array:
             new += added[t]
             if own is not None:
                 new += own[t] * old_C[t]
+            if errors.live is not None:
+                np.copyto(new, found[t], where=~errors.live[:, t, :, None, None])
     return found.swapaxes(0, 1)

@@ -62,6 +62,8 @@ class Trajectory:
         P: peephole weights [3, D, 1, 1, H], or None.
         C0: initial cell states [D, N, H]; zero for a cell without C.
         X_errors: how far quantised inputs may be rounded to other levels [D, T, N, I], or None.
+        live: mask of the steps that are not padding [D, T, N], if sequences that have ended keep
+            their last states; else None.
     """
 
     recurrence: Recurrence
@@ -75,6 +77,7 @@ class Trajectory:
     P: Array | None
     C0: Array
     X_errors: Array | None = None
+    live: Array | None = None
 
     @classmethod
     def of(cls, recurrence: Recurrence, Y: Array, *, hostile: bool) -> Trajectory:
@@ -96,7 +99,13 @@ class Trajectory:
         C0 = others[0] if others else np.zeros_like(first)
         errors = input_errors(recurrence)
         X_errors = None if errors is None else in_lanes(recurrence, errors).reshape(X.shape)
-        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0, X_errors)
+        quantiser, live = recurrence.quantiser, lanes.live
+        if quantiser is None or not quantiser.keeps_ended:
+            live = None
+        if live is not None:
+            for t in range(T):
+                H[:, t + 1] = np.where(live[:, t, :, None], H[:, t + 1], H[:, t])
+        return cls(recurrence, hostile, X, H, W, R, Wb, Rb, P, C0, X_errors, live)
 
     @classmethod
     def joined(cls, paths: Sequence[Trajectory]) -> Trajectory:
@@ -115,6 +124,7 @@ class Trajectory:
             P=_side_by_side([path.P for path in paths]),
             C0=np.concatenate([path.C0 for path in paths]),
             X_errors=_joined_errors(paths),
+            live=_joined_masks(paths),
         )
 
     @property
@@ -147,6 +157,16 @@ def _joined_errors(paths: Sequence[Trajectory]) -> Array | None:
         return None
     found = [np.zeros(path.X.shape) if (e := path.X_errors) is None else e for path in paths]
     return np.concatenate(found)
+
+
+def _joined_masks(paths: Sequence[Trajectory]) -> Array | None:
+    """Return the live steps of joined trajectories."""
+    if all(path.live is None for path in paths):
+        return None
+    whole = (
+        np.ones(path.X.shape[:3], np.bool_) if path.live is None else path.live for path in paths
+    )
+    return np.concatenate([*whole])
 
 
 def _side_by_side(tensors: Sequence[Array | None]) -> Array | None:

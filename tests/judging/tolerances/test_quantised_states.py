@@ -7,7 +7,10 @@ import pytest
 from quantised_lstm import FORMS, LSTM, away_from_ties, node, of_runtime
 
 from rnncli.backends import backend_named
+from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.derivation import derive
+from rnncli.judging.tolerances.recursion import variances_of
+from rnncli.judging.tolerances.trajectory import Trajectory
 from rnncli.operators.node import Node
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.quantisation import Levels, Quantiser
@@ -62,13 +65,17 @@ def test_onnxruntime_stays_within(form):
         assert margin(recurrence_of(attributes, inputs), of_runtime(attributes, inputs)) < 1, seed
 
 
-@pytest.mark.parametrize("reading", ["batch", "row"])
+@pytest.mark.parametrize("reading", ["scope=batch", "scope=row", "ended=last"])
 def test_float32_kernels_stay_within(reading):
     """Our own in float32, and one that quantises by a product with a reciprocal."""
     for seed in range(60):
         attributes, inputs = node(FULL, seed, (8, 3, 4, 2 * (seed % 9) + 1))
-        right = recurrence_of(attributes, inputs, **{"quant-scope": reading})
-        by_reciprocal = ByReciprocal(right.quantiser.weights, right.quantiser.by_sequence)
+        name, _, choice = reading.partition("=")
+        right = recurrence_of(attributes, inputs, **{f"quant-{name}": choice})
+        quantiser = right.quantiser
+        by_reciprocal = ByReciprocal(
+            quantiser.weights, quantiser.by_sequence, quantiser.keeps_ended
+        )
         for kernel in (right, replace(right, quantiser=by_reciprocal)):
             found = backend_named("reference").run(kernel, Compute.NATIVE)
 
@@ -110,3 +117,17 @@ def test_a_tie_of_an_exact_scale_has_one_level():
     X[:3] = -1, 127 / 128, 2.5 / 128
 
     assert widest(recurrence_of(attributes, inputs)) < 1e-4
+
+
+def test_errors_of_an_ended_sequence_stay_those_of_its_end():
+    """With its last H, whose error moves the scale of those that go on."""
+    attributes, inputs = node(("forward", True, False, True), 3, (30, 2, 4, 6))
+    inputs["sequence_lens"] = np.array([2, 30], np.int32)
+    right = recurrence_of(attributes, inputs, **{"quant-ended": "last"})
+    Y = backend_named("numpy").run(right, Compute.FLOAT64).Y
+    path = Trajectory.of(right, Y, hostile=False)
+    found = variances_of(CellErrors(path, STANDARD.rounding(right.dtype)))
+
+    assert (path.H[0, 2:, 0] == path.H[0, 2, 0]).all()
+    assert (found[0, 2:, 0] == found[0, 2, 0]).all()
+    assert (found[0, 1:, 1, 0] > 0).all()
