@@ -30,8 +30,8 @@ TOPICS: Mapping[str, str] = {
     "activation_beta": "activations",
     "sequence_lens": "lengths",
 }
-# Attributes that WORDS covers, or that say nothing.
-ELSEWHERE = {"hidden_size", "direction", "layout"}
+# Attributes, by role, that WORDS covers, or that say nothing.
+ELSEWHERE = {"hidden_size", "seq_length", "direction", "layout"}
 
 
 def _lengths(vector: Vector) -> Array:
@@ -80,8 +80,10 @@ def features_of(vector: Vector) -> Features:
 
 def _words(vector: Vector) -> Iterator[tuple[str, str]]:
     needs = vector.record["requirements"]
+    rows = vector.node.operator.attributes
+    roles = {name: row.role or name for name, row in rows.items()}
     for name in (*needs["attributes"], *needs["inputs"]):
-        if name not in ELSEWHERE:
+        if roles.get(name) not in ELSEWHERE:
             yield name, TOPICS.get(name, name)
     yield from ((name, "activations") for name in needs["activations"])
     yield from ((phrase, topic) for phrase, topic, holds in WORDS if holds(vector))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from judged import core
+from shipped import vectors
 
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.explaining.features import Features, conditions, features_of
@@ -83,6 +84,15 @@ def test_conditions_hold_in_some_cases_only():
     found = {each.phrase for each in conditions([*cases("clip", "P"), *cases("P")])}
 
     assert found == {"with clip", "without clip"}
+
+
+def test_attributes_are_features_by_their_roles():
+    """WebNN's layout is an order of gates; its steps and hiddenSize say nothing."""
+    (vector,) = (each for each in vectors("webnn") if each.id == "webnn_gru_layout_rzn")
+    words = features_of(vector).words
+
+    assert "layout" in words
+    assert not {"steps", "hiddenSize", "direction"} & words.keys()
 
 
 def test_features_are_what_a_case_has():
