@@ -60,7 +60,7 @@ def node(form, seed=0, sizes=(6, 4, 7, 8), **more):
 
 
 def of_runtime(attributes, inputs, threads=1, outputs=("Y", "Y_h", "Y_c")):
-    """Return what ONNX Runtime computes, with weights as initializers, as it requires."""
+    """Return what ONNX Runtime computes, with weights as initializers."""
     names = [name if name in inputs else "" for name in NAMES]
     made = helper.make_node("DynamicQuantizeLSTM", names, outputs, **attributes)
     made.domain = "com.microsoft"

@@ -64,7 +64,7 @@ def judge_call(
     """Judge relations on one case; a case without outputs of its own gets a single verdict."""
     applying = []
     for relation in relations:
-        if reason := relation.applies.reason(call):
+        if reason := relation.obstacle(call):
             yield RelationVerdict(call.id, relation.name, RelationStatus.NOT_APPLICABLE, reason)
         else:
             applying.append(relation)

@@ -95,6 +95,7 @@ class Relation(NamedTuple):
         applies: the condition under which it applies.
         answer: maps a call to the outputs that must equal the call's own.
         equality: `bit` if every sound kernel gives the same bits, otherwise `tolerance`.
+        quantised: whether it holds where values share a scale, and scales belong to columns.
     """
 
     name: str
@@ -103,6 +104,13 @@ class Relation(NamedTuple):
     applies: Applicability
     answer: Callable[[NodeCall, Ask], Tensors]
     equality: str = TOLERANCE
+    quantised: bool = True
+
+    def obstacle(self, call: NodeCall) -> str:
+        """Return why it does not apply to a call, or ""."""
+        if call.row.quantised and not self.quantised:
+            return f"{call.operator} quantises values that share a scale"
+        return self.applies.reason(call)
 
 
 _RELATIONS = (
@@ -121,6 +129,7 @@ _RELATIONS = (
         RAGGED,
         steps.other_padding,
         BIT,
+        quantised=False,
     ),
     Relation(
         "nan-padding",
@@ -129,6 +138,7 @@ _RELATIONS = (
         RAGGED,
         steps.nan_padding,
         BIT,
+        quantised=False,
     ),
     Relation(
         "longer",
@@ -143,6 +153,7 @@ _RELATIONS = (
         "lengths: states taken past the end, a reverse that starts in the padding, sorting",
         RAGGED,
         sequences.without_padding,
+        quantised=False,
     ),
     Relation(
         "singles",
@@ -150,6 +161,7 @@ _RELATIONS = (
         "batch tiles and their remainders, rows mixed up, paths for batch_size 1",
         _several(N),
         sequences.singles,
+        quantised=False,
     ),
     Relation(
         "tiles",
@@ -157,6 +169,7 @@ _RELATIONS = (
         "batch tiles and their remainders, states of another row",
         _several(N),
         sequences.parts,
+        quantised=False,
     ),
     Relation(
         "sequences-permuted",
@@ -178,6 +191,7 @@ _RELATIONS = (
         "vector bodies and tails, blocks, packed weights from a wrong row",
         _several(H),
         units.permuted_units,
+        quantised=False,
     ),
     Relation(
         "units-added",
@@ -185,6 +199,7 @@ _RELATIONS = (
         "vector tails, blocks and widths beyond a small case's own size",
         ALWAYS,
         units.more_units,
+        quantised=False,
     ),
     Relation(
         "inputs-permuted",
@@ -199,6 +214,7 @@ _RELATIONS = (
         "reduction blocks and their remainders beyond a small case's own size",
         ALWAYS,
         units.more_inputs,
+        quantised=False,
     ),
     Relation(
         "split",
@@ -207,6 +223,7 @@ _RELATIONS = (
         "initial states ignored or in the wrong place, chunks of time, last states, step counters",
         _several(T),
         steps.split,
+        quantised=False,
     ),
     Relation(
         "reversed",
@@ -256,6 +273,7 @@ _RELATIONS = (
         "races, scratch buffers shared by workers, remainders of a worker's share",
         Applicability("the implementation has a setting for threads", lambda _: ""),
         settings.in_threads,
+        quantised=False,
     ),
 )
 RELATIONS: Mapping[str, Relation] = {row.name: row for row in _RELATIONS}

@@ -11,6 +11,7 @@ from kernels.bug import TUNING
 from kernels.random_cases import GATES
 from kernels.relations import KernelSubject, call_of, caught_by, failures
 from kernels.switch_table import BUGS, KERNELS
+from quantised_lstm import FORMS, LSTM, node
 from valid_nodes import valid_node
 
 from rnncli.metamorphic.asking import Asker
@@ -78,6 +79,22 @@ def test_backends_keep_every_relation(backend, compute):
 
     assert [] == [verdict for verdict in found if verdict.fails]
     assert set(RELATIONS) == {v.relation for v in found if v.status is RelationStatus.HOLDS}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_quantised_nodes_keep_those_that_apply_to_them(form):
+    """Where values share a scale, others would be broken by what is right."""
+    attributes, inputs = node(form)
+    outputs = ("Y", "Y_h", "Y_c")
+    call = NodeCall("quantised", LSTM.name, attributes, inputs, outputs, LSTM.readings)
+    found = {each.relation: each for each in judged(subject_of("numpy", "float64"), call)}
+
+    assert not any(verdict.fails for verdict in found.values())
+    for name, row in RELATIONS.items():
+        if not row.quantised:
+            assert found[name].status is RelationStatus.NOT_APPLICABLE
+            assert "share a scale" in found[name].message
+    assert found["sequences-permuted"].status is RelationStatus.HOLDS
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
