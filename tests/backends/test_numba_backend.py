@@ -103,7 +103,7 @@ def test_float64_arithmetic_rounds_to_the_certified_outputs(kind, dtype):
     rows = tuple(n for n, row in OPERATORS.items() if row.type == kind and dtype in row.dtypes)
     counted = Counter()
 
-    @examples(40)
+    @examples(80)
     @given(nodes(operators=rows, dtypes=(dtype,), limits=Limits(all_outputs=True)))
     def agrees(node):
         found, proved = ours(node, backend="numba"), ours(node, backend="certified")

@@ -100,7 +100,7 @@ def test_wrong_size_is_refused(operator, name, k, change):
     assert f"{name} must be {wanted} = {spelled}, got {shape}: " in sentence
     X = named(operator, "X")
     reason = {
-        "num_directions": "direction is reverse",
+        "num_directions": f"direction is {attributes.get('direction')}",
         "hidden_size": f"{named(operator, 'hidden_size')} is 5",
         "batch_size": f"batch_size is 3 in {X}",
         "input_size": f"input_size is 2 in {X}",
@@ -148,7 +148,7 @@ def test_direction_binds_the_weights(operator, direction):
     attributes, inputs = valid_node(operator, direction=other)
     attributes |= OPERATORS[operator].written("direction", direction)
 
-    assert f"direction is {direction}" in refusal(operator, attributes, inputs)
+    assert f"direction is {attributes['direction']}" in refusal(operator, attributes, inputs)
     found = [problem.sentence for problem in problems(OPERATORS[operator], attributes, inputs)]
     for tensor in OPERATORS[operator].inputs:
         if "num_directions" in [dim.symbol for dim in tensor.shape()]:
