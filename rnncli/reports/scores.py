@@ -152,6 +152,8 @@ def closing(matrix: KillMatrix) -> str:
 def closing_of_structure(matrix: KillMatrix) -> str:
     """Return the score of the structural mutants in one sentence."""
     structural = matrix.structural
+    if not structural.total.mutants:
+        return "structural mutants: none applies"
     parts = ", ".join(
         f"{each.name} {each.killed} of {each.mutants}" for each in structural.by_reach
     )

@@ -56,7 +56,7 @@ FAMILIES = {
 @pytest.fixture
 def few(monkeypatch):
     """Three mutants for each cell and four structural ones, in this process."""
-    monkeypatch.setattr("rnncli.judging.scoring.kill_matrix.scored_of", lambda _: LOCALS)
+    monkeypatch.setattr("rnncli.judging.scoring.kill_matrix.scored_of", lambda *_, **__: LOCALS)
     monkeypatch.setattr("rnncli.judging.scoring.kill_matrix.family_of", FAMILIES.get)
     monkeypatch.setattr("rnncli.judging.scoring.structure.structural_of", lambda _: STRUCTURES)
 
@@ -176,6 +176,14 @@ def test_min_structural_fails(rnncli, few):
 
     assert [rnncli(*select, percent).code for percent in (25, 26)] == [0, 1]
     assert rnncli(*select, 25, "--min-score", 67).code == 1
+
+
+def test_no_structural_mutants_reach_no_percentage(rnncli):
+    """None applies to a quantised LSTM: that is said, and --min-structural fails."""
+    done = rnncli("score", "quantised", "-k", "ties", "--min-structural", 1)
+
+    assert done.code == 1
+    assert "structural mutants: none applies" in done.err
 
 
 def test_a_suite_is_made_in_memory(rnncli, few, tmp_path, monkeypatch):

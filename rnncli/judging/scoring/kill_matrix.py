@@ -154,7 +154,9 @@ class Score(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """The percentage of bugs that are caught; 100 if there are none."""
+        """The percentage of bugs that are caught: 0 without mutants, 100 if all are readings."""
+        if not self.mutants:
+            return 0.0
         bugs = self.mutants - self.acceptable
         return 100 * self.killed / bugs if bugs else 100.0
 

@@ -204,11 +204,11 @@ def test_what_only_one_vector_kills():
     assert MATRIX.rows[0].kills == ["m", "p"]
 
 
-def test_nothing_scores_full():
-    """Without vectors nothing survives."""
+def test_nothing_scores_nothing():
+    """Without vectors nothing survives, and no required percentage is reached."""
     empty = KillMatrix("none", "", ())
 
-    assert (empty.total.percent, empty.survivors, empty.minimal_subset()) == (100.0, [], [])
+    assert (empty.total.percent, empty.survivors, empty.minimal_subset()) == (0.0, [], [])
 
 
 @pytest.mark.parametrize("seed", range(20))
