@@ -12,6 +12,11 @@ from rnncli.recurrence.recurrence import FLOAT32, FLOAT64
 if TYPE_CHECKING:
     from rnncli.numerics import Array
 
+EQUATIONS = """\
+before its product, A becomes (a - zp) * s: X once, Ht-1 at each step
+s = (max(A, 0) - min(A, 0)) / 255, or 1 if both are equal
+zp = clamp(rint(-min(A, 0) / s), 0, 255)
+a = clamp(rint(A / s) + zp, 0, 255)"""
 LEVELS = np.float32(255)
 # Relative: what a division by s may differ from a product with 1 / s, and s itself.
 _LEVEL_ERROR = 3 * 2.0**-24
@@ -56,13 +61,10 @@ class QuantisedWeights(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantiser:
-    """How products take inputs and states: rounded to 256 levels.
+    """How products take inputs and states: rounded to 256 levels, as `EQUATIONS` says.
 
-    ONNX's DynamicQuantizeLinear, in float32 like there, because a level may depend on the last bit:
-
-    s = (max(A, 0) - min(A, 0)) / 255, or 1 if both are equal
-    zp = clamp(rint(-min(A, 0) / s), 0, 255)
-    a = clamp(rint(A / s) + zp, 0, 255), which stands for (a - zp) * s
+    That is ONNX's DynamicQuantizeLinear, in float32 like there, because a level may depend on the
+    last bit.
 
     Attributes:
         weights: the integers that W and R are made of; the recurrence's own W and R count.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnncli.numerics import INTEGERS
 from rnncli.operators.operator import SYMBOLS
+from rnncli.recurrence import quantisation
 from rnncli.recurrence.activations import ACTIVATIONS
 from rnncli.recurrence.readings import READINGS
 
@@ -41,13 +42,19 @@ def as_text(operator: Operator) -> str:
         ),
         _section("Attributes", (_attribute(row) for row in operator.attributes.values())),
         _section("Gates", _gate_orders(operator)),
-        ["Equations", *(f"  {line}" for line in operator.cell.equations.splitlines())],
+        ["Equations", *(f"  {line}" for line in _equations(operator))],
         _section(
             f"Activations, default {', '.join(operator.default_activations)}", _functions(operator)
         ),
         _section("Readings of contested points, the default marked *", _readings(operator)),
     )
     return "\n\n".join([title, *("\n".join(block) for block in blocks if len(block) > 1)])
+
+
+def _equations(operator: Operator) -> list[str]:
+    """Return the specification's lines, those of quantisation last."""
+    of_levels = quantisation.EQUATIONS.splitlines() if operator.quantised else []
+    return [*operator.cell.equations.splitlines(), *of_levels]
 
 
 def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
@@ -142,7 +149,7 @@ def as_record(operator: Operator) -> dict[str, Any]:
         "outputs": [_tensor_record(operator, row, required=False) for row in operator.outputs],
         "attributes": [_attribute_record(row) for row in operator.attributes.values()],
         "gates": list(operator.gates),
-        "equations": operator.cell.equations.splitlines(),
+        "equations": _equations(operator),
         "activations": list(operator.activations),
         "default_activations": list(operator.default_activations),
         "readings": dict(operator.readings),

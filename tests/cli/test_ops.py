@@ -7,6 +7,7 @@ import json
 import pytest
 
 from rnncli.operators import OPERATORS
+from rnncli.recurrence import quantisation
 from rnncli.recurrence.readings import READINGS
 
 
@@ -27,6 +28,7 @@ def test_page_shows_everything_of_the_row(rnncli, name):
     for word in (*tensors, *row.attributes, *row.activations, *row.dtypes, *choices):
         assert word in page
     assert all(line in page for line in row.cell.equations.splitlines())
+    assert row.quantised == all(line in page for line in quantisation.EQUATIONS.splitlines())
 
 
 @pytest.mark.parametrize("name", OPERATORS)
