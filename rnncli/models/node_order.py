@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rnncli.errors import InvalidRequest
 from rnncli.models.model import (
-    all_bodies,
     bodies,
     defined_names,
     display_name,
@@ -19,11 +18,14 @@ from rnncli.models.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from onnx import ModelProto, NodeProto
 
     from rnncli.models.model import Body
+
+# The names that each graph around a body defines, and those that the body has before its nodes.
+Scopes: TypeAlias = "tuple[set[str], ...]"
 
 
 class EarlyRead(NamedTuple):
@@ -48,20 +50,43 @@ def sort_nodes(proto: ModelProto) -> EarlyRead | None:
         InvalidRequest: nodes read from each other.
     """
     first = None
-    for body in all_bodies(proto):
-        if (early := _early_read(body)) is not None:
-            _sort(body)
-            first = first or early
+    for root in (proto.graph, *proto.functions):
+        for body, known in _scoped(root, ({""},)):
+            makers = _makers(body, known)
+            if (early := _early_read(body, makers)) is not None:
+                _sort(body, makers)
+                first = first or early
     return first
 
 
-def _early_read(body: Body) -> EarlyRead | None:
-    """Return the first node that reads what a later one produces."""
-    unmade = {name for node in body.node for name in node.output if name} - defined_names(body)
+def _scoped(body: Body, outside: Scopes) -> Iterator[tuple[Body, Scopes]]:
+    """Yield a body and those in it, each with the names that have a value before its first node."""
+    known = (*outside, defined_names(body))
+    yield body, known
+    inside = (*known, {name for node in body.node for name in node.output})
+    for node in body.node:
+        for _, graph in subgraphs(node):
+            yield from _scoped(graph, inside)
+
+
+def _makers(body: Body, known: Scopes) -> dict[str, int]:
+    """Return the index of the node that makes each value that only nodes of this body make.
+
+    A name of an outer value means that value, until a node takes the name.
+    """
+    makers: dict[str, int] = {}
     for index, node in enumerate(body.node):
-        if value := next((name for name in _reads(node) if name in unmade), None):
+        for name in node.output:
+            if not any(name in names for names in known):
+                makers.setdefault(name, index)
+    return makers
+
+
+def _early_read(body: Body, makers: Mapping[str, int]) -> EarlyRead | None:
+    """Return the first node that reads what a later one produces."""
+    for index, node in enumerate(body.node):
+        if value := next((name for name in _reads(node) if makers.get(name, -1) >= index), None):
             return EarlyRead(_named(node, index), value)
-        unmade.difference_update(node.output)
     return None
 
 
@@ -78,16 +103,8 @@ def _reads(node: NodeProto) -> Iterator[str]:
             yield from (value.name for value in body.output if value.name not in own)
 
 
-def _sort(body: Body) -> None:
-    makers: dict[str, int] = {}
-    for index, node in enumerate(body.node):
-        for name in node.output:
-            makers.setdefault(name, index)
-    known = {"", *defined_names(body)}
-    needs = [
-        {makers[name] for name in _reads(node) if name in makers and name not in known}
-        for node in body.node
-    ]
+def _sort(body: Body, makers: Mapping[str, int]) -> None:
+    needs = [{makers[name] for name in _reads(node) if name in makers} for node in body.node]
     order = _order(body, needs)
     nodes = [*body.node]
     del body.node[:]
