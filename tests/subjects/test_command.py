@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -257,17 +258,17 @@ def test_what_a_program_leaves_behind_is_ended(program, vector, family):
 def test_an_interrupt_ends_the_program(program, vector, family):
     """Ctrl-C while it runs leaves nothing."""
     subject = CommandSubject(program("import time; time.sleep(3600)"))
+    main = threading.main_thread().ident
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
+    def interrupt():
+        if family.has(2):  # the program and its supervisor
+            signal.pthread_kill(main, signal.SIGINT)
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 -- the alarm rings in here only
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            subject.attempt(vector)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        subject.attempt(vector)
+    waiting.join()
     assert family.is_gone()
 
 
