@@ -3,8 +3,8 @@
 import json
 import os
 import signal
+import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from rnncli.packs.attempt import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject
 
 PYTHON = f"{sys.executable} -I -S"
+CORE = Path(__file__).parents[2] / "vectors" / "core"
 MIB = 1 << 20
 
 
@@ -255,20 +256,27 @@ def test_what_a_program_leaves_behind_is_ended(program, vector, family):
     assert family.is_gone()
 
 
-def test_an_interrupt_ends_the_program(program, vector, family):
-    """Ctrl-C while it runs leaves nothing."""
-    subject = CommandSubject(program("import time; time.sleep(3600)"))
-    main = threading.main_thread().ident
+INTERRUPTED = """
+import sys, rnncli
+from rnncli.subjects.command import CommandSubject
+pack = rnncli.open_pack(sys.argv[1])
+try:
+    CommandSubject(sys.argv[2]).attempt(pack.read(pack.case("rnn_7_plain")))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
 
-    def interrupt():
-        if family.has(2):  # the program and its supervisor
-            signal.pthread_kill(main, signal.SIGINT)
 
-    waiting = threading.Thread(target=interrupt)
-    waiting.start()
-    with pytest.raises(KeyboardInterrupt):
-        subject.attempt(vector)
-    waiting.join()
+def test_an_interrupt_ends_the_program(program, family):
+    """Ctrl-C while it runs leaves nothing; in a process of its own, since it ends workers."""
+    command = program("import time; time.sleep(3600)")
+    argv = [sys.executable, "-c", INTERRUPTED, str(CORE), command]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert family.has(3)  # itself, the supervisor and the program
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate()
+
+    assert said == "interrupted\n"
     assert family.is_gone()
 
 
