@@ -11,31 +11,41 @@ if TYPE_CHECKING:
     from rnncli import weights as weights
     from rnncli.cases.config.config import load_config as load_case
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.commands import diagnose, generate, score, verify
+    from rnncli.commands import diagnose, generate, relate, score, verify
     from rnncli.conformance import Judgement, judge
+    from rnncli.executors.workers import Workers
     from rnncli.formats import read_tensors, write_tensors
+    from rnncli.generating.report import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison, compare
+    from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.report import VerificationReport
+    from rnncli.judging.selected import Selected
+    from rnncli.limits import Limits
     from rnncli.models.loading import load_model
     from rnncli.models.session import evaluate_model
     from rnncli.numerics import Array
     from rnncli.operators import Operator
-    from rnncli.packs.generating.report import GenerationReport
     from rnncli.packs.pack import open_pack
     from rnncli.scoring.report import ScoreReport
     from rnncli.sessions import Session, prepare
+    from rnncli.subjects.implementation import Implementation
     from rnncli.verifying.diagnosis_report import DiagnosisReport
 
 __all__ = [
     "Comparison",
     "DiagnosisReport",
     "GenerationReport",
+    "Implementation",
     "Judgement",
+    "Limits",
+    "Rule",
     "ScoreReport",
+    "Selected",
     "Session",
     "Verdict",
     "VerificationReport",
+    "Workers",
     "__version__",
     "compare",
     "diagnose",
@@ -49,6 +59,7 @@ __all__ = [
     "open_pack",
     "prepare",
     "read_tensors",
+    "relate",
     "score",
     "verify",
     "write_tensors",
@@ -60,12 +71,17 @@ __version__ = "0.1.0"
 _ELSEWHERE = {
     "Comparison": "rnncli.judging.comparing.comparison:Comparison",
     "DiagnosisReport": "rnncli.verifying.diagnosis_report:DiagnosisReport",
-    "GenerationReport": "rnncli.packs.generating.report:GenerationReport",
+    "GenerationReport": "rnncli.generating.report:GenerationReport",
+    "Implementation": "rnncli.subjects.implementation:Implementation",
     "Judgement": "rnncli.conformance:Judgement",
+    "Limits": "rnncli.limits:Limits",
+    "Rule": "rnncli.judging.comparing.rule:Rule",
     "ScoreReport": "rnncli.scoring.report:ScoreReport",
+    "Selected": "rnncli.judging.selected:Selected",
     "Session": "rnncli.sessions:Session",
     "Verdict": "rnncli.judging.comparing.verdict:Verdict",
     "VerificationReport": "rnncli.judging.report:VerificationReport",
+    "Workers": "rnncli.executors.workers:Workers",
     "compare": "rnncli.judging.comparing.comparison:compare",
     "diagnose": "rnncli.commands:diagnose",
     "evaluate_model": "rnncli.models.session:evaluate_model",
@@ -78,6 +94,7 @@ _ELSEWHERE = {
     "prepare": "rnncli.sessions:prepare",
     "pytest": "rnncli.pytest:",  # the colon: a module, whose own ImportError is told
     "read_tensors": "rnncli.formats:read_tensors",
+    "relate": "rnncli.commands:relate",
     "score": "rnncli.commands:score",
     "verify": "rnncli.commands:verify",
     "weights": "rnncli.weights:",
@@ -96,7 +113,8 @@ if not TYPE_CHECKING:  # which would let a checker take any name for one of ours
             raise AttributeError(f"module 'rnncli' has no attribute '{name}'")
         import pkgutil
 
-        return pkgutil.resolve_name(_ELSEWHERE[name])
+        found = globals()[name] = pkgutil.resolve_name(_ELSEWHERE[name])
+        return found
 
 
 def evaluate(

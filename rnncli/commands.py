@@ -1,7 +1,8 @@
-"""`generate`, `verify`, `score` and `diagnose` as functions; the commands of these names call them.
+"""`generate`, `verify`, `relate`, `score`, `diagnose` as functions, which the commands call.
 
-A command's options are keyword arguments of its function: `--min-cases 20` is `min_cases=20`.
-Options that only print or write a report belong to the command alone. Heavy imports wait until a
+A command's options are keyword arguments of its function: `--min-cases 20` is `min_cases=20`. Those
+that several commands share are values: `-j 2` is `workers=Workers(jobs=2)`. Options that only print
+or write a report belong to the command alone. Heavy imports wait until a
 function is called, so that workers import at the same time as this process.
 """
 
@@ -11,19 +12,26 @@ import re
 import shlex
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rnncli.errors import InvalidRequest
+from rnncli.executors.workers import HERE
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.selected import EVERY_CASE
+from rnncli.subjects.implementation import Implementation
 from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rnncli.executors.workers import Workers
+    from rnncli.generating.report import GenerationReport
+    from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.report import VerificationReport
-    from rnncli.judging.tolerances.tolerance import Limit
-    from rnncli.packs.generating.report import GenerationReport
+    from rnncli.judging.selected import Selected
     from rnncli.packs.vector import Vector
     from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
@@ -33,11 +41,10 @@ if TYPE_CHECKING:
     # Called with the number of finished cases, the number of all cases, and the results so far in
     # words.
     Progress: TypeAlias = Callable[[int, int, str], None]
+    PlanT = TypeVar("PlanT", bound=VerificationPlan)
 
 # Held by the run of this process that judges: what it has open is the process's.
 _TURN = threading.RLock()
-# The least values of numeric options.
-LEAST = {"jobs": 1, "threads": 1, "min_cases": 1, "seed": 0}
 
 
 def generate(
@@ -50,9 +57,7 @@ def generate(
     seed: int | None = None,
     weights: str = "",
     steps: bool = False,
-    jobs: int = 1,
-    executor: str = "processes",
-    scheduler: str = "",
+    workers: Workers = HERE,
     progress: Progress | None = None,
 ) -> GenerationReport:
     """Write the conformance vectors of a suite as a pack, or check the pack that is there.
@@ -69,9 +74,7 @@ def generate(
         weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
             suite has them.
         steps: store the signals of every step, too: pre-activations, gates and states.
-        jobs: the number of processes that work at the same time.
-        executor: "processes" of this machine, or "dask".
-        scheduler: the address of a Dask cluster; "" starts one here.
+        workers: who does the work.
         progress: called with the number of finished cases, the number of all cases, and "".
 
     Returns:
@@ -84,11 +87,13 @@ def generate(
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
         KeyboardInterrupt: the run was interrupted; the message says what is kept.
     """
-    modules = ("rnncli.packs.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
-    _begin(modules, jobs=jobs, executor=executor, seed=seed)
+    modules = ("rnncli.generating.batch", "numpy.random", "rnncli.backends.certified_backend")
+    if seed is not None and seed < 0:
+        raise InvalidRequest(f"--seed {seed}: expected a number >= 0")
+    workers.expect(*modules)
     from rnncli.cases.suite.suite import load_suite
-    from rnncli.packs.generating.generation import GenerationPlan
-    from rnncli.packs.generating.report import check_pack, write_pack
+    from rnncli.generating.generation import GenerationPlan
+    from rnncli.generating.report import check_pack, write_pack
     from rnncli.packs.layouts import LAYOUTS
 
     read = load_suite(suite, seed=seed)
@@ -97,9 +102,7 @@ def generate(
         suite=read.with_steps() if steps else read,
         selection=select,
         layout=_one_of("format", format, tuple(LAYOUTS)),
-        jobs=jobs,
-        executor=executor,
-        scheduler=scheduler,
+        workers=workers,
     )
     folder = Path(output or f"vectors/{plan.suite.name}")
     done = _CaseCount(len(plan.entries()), progress)
@@ -114,82 +117,37 @@ def generate(
 
 def verify(
     pack: str | Path,
-    function: Function | None = None,
+    subject: Implementation | Function,
     *,
-    runtime: str | None = None,
-    backend: str | None = None,
-    results: str | Path | None = None,
-    command: str | None = None,
-    harness: str | None = None,
-    runtime_option: Mapping[str, str] | None = None,
-    compute: str = "float64",
-    threads: int = 1,
-    timeout: float = 60.0,
-    max_memory: int | None = None,
-    weights: str = "",
-    profile: str = "",
-    atol: Limit | None = None,
-    rtol: Limit | None = None,
-    max_ulp: Limit | None = None,
-    select: str = "",
-    require: str | Sequence[str] = (),
-    trust: bool = False,
-    jobs: int = 1,
-    executor: str = "processes",
-    scheduler: str = "",
+    rule: Rule = PACK_RULE,
+    cases: Selected = EVERY_CASE,
+    workers: Workers = HERE,
     xfails: str | Path | None = None,
     allow_refused: bool = False,
     allow_missing: bool = False,
     exitfirst: bool = False,
     min_cases: int = 1,
+    trust: bool = False,
     pack_digest: str = "",
-    shard: str = "1/1",
-    shuffle: int | None = None,
     diagnose: bool = False,
     progress: Progress | None = None,
 ) -> VerificationReport:
     """Judge an implementation against a pack of conformance vectors.
 
-    Exactly one of `function`, `runtime`, `backend`, `results`, `command` and `harness` names it.
-    All but functions and results run in their own process.
-
     Args:
         pack: a folder that `generate` wrote.
-        function: takes a vector and returns its outputs, by name or in order. It refuses a case by
-            raising NotImplementedError, ValueError or an rnncli error; any other exception is a
-            crash of that case. It runs in this process, without `timeout` and `max_memory`.
-        runtime: the name of a runtime; `rnncli runtimes` lists them.
-        backend: the name of a backend of rnncli.
-        results: outputs computed elsewhere: a folder laid out like the pack, an .npz or .h5 file.
-        command: a program and its arguments, as in `rnncli verify --command`.
-        harness: a program that speaks the harness protocol, and its arguments.
-        runtime_option: the runtime's settings, in its own spelling.
-        compute: a backend's arithmetic: "float64" or "native".
-        threads: the number of threads a runtime or backend may use.
-        timeout: seconds per case, after which the implementation is killed.
-        max_memory: limit on memory, bytes, beyond which it is killed; None for no limit.
-        weights: "constants" or "inputs": where models have W, R, B and P, instead of where the
-            pack's have them.
-        profile: a profile whose tolerances replace the pack's.
-        atol: an absolute tolerance that replaces the pack's; a number for all outputs, or by
-            output.
-        rtol: the same, relative to the expected value.
-        max_ulp: the same, in units in the last place.
-        select: an expression that selects cases, as in `rnncli verify -k` has it.
-        require: the implementation's capabilities, such as "opset<=14,dtype=float32"; cases that
-            need more are skipped. Several must all hold.
-        trust: whether the pack's checksums are not verified.
-        jobs: the number of processes that work at the same time.
-        executor: "processes" of this machine, or "dask".
-        scheduler: the address of a Dask cluster; "" starts one here.
+        subject: what is judged, and the limits of each case; a function stands for
+            `Implementation(function=function)`.
+        rule: the tolerances.
+        cases: which cases, and in which order.
+        workers: who does the work; a function runs in this process.
         xfails: a file of known failures, as in `rnncli verify --xfails`.
         allow_refused: whether refusing a valid case is not a failure.
         allow_missing: whether a case without results is not a failure.
         exitfirst: whether the run ends at the first failure.
         min_cases: the number of cases that must be answered for the run to pass.
+        trust: whether the pack's checksums are not verified.
         pack_digest: the required beginning of the pack's digest, 12 digits or more.
-        shard: "i/n": every n-th case, starting with the i-th.
-        shuffle: the seed for the order of the cases; None for the pack's order.
         diagnose: whether `report.diagnosis` names the bugs behind wrong outputs.
         progress: called with the number of judged cases, the number of all cases, and the number
             with each verdict in words.
@@ -203,76 +161,147 @@ def verify(
         rnncli.errors.NothingSelected: no cases are left to judge, or fewer than `min_cases`.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
-    options = {name: value for name, value in locals().items() if name != "progress"}
-    return _judged(_verification_plan("verify", **options), progress)
+    workers.expect("rnncli.verifying.case_judging")
+    from rnncli.verifying.verification import VerificationPlan
+
+    plan = _plan(
+        VerificationPlan,
+        "verify",
+        Path(pack),
+        subject,
+        rule=rule,
+        cases=cases,
+        workers=workers,
+        xfails=xfails,
+        allowed={"refused": allow_refused, "missing": allow_missing},
+        stop_at_failure=exitfirst,
+        min_cases=min_cases,
+        trust=trust,
+        digest=pack_digest,
+        diagnoses=diagnose,
+    )
+    return _judged(plan, progress)
+
+
+def relate(
+    target: str | Path,
+    subject: Implementation | Function,
+    *,
+    rule: Rule = PACK_RULE,
+    cases: Selected = EVERY_CASE,
+    workers: Workers = HERE,
+    relation: Sequence[str] = (),
+    sizes: Mapping[str, int] | None = None,
+    xfails: str | Path | None = None,
+    allow_refused: bool = False,
+    exitfirst: bool = False,
+    min_cases: int = 1,
+    trust: bool = False,
+    pack_digest: str = "",
+    progress: Progress | None = None,
+) -> VerificationReport:
+    """Judge an implementation without expected outputs, by relations between its own.
+
+    Args:
+        target: a pack's folder, the YAML file of a suite or config, or the name of a shipped one.
+        subject: as in `verify`; recorded results cannot run transformed cases.
+        rule: its profile is that of the bounds; it has no other tolerance.
+        cases: which cases and relations, whose ids are CASE::RELATION, and in which order.
+        workers: who does the work; a function runs in this process.
+        relation: the names of the relations to judge; all by default.
+        sizes: sizes that replace those of every case of a suite or config.
+        xfails: a file of known failures, by ids of relations or of cases that fail as they are.
+        allow_refused: whether refusing a valid case is not a failure.
+        exitfirst: whether the run ends at the first failure.
+        min_cases: the number of relations that must be judged for the run to pass.
+        trust: whether a pack's checksums are not verified.
+        pack_digest: the required beginning of a pack's digest, 12 digits or more.
+        progress: called with the number of judged relations, the number of all, and the number
+            with each verdict in words.
+
+    Returns:
+        The report, in which each relation of each case is a case.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a wrong target or option.
+        rnncli.errors.NothingSelected: nothing is left to judge, or less than `min_cases`.
+        rnncli.errors.Unsupported: the runtime or an extra is not installed.
+    """
+    workers.expect("rnncli.relations.run")
+    from rnncli.relations.run import RelationPlan, judge_all, select
+
+    told = ",".join(f"{name}={size}" for name, size in (sizes or {}).items())
+    chosen = [word for name in relation for word in ("--relation", name)]
+    plan = _plan(
+        partial(RelationPlan, relations=tuple(relation), sizes=tuple((sizes or {}).items())),
+        "relate",
+        Path(target),
+        subject,
+        rule=rule,
+        cases=cases,
+        workers=workers,
+        xfails=xfails,
+        allowed={"refused": allow_refused},
+        stop_at_failure=exitfirst,
+        min_cases=min_cases,
+        trust=trust,
+        digest=pack_digest,
+        more=[*chosen, *(["--sizes", told] if told else [])],
+    )
+    with _TURN:
+        selected = select(plan)
+        return judge_all(plan, selected, _counting(sum(map(len, selected.values())), progress))
 
 
 def diagnose(
     pack: str | Path,
-    function: Function | None = None,
+    subject: Implementation | Function,
     *,
-    runtime: str | None = None,
-    backend: str | None = None,
-    results: str | Path | None = None,
-    command: str | None = None,
-    harness: str | None = None,
-    runtime_option: Mapping[str, str] | None = None,
-    compute: str = "float64",
-    threads: int = 1,
-    timeout: float = 60.0,
-    max_memory: int | None = None,
-    weights: str = "",
-    profile: str = "",
-    atol: Limit | None = None,
-    rtol: Limit | None = None,
-    max_ulp: Limit | None = None,
-    select: str = "",
-    require: str | Sequence[str] = (),
+    rule: Rule = PACK_RULE,
+    cases: Selected = EVERY_CASE,
+    workers: Workers = HERE,
+    allow_refused: bool = False,
+    allow_missing: bool = False,
     trust: bool = False,
-    jobs: int = 1,
-    executor: str = "processes",
-    scheduler: str = "",
     progress: Progress | None = None,
 ) -> DiagnosisReport:
     """Name the bug that explains an implementation's wrong outputs.
 
     Args:
         pack: a folder that `generate` wrote.
-        function: as in `verify`, like all other arguments.
-        runtime: the name of a runtime.
-        backend: the name of a backend of rnncli.
-        results: outputs computed elsewhere.
-        command: a program and its arguments.
-        harness: a program that speaks the harness protocol, and its arguments.
-        runtime_option: the runtime's settings.
-        compute: a backend's arithmetic: "float64" or "native".
-        threads: the number of threads a runtime or backend may use.
-        timeout: seconds per case.
-        max_memory: limit on memory, bytes; None for no limit.
-        weights: "constants" or "inputs".
-        profile: a profile whose tolerances replace the pack's.
-        atol: an absolute tolerance that replaces the pack's.
-        rtol: a relative tolerance that replaces the pack's.
-        max_ulp: a tolerance in units in the last place that replaces the pack's.
-        select: an expression that selects cases.
-        require: the implementation's capabilities; cases that need more are skipped.
+        subject: as in `verify`, like all other arguments.
+        rule: the tolerances.
+        cases: which cases.
+        workers: who does the work.
+        allow_refused: whether refusing a valid case is not a failure.
+        allow_missing: whether a case without results is not a failure.
         trust: whether the pack's checksums are not verified.
-        jobs: the number of processes that work at the same time.
-        executor: "processes" of this machine, or "dask".
-        scheduler: the address of a Dask cluster; "" starts one here.
         progress: as in `verify`.
 
     Returns:
         The report: its `diagnosis` has the causes and the failures that no known bug explains. It
-        has `passed` if no output is wrong and at least one case was answered.
+        has `passed` if its `verification` has.
 
     Raises:
         rnncli.errors.InvalidRequest: a wrong pack or option.
         rnncli.errors.NothingSelected: no case is left to judge.
         rnncli.errors.Unsupported: the runtime or an extra is not installed.
     """
-    options = {name: value for name, value in locals().items() if name != "progress"}
-    plan = _verification_plan("diagnose", **options, diagnose=True)
+    workers.expect("rnncli.verifying.case_judging")
+    from rnncli.verifying.verification import VerificationPlan
+
+    plan = _plan(
+        VerificationPlan,
+        "diagnose",
+        Path(pack),
+        subject,
+        rule=rule,
+        cases=cases,
+        workers=workers,
+        allowed={"refused": allow_refused, "missing": allow_missing},
+        trust=trust,
+        diagnoses=True,
+    )
     from rnncli.verifying.diagnosis_report import diagnosis_report
 
     return diagnosis_report(_judged(plan, progress), plan)
@@ -282,14 +311,11 @@ def score(
     suite: str | Path,
     *,
     select: str = "",
-    atol: Limit | None = None,
-    rtol: Limit | None = None,
+    rule: Rule = PACK_RULE,
     onnx: bool = False,
     min_score: float | None = None,
     min_structural: float | None = None,
-    jobs: int = 1,
-    executor: str = "processes",
-    scheduler: str = "",
+    workers: Workers = HERE,
     progress: Progress | None = None,
 ) -> ScoreReport:
     """Score vectors by the bugs they catch.
@@ -297,14 +323,11 @@ def score(
     Args:
         suite: a pack's folder, a suite's YAML file, or the name of one that ships with rnncli.
         select: an expression that selects cases, as in `rnncli score -k` has it.
-        atol: an absolute tolerance for mutants; a number for all outputs, or by output.
-        rtol: the same, relative to the expected value.
+        rule: the tolerances by which mutants are judged.
         onnx: judge by ONNX's own tolerances, rtol 1e-3 and atol 1e-7.
         min_score: the percentage of semantic mutants that must be killed for the score to pass.
         min_structural: the same for structural mutants.
-        jobs: the number of processes that work at the same time.
-        executor: "processes" of this machine, or "dask".
-        scheduler: the address of a Dask cluster; "" starts one here.
+        workers: who does the work.
         progress: called with the number of scored cases, the number of all cases, and "".
 
     Returns:
@@ -315,101 +338,73 @@ def score(
         rnncli.errors.NothingSelected: no case is selected, or none can be scored.
         rnncli.errors.Unsupported: an extra that the suite needs is not installed.
     """
-    _begin(("rnncli.scoring.scoring", "numpy.random"), jobs=jobs, executor=executor)
-    from rnncli.judging.comparing.rule import Rule
-    from rnncli.judging.tolerances.tolerance import Tolerance
+    workers.expect("rnncli.scoring.scoring", "numpy.random")
     from rnncli.scoring.report import ScoreReport
     from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all
     from rnncli.scoring.scoring import select as select_cases
 
-    given = Tolerance.given(atol, rtol)
-    if onnx and given:
-        raise InvalidRequest(f"--onnx and {Rule('', given).text} exclude each other")
+    if onnx and rule != PACK_RULE:
+        raise InvalidRequest(f"--onnx and {rule.text} exclude each other")
     plan = ScoringPlan(
         suite=str(suite),
         selection=select,
-        rule=ONNX_RULE if onnx else Rule("", given),
-        jobs=jobs,
-        executor=executor,
-        scheduler=scheduler,
+        rule=ONNX_RULE if onnx else rule,
+        workers=workers,
     )
     selected = select_cases(plan)
     done = _CaseCount(len(selected.outputs), progress)
     return ScoreReport(score_all(plan, selected, done.add), min_score, min_structural)
 
 
-def _verification_plan(
+def _plan(
+    made: Callable[..., PlanT],
     name: str,
-    pack: str | Path,
-    function: Function | None,
+    pack: Path,
+    subject: Implementation | Function,
     *,
-    require: str | Sequence[str],
+    rule: Rule,
+    cases: Selected,
+    workers: Workers,
     xfails: str | Path | None = None,
-    allow_refused: bool = False,
-    allow_missing: bool = False,
-    exitfirst: bool = False,
-    pack_digest: str = "",
-    shard: str = "1/1",
-    shuffle: int | None = None,
-    diagnose: bool,
-    **options: Any,
-) -> VerificationPlan:
-    """Return the plan for options of `verify`: the only place where options become a plan.
+    allowed: Mapping[str, bool],
+    stop_at_failure: bool = False,
+    min_cases: int = 1,
+    trust: bool,
+    digest: str = "",
+    diagnoses: bool = False,
+    more: Sequence[str] = (),
+) -> PlanT:
+    """Return the plan, of a class, for arguments of `verify`.
 
     The command's name goes into the command line that repeats the run.
     """
-    workers = {each: options.pop(each) for each in ("jobs", "executor", "scheduler")}
-    least = {each: options[each] for each in ("threads", "min_cases") if each in options}
-    _begin(
-        ("rnncli.verifying.case_judging",),
-        jobs=workers["jobs"],
-        executor=workers["executor"],
-        **least,
-    )
-    from rnncli.judging.comparing.requirements import Requirements
-    from rnncli.judging.comparing.rule import Rule
+    if min_cases < 1:
+        raise InvalidRequest(f"--min-cases {min_cases}: expected a number >= 1")
     from rnncli.judging.comparing.verdict import Verdict
     from rnncli.judging.comparing.xfails import Xfails, read_xfails
-    from rnncli.judging.tolerances.tolerance import Tolerance
-    from rnncli.subjects.subject_spec import LIMITS, NAMED, SubjectSpec
     from rnncli.verifying.case_judging import JudgingTerms
-    from rnncli.verifying.verification import Shard, VerificationPlan
 
-    if function is not None and (workers["jobs"], workers["executor"]) != (1, "processes"):
+    asked = subject if isinstance(subject, Implementation) else Implementation(function=subject)
+    if asked.function and not workers.are_here:
         raise InvalidRequest("--jobs is not for a function, which runs in this process")
-    if options["weights"]:
-        _place_of(options["weights"])
-    subject = SubjectSpec.chosen(
-        {kind: str(options.pop(kind) or "") for kind in NAMED},
-        function,
-        settings=dict(options.pop("runtime_option") or {}),
-        **{each: options.pop(each) for each in LIMITS},
-    )
-    rule = Rule(
-        options.pop("profile"),
-        Tolerance.given(*(options.pop(each) for each in ("atol", "rtol", "max_ulp"))),
-    )
-    allowed = {Verdict.REFUSED: allow_refused, Verdict.MISSING: allow_missing}
-    order = [] if shuffle is None else ["--shuffle", f"{shuffle}"]
-    words = ["rnncli", name, str(pack), *subject.options, *rule.options, *order]
-    return VerificationPlan(
-        pack=Path(pack),
+    order = [*cases.order, *(["--trust"] if trust else []), *more]
+    words = ["rnncli", name, str(pack), *asked.options, *rule.options, *order]
+    return made(
+        pack=pack,
         terms=JudgingTerms(
-            subject,
+            asked,
             rule,
             read_xfails(Path(xfails)) if xfails else Xfails(),
-            allowed=frozenset(verdict for verdict, is_allowed in allowed.items() if is_allowed),
-            stop_at_failure=exitfirst,
-            diagnoses=diagnose,
+            allowed=frozenset(Verdict(verdict) for verdict, is_so in allowed.items() if is_so),
+            stop_at_failure=stop_at_failure,
+            diagnoses=diagnoses,
         ),
-        selection=options.pop("select"),
-        shard=Shard.parse(shard),
-        requirements=Requirements.parse([require] if isinstance(require, str) else require),
-        digest=_digest(pack_digest, trust=options["trust"]),
-        shuffle=shuffle,
-        command="" if function else shlex.join(words),
-        **workers,
-        **options,
+        cases=cases,
+        min_cases=min_cases,
+        trust=trust,
+        digest=_digest(digest, trust=trust),
+        workers=workers,
+        command="" if asked.function else shlex.join(words),
     )
 
 
@@ -425,15 +420,21 @@ def _judged(plan: VerificationPlan, progress: Progress | None) -> VerificationRe
     from rnncli.verifying.verification import judge_all, select
 
     selected = select(plan)
-    done = _CaseCount(len(selected.ids), progress)
+    counting = _counting(len(selected.ids), progress)
+    with _TURN:
+        return judge_all(plan, selected, counting)
+
+
+def _counting(total: int, progress: Progress | None) -> Callable[[CaseVerdict], None]:
+    """Return a function that counts each verdict, and tells how many of each there are."""
+    done = _CaseCount(total, progress)
     verdicts: Counter[str] = Counter()
 
     def count(verdict: CaseVerdict) -> None:
         verdicts[verdict.verdict] += 1
         done.add(1, ", ".join(f"{number} {name}" for name, number in verdicts.items()))
 
-    with _TURN:
-        return judge_all(plan, selected, count)
+    return count
 
 
 class _CaseCount:
@@ -454,32 +455,6 @@ class _CaseCount:
         self.count += more
         if self._progress:
             self._progress(self.count, self.total, note)
-
-
-def _begin(modules: Sequence[str], *, jobs: int, executor: str, **numbers: int | None) -> None:
-    """Check numbers and names, and let workers start to import modules.
-
-    Args:
-        modules: the modules that workers need.
-        jobs: the number of workers.
-        executor: the kind of workers.
-        numbers: other options; None if not given.
-
-    Raises:
-        InvalidRequest: a number is too small, or the executor is unknown.
-    """
-    from rnncli.executors.table import EXECUTORS
-
-    for name, number in {"jobs": jobs, **numbers}.items():
-        if number is not None and number < LEAST[name]:
-            raise InvalidRequest(
-                f"--{name.replace('_', '-')} {number}: expected a number >= {LEAST[name]}"
-            )
-    _one_of("executor", executor, EXECUTORS)
-    if jobs > 1 and executor == "processes":
-        from rnncli.executors.processes import prepare
-
-        prepare(*modules)
 
 
 def _place_of(weights: str) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rnncli.judging.comparing.rule import Rule
-from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
-from rnncli.judging.judgement import judge as judge_attempt
+import numpy as np
+
+from rnncli.display import Conclusion
+from rnncli.errors import NothingSelected
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
+from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
+from rnncli.judging.judgement import judged
 from rnncli.judging.report import JudgedCase
-from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.reports.failures import fitting, reasons, times
 from rnncli.subjects.function import attempt_of
 from rnncli.terminal import one_line, visible
@@ -17,34 +21,66 @@ from rnncli.terminal import one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rnncli.judging.tolerances.tolerance import Limit
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
 
 
 @dataclass(frozen=True, repr=False)
-class Judgement:
-    """The verdict on one vector's outputs.
+class Judgement(Conclusion):
+    """The verdict on one vector's outputs, which is explained when it is first asked why.
 
     Attributes:
-        id: the case's id.
-        verdict: pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them.
-        margin: the largest error / tolerance of any element; above 1 something differs.
-        sentences: the error, its place and size, and the known bugs that produce exactly these
-            outputs; empty if the case simply passes.
-        details: the same as records: the errors of each output, its worst element, and more.
+        record: the case's record in the manifest.
+        attempt: the verdict alone and, if it is a failure, the outputs.
     """
 
-    id: str
-    verdict: Verdict
-    margin: float
-    sentences: tuple[str, ...]
-    details: CaseVerdict
+    record: Mapping[str, Any]
+    attempt: JudgedAttempt
 
     @property
-    def passed(self) -> bool:
-        """Whether it passes, or is acceptable under another reading of the specification."""
-        return self.verdict not in FAILURES and self.verdict is not Verdict.SKIPPED
+    def id(self) -> str:
+        """The case's id."""
+        return self.attempt.verdict.id
+
+    @property
+    def verdict(self) -> Verdict:
+        """Pass, acceptable, differs, refused, accepted ...; `rnncli.Verdict` lists them."""
+        return self.attempt.verdict.verdict
+
+    @property
+    def margin(self) -> float:
+        """The largest error / tolerance of any element; above 1 something differs."""
+        return self.attempt.verdict.margin
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a computed element was judged, or the response to an invalid case."""
+        return JudgedCase(self.record, self.attempt.verdict).is_answered
+
+    @cached_property
+    def details(self) -> CaseVerdict:
+        """The errors of each output, its worst element, where they begin, the bugs that fit."""
+        if self.attempt.measured is None:
+            return self.attempt.verdict
+        from rnncli.judging.explaining.explanation import explained
+
+        return explained(self.attempt)
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The error, its place and size, and the known bugs that produce exactly these outputs.
+
+        () if the case simply passes.
+        """
+        lines = (*reasons(JudgedCase(self.record, self.details)), *fitting(self.details))
+        return tuple(map(visible, lines))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `rnncli verify` of this case: 1 if it fails, 5 without an answer."""
+        if self.verdict in FAILURES:
+            return 1
+        return 0 if self.is_answered else NothingSelected.exit_code
 
     def _repr_html_(self) -> str:
         from rnncli.reports.notebook import titled
@@ -67,43 +103,26 @@ def judge(
     vector: Vector,
     outputs: Mapping[str, Any] | Sequence[Any] | Array | Exception,
     *,
-    profile: str = "",
-    atol: Limit | None = None,
-    rtol: Limit | None = None,
-    max_ulp: Limit | None = None,
+    rule: Rule = PACK_RULE,
 ) -> Judgement:
     """Judge an implementation's outputs for a vector, as `rnncli verify` does.
 
     Args:
         vector: a pack's vector, or one of its `calls` if it has several data sets.
         outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
-            single output; or the exception by which the implementation refused the case.
-        profile: a profile whose tolerances replace the pack's.
-        atol: an absolute tolerance that replaces the pack's; a number for all outputs, or by
-            output.
-        rtol: the same, relative to the expected value.
-        max_ulp: the same, in units in the last place.
+            single output; or the exception by which the implementation ended: NotImplementedError,
+            ValueError or an rnncli error refuses the case, any other is a crash.
+        rule: the tolerances.
 
     Returns:
-        Verdict, margin and sentences.
+        Verdict, margin and sentences. The outputs may change afterwards: they are copied.
 
     Raises:
-        rnncli.errors.InvalidRequest: the profile is unknown or given together with numbers, or the
-            outputs are not arrays or of the wrong number.
+        rnncli.errors.InvalidRequest: the outputs are not arrays or of the wrong number.
     """
-    rule = Rule(profile, Tolerance.given(atol, rtol, max_ulp))
     rule.check([vector.record])
-    return judgement(vector.record, judge_attempt(vector, attempt_of(vector, outputs), rule))
-
-
-def judgement(record: Mapping[str, Any], verdict: CaseVerdict) -> Judgement:
-    """Return the verdict on a case in words.
-
-    Args:
-        record: the case's record in the manifest.
-        verdict: its verdict.
-    """
-    lines = (*reasons(JudgedCase(record, verdict)), *fitting(verdict))
-    return Judgement(
-        verdict.id, verdict.verdict, verdict.margin, tuple(map(visible, lines)), verdict
-    )
+    attempt = attempt_of(vector, outputs)
+    own = {name: np.array(values) for name, values in attempt.outputs.items()}
+    found = judged(vector, replace(attempt, outputs=own), rule)
+    is_wrong = found.verdict.verdict in FAILURES
+    return Judgement(vector.record, found if is_wrong else JudgedAttempt(found.verdict))

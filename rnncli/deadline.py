@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Seconds until a terminal shows what is running, and seconds after the limit until a run stuck in a
 # library is ended.
 NOTICE, GRACE = 10.0, 5.0
+# The longest limit in seconds: clocks of systems overflow beyond some hundred years.
+LONGEST = 1e9
 
 
 class OutOfTime(Exhausted):
@@ -66,6 +68,11 @@ class Activity:
         """
         if time.monotonic() > self._end:
             raise self.out_of_time()
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, None without a limit."""
+        return None if self._seconds is None else max(0.0, self._end - time.monotonic())
 
     def out_of_time(self) -> OutOfTime:
         """Return the error of an exceeded limit; the handler adds the node."""

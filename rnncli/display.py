@@ -22,7 +22,6 @@ SHOWN: Mapping[str, str] = {
     "DiagnosisReport": "diagnosis_report",
     "GenerationReport": "generation",
     "KillMatrix": "kill_matrix",
-    "RelationReport": "relations",
     "ScoreReport": "score",
     "VerificationReport": "verification",
 }
@@ -45,6 +44,25 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return str(_drawn(HTML, self))
+
+
+class Conclusion(Displayed):
+    """A report of which a script asks how it ended: it is true only if it passed."""
+
+    __slots__ = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command that gives this report."""
+        raise NotImplementedError
+
+    @property
+    def passed(self) -> bool:
+        """Whether the exit code is 0: nothing is wrong, and something was judged."""
+        return not self.exit_code
+
+    def __bool__(self) -> bool:
+        return self.passed
 
 
 def _lines(report: Displayed) -> list[str]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from google.protobuf.message import DecodeError
-from onnx import ModelProto
 
-from rnncli.backends.threads import allowed
 from rnncli.errors import InvalidRequest
+from rnncli.limits import UNLIMITED
 from rnncli.models.declarations import check_names
-from rnncli.models.loading import load_model, model_from
-from rnncli.models.model import Model
+from rnncli.models.hosts import ONNX
+from rnncli.models.loading import as_model
 from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.models.session import ModelSession, refuse_other_than_tensors, within
 from rnncli.operators import OPERATORS, Operator, operator_named
@@ -24,6 +21,8 @@ from rnncli.operators.session import OperatorSession
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.limits import Limits
+    from rnncli.models.loading import ModelSource
     from rnncli.numerics import Array
 
 
@@ -40,14 +39,6 @@ class PreparedTarget(Protocol):
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Return the outputs by name."""
-
-
-class CallLimits(NamedTuple):
-    """The limits of a call, see `prepare`."""
-
-    threads: int | None = None
-    max_memory: int | None = None
-    timeout: float | None = None
 
 
 class Session:
@@ -71,14 +62,14 @@ class Session:
         name: str,
         prepared: PreparedTarget,
         held: Mapping[str, Array],
-        limits: CallLimits,
+        limits: Limits,
     ) -> None:
         self.name, self._prepared, self._held = name, prepared, held
         self.inputs = tuple(each for each in prepared.inputs if each not in self._held)
         self.outputs = prepared.outputs
         self.held = prepared.held.union(held)
         self._limits = limits
-        self._is_limited = limits != CallLimits()
+        self._is_limited = limits != UNLIMITED
 
     def __call__(self, /, **inputs: Any) -> dict[str, Array]:
         """Evaluate: `session(X=x)["Y"]`; see `run` for names that are not Python identifiers.
@@ -105,7 +96,7 @@ class Session:
         given = {**self._held, **inputs} if self._held else inputs
         if not self._is_limited:
             return self._prepared.run(given)
-        with allowed(self._limits.threads), within(*self._limits[1:]):
+        with within(self._limits):
             return self._prepared.run(given)
 
     def __repr__(self) -> str:
@@ -113,16 +104,15 @@ class Session:
 
 
 def prepare(
-    what: Model | ModelProto | bytes | Operator | str | os.PathLike[str],
+    what: ModelSource | Operator,
     /,
     *,
     backend: str = "numpy",
     compute: str = "float64",
     readings: Mapping[str, str] | None = None,
+    host: str = ONNX,
     outputs: Sequence[str] | None = None,
-    threads: int | None = None,
-    max_memory: int | None = None,
-    timeout: float | None = None,
+    limits: Limits = UNLIMITED,
     **held: Any,
 ) -> Session:
     """Prepare a model or an operator for many calls.
@@ -138,10 +128,11 @@ def prepare(
         backend: the backend of recurrent nodes.
         compute: "float64" (all arithmetic in float64, each output rounded once) or "native".
         readings: choices on contested points of the specifications, by name.
+        host: what evaluates the nodes of a model that are not recurrent: "onnx", its reference with
+            rnncli's corrections, or "onnxruntime" (extra `runtimes`), in the model's own types.
         outputs: the requested outputs of an operator; None means all.
-        threads: the most threads of a backend; None means RNNCLI_THREADS, or 1.
-        max_memory: the most bytes of the nodes' outputs in a call; None for no limit.
-        timeout: the most seconds of a call; None for no limit.
+        limits: of each call; its threads are RNNCLI_THREADS, or 1, where they are not given, and
+            its memory is that of the nodes' outputs.
         held: inputs shared by all calls, by name; for an operator also its attributes.
 
     Returns:
@@ -153,14 +144,21 @@ def prepare(
         rnncli.errors.InvalidOperator: what is given breaks the operator's specification.
         rnncli.errors.Unsupported: a node, or the backend, has no implementation here.
     """
-    settings = EvaluationSettings(backend, compute, readings or {})
-    limits = CallLimits(threads, max_memory, timeout)
+    settings = EvaluationSettings(backend, compute, readings or {}, host)
     if row := _operator(what):
         names = {each.name for each in row.inputs}
         fed = {name: held.pop(name) for name in [*held] if name in names}
-        prepared = OperatorSession(row, fed, attributes=held, outputs=outputs, **settings._asdict())
+        prepared = OperatorSession(
+            row,
+            fed,
+            attributes=held,
+            outputs=outputs,
+            readings=settings.readings,
+            backend=backend,
+            compute=compute,
+        )
         return Session(row.name, prepared, {}, limits)
-    model = _model(what)
+    model = as_model(what, "a model, the path of one, or an operator")
     if outputs is not None:
         raise InvalidRequest(f"{model.name}: outputs are chosen of operators; it returns all")
     refuse_other_than_tensors(model)
@@ -175,22 +173,6 @@ def _operator(what: object) -> Operator | None:
         return what
     is_name = isinstance(what, str) and (what in OPERATORS or _NAME.fullmatch(what))
     return operator_named(str(what)) if is_name and not Path(str(what)).exists() else None
-
-
-def _model(what: object) -> Model:
-    if isinstance(what, Model):
-        return what
-    if isinstance(what, str | os.PathLike):
-        return load_model(Path(what))
-    if not isinstance(what, ModelProto | bytes):
-        wanted = "a model, the path of one, or an operator"
-        raise InvalidRequest(f"what is prepared must be {wanted}, got a {type(what).__name__}")
-    proto = ModelProto()  # the caller's is not changed
-    try:
-        proto.ParseFromString(what if isinstance(what, bytes) else what.SerializeToString())
-    except DecodeError as error:
-        raise InvalidRequest("the bytes that were to be prepared are not a model") from error
-    return model_from(proto, proto.graph.name or "model")
 
 
 def _listed(names: Sequence[str]) -> str:

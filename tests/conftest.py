@@ -5,11 +5,27 @@ from __future__ import annotations
 import signal
 
 import between_workers
+import examples  # noqa: F401 -- registers hypothesis's profile `many`
+import pytest
 
-# A shell without job control starts what runs in the background with Ctrl-C ignored, and so would
-# be the processes that tests interrupt.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell without job control starts what runs in the background with Ctrl-C and Ctrl-Backslash
+# ignored, nohup with hang-ups, and so would be the processes that tests interrupt.
+HANDLERS = {signal.SIGINT: signal.default_int_handler}
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, HANDLERS.get(number, signal.SIG_DFL))
+
+NUMBERS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+BEFORE = {number: signal.getsignal(number) for number in NUMBERS}
+
+
+@pytest.fixture(autouse=True)
+def _own_handlers():
+    """Undo what a command leaves at its end: the next signal would end this process, its tests."""
+    yield
+    for number, handler in BEFORE.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 def pytest_configure(config):

@@ -25,14 +25,15 @@ class Family:
 
     def is_gone(self):
         """Whether none is left, in a while."""
-        return _becomes(lambda: not self.members())
+        return becomes(lambda: not self.members())
 
     def has(self, count):
         """Whether there are at least so many, in a while."""
-        return _becomes(lambda: len(self.members()) >= count)
+        return becomes(lambda: len(self.members()) >= count)
 
 
-def _becomes(condition, seconds=120):
+def becomes(condition, seconds=120):
+    """Whether a condition holds, in a while."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

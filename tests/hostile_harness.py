@@ -88,6 +88,37 @@ def moves_the_folder(run):
     good(run)
 
 
+def spoils(spoil):
+    """Do something to the folders of this case and of the next, and refuse."""
+
+    def does(run):
+        folder = Path(run["dir"])
+        spoil(folder, folder.with_name(f"{run['seq'] + 1}"))
+        write({"seq": run["seq"], "skipped": True, "message": "spoilt"})
+
+    return does
+
+
+def puts_a_file_in_place_of_all(folder, _):
+    """Put a file where the temporary folder was."""
+    folder.parent.rename(f"{folder.parent}-elsewhere")
+    folder.parent.write_text("mine")
+
+
+def loops(folder):
+    """Put a link to itself where a folder was."""
+    folder.rename(f"{folder}-elsewhere")
+    folder.symlink_to(folder)
+
+
+def puts_folders_in_place_of_files(folder, _):
+    """Put folders where inputs and the model were."""
+    for path in [*folder.parent.iterdir(), *folder.iterdir()]:
+        if path.is_file():
+            path.unlink()
+            path.mkdir()
+
+
 def outside(run):
     """Write beside the folder of outputs."""
     put(run, "../Y.bin")
@@ -249,7 +280,7 @@ CRASHES = {
         f"{ANSWER} has an unknown entry 'outputs'",
     ),
     "skipped_is_false": (answers(skipped=False, message=""), f"{ANSWER}.skipped must be True"),
-    "skipped_is_one": (answers(skipped=1, message=""), f"{ANSWER}.skipped must be boolean"),
+    "skipped_is_one": (answers(skipped=1, message=""), f"{ANSWER}.skipped must be True"),
     "no_reason": (answers(skipped=True), f"{ANSWER} has no 'message'"),
     "errored": (
         answers(errored=True, context={"message": "no\nreally", "traceback": "f.c:1"}),
@@ -283,6 +314,17 @@ CRASHES = {
     "pipe": (pipes, GARBAGE),
     "sparse": (sparse, GARBAGE),
 }
+# What no next case may suffer from.
+SPOILS = {
+    "next_folder": spoils(lambda _, following: following.mkdir()),
+    "next_is_a_link": spoils(lambda _, following: following.symlink_to("/")),
+    "next_is_a_file": spoils(lambda _, following: following.write_text("mine")),
+    "next_model_is_a_folder": spoils(lambda _, following: Path(f"{following}.onnx").mkdir()),
+    "no_folder_but_a_file": spoils(puts_a_file_in_place_of_all),
+    "no_files_but_folders": spoils(puts_folders_in_place_of_files),
+    "a_loop_of_links": spoils(lambda folder, _: loops(folder.parent)),
+    "nobody_may_write": spoils(lambda folder, _: folder.parent.chmod(0o500)),
+}
 HANGS = {"sleep": sleep, "stop_itself": stop_itself, "half": half}
 OTHERS = {
     "answer_and_die": answer_and_die,
@@ -303,7 +345,8 @@ REFUSALS = {
     "escapes": (answers(skipped=True, message="\x1b[2J\x07red"), "[2J red"),
     "long": (answers(skipped=True, message="x" * 99_999), "x" * 300 + "..."),
 }
-WAYS = {name: does for name, (does, _) in {**CRASHES, **REFUSALS}.items()} | HANGS | OTHERS
+WAYS = {name: does for name, (does, _) in {**CRASHES, **REFUSALS}.items()}
+WAYS |= SPOILS | HANGS | OTHERS
 
 ABOUT = {"name": "hostile", "version": "6.66", "language": "Python", "operators": ["LSTM"]}
 # The first argument -> what is done with `start`.

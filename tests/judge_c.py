@@ -82,5 +82,7 @@ def write_all(results, vectors, backend):
 def judged(results, vectors):
     """What rnncli says: id -> (verdict, margin as the judge prints it)."""
     subject = results_subject(results)
-    verdicts = [judge_session(session_calls_of(subject, each), PACK_RULE) for each in vectors]
+    verdicts = [
+        judge_session(session_calls_of(subject, each), PACK_RULE).verdict for each in vectors
+    ]
     return {each.id: (str(each.verdict), f"{each.margin:.6g}") for each in verdicts}

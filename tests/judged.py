@@ -9,10 +9,13 @@ from emulation import WIDE
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
+from rnncli.generating.production import make_vectors
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.explaining.explanation import explained
+from rnncli.judging.judgement import judged
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.pack import open_pack
 from rnncli.packs.vector import Vector
 
@@ -44,6 +47,11 @@ def vectors_of(*cases):
 def ran(outputs, seconds=0.0):
     """An attempt that ran."""
     return Attempt(Status.RAN, dict(outputs), seconds=seconds)
+
+
+def explained_verdict(vector, outputs, rule=PACK_RULE):
+    """Return the verdict on outputs, with its explanation."""
+    return explained(judged(vector, ran(outputs), rule))
 
 
 def outputs_of(vector, result):

@@ -39,6 +39,8 @@ class Limits:
         all_outputs: nothing is left out.
         attributes: names that may be written, or None for all.
         canonical: functions are spelled as the specification does.
+        steps, sequences, features: values of seq_length, batch_size and input_size, or None for any
+            from `least` up to a few.
     """
 
     least: int = 0
@@ -48,6 +50,9 @@ class Limits:
     all_outputs: bool = False
     attributes: tuple[str, ...] | None = None
     canonical: bool = False
+    steps: tuple[int, ...] | None = None
+    sequences: tuple[int, ...] | None = None
+    features: tuple[int, ...] | None = None
 
 
 FREE = Limits()
@@ -70,9 +75,9 @@ def nodes(draw, operators=UNQUANTISED, dtypes=tuple(DTYPES), limits=FREE):
     direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"][: 3 if walked else 1]))
     least = limits.least if row.empty_sizes else 1
     sizes = {
-        "seq_length": draw(st.integers(least, 5)),
-        "batch_size": draw(st.integers(least, 4)),
-        "input_size": draw(st.integers(least, 3)),
+        "seq_length": draw(size(limits.steps, least, 5)),
+        "batch_size": draw(size(limits.sequences, least, 4)),
+        "input_size": draw(size(limits.features, least, 3)),
         "hidden_size": draw(st.integers(1, 4)),
         "num_directions": 2 if direction == "bidirectional" else 1,
     }
@@ -85,6 +90,13 @@ def nodes(draw, operators=UNQUANTISED, dtypes=tuple(DTYPES), limits=FREE):
     node.inputs = draw(inputs(row, node))
     node.present = tuple(node.inputs)
     return node
+
+
+def size(values, least, most):
+    """Draw a size: one of the values, if there are any, or any up to the most."""
+    if values is None:
+        return st.integers(least, most)
+    return st.sampled_from([value for value in values if value >= least])
 
 
 @st.composite

@@ -73,7 +73,7 @@ def parameters(recurrence):
         return lambda x: noisy(row(NumPyArithmetic(), np.clip(np.asarray(x), -bound, bound)))
 
     R, Wb, Rb = recurrence.R[0], noisy(recurrence.Wb[0]), noisy(recurrence.Rb[0])
-    after = recurrence.linear_before_reset
+    after = recurrence.options.linear_before_reset
     bias = Wb + Rb
     if after:
         bias[2] = Wb[2]
@@ -85,8 +85,6 @@ def parameters(recurrence):
         blend=NumPyArithmetic.blend,
         P=None if recurrence.P is None else noisy(recurrence.P[0]),
         Rbh=Rb[2] if after else 0,
-        peephole_previous=recurrence.peephole_previous,
-        input_forget=recurrence.input_forget,
-        linear_before_reset=after,
+        options=recurrence.options,
     )
     return p, bias[:, None]

@@ -1,6 +1,12 @@
 """JSON values with something odd in one place, and what a schema says of them."""
 
 import copy
+from functools import partial
+
+import jsonschema
+
+from rnncli.errors import InvalidRequest
+from rnncli.files.paths import Identifier, RelativePath
 
 # What stands where something else should.
 ODD = (None, True, -1, 10**30, 0.5, "", "x", [], [1], ["x", "x"], {}, {"more": 1}, [[]])
@@ -32,9 +38,12 @@ def spoilt(value):
     return (put(value, path, odd) for path in places(value) for odd in (..., *ODD))
 
 
-def without_formats(schema):
-    """A schema without what only we check: texts that name files."""
-    if isinstance(schema, dict):
-        named = isinstance(schema.get("format"), str)
-        return {k: without_formats(v) for k, v in schema.items() if not (named and k == "format")}
-    return [*map(without_formats, schema)] if isinstance(schema, list) else schema
+def _is_named(kind, value):
+    """Whether a value, if it is a text, names a file; otherwise the refusal is raised."""
+    return not isinstance(value, str) or kind(value) is not None
+
+
+FORMAT_CHECKER = jsonschema.FormatChecker(formats=())
+"""Judges texts that name files, which only we check."""
+FORMAT_CHECKER.checks("rnncli-path", InvalidRequest)(partial(_is_named, RelativePath))
+FORMAT_CHECKER.checks("rnncli-identifier", InvalidRequest)(partial(_is_named, Identifier))

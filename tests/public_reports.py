@@ -21,10 +21,10 @@ from kernels.switch_table import BUGS, kernel_with
 
 from rnncli.cases.library import find_suite
 from rnncli.cases.suite.suite import load_suite
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.scoring.adequacy import Fate, outcomes, unscored
-from rnncli.mutants.table import mutant_named
-from rnncli.packs.generating.production import make_vectors
+from rnncli.mutants.catalogue import mutant_named
 
 DOCS = Path(__file__).parents[1] / "docs"
 DATA, PAGE = DOCS / "reports.yaml", DOCS / "reports.md"

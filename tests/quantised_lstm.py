@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import onnxruntime
+from one_node import EXACT_INT8
 from onnx import helper, numpy_helper
 
 from rnncli.operators import operator_for
@@ -34,7 +35,7 @@ def node(form, seed=0, sizes=(6, 4, 7, 8), **more):
     T, N, width, H = sizes
     D = 2 if direction == "bidirectional" else 1
     draws = np.random.default_rng(seed)
-    dtype, (low, high) = (np.int8, (-127, 128)) if signed else (np.uint8, (0, 256))
+    dtype, (low, high) = (np.int8, EXACT_INT8) if signed else (np.uint8, (0, 256))
     factors = (D, 4 * H) if per_channel else (D,)
     zero = np.zeros(factors, dtype) if signed else np.full(factors, 128 + seed, dtype)
     lengths = draws.integers(1, T, N).astype(np.int32)

@@ -1,15 +1,16 @@
-"""The real models at hand: those in tests/data, and any more that lie beside the repository."""
+"""The real models at hand: those in tests/data, and more in the folder RNNCLI_TEST_MODELS."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 DATA = Path(__file__).parent / "data"
-BESIDE = Path(__file__).parents[2] / "shared" / "models"
+FOLDERS = [*filter(None, [os.environ.get("RNNCLI_TEST_MODELS")]), DATA]
 PATHS = {
     path.stem: path
-    for folder in (BESIDE, DATA)
-    for path in sorted(folder.rglob("*.onnx"))
+    for folder in FOLDERS
+    for path in sorted(Path(folder).rglob("*.onnx"))
     if path.with_suffix(".npz").exists()
 }
 """Models that have recorded inputs and outputs, by name; tests/data wins."""

@@ -5,8 +5,8 @@ import os
 import numpy as np
 from small_suite import small_suite
 
+from rnncli.generating.production import make_vectors
 from rnncli.operators import evaluate
-from rnncli.packs.generating.production import make_vectors
 
 TEXT = """\
 suite: twice

@@ -8,7 +8,7 @@ from judged import core
 
 from rnncli.cases.suite.suite import load_suite
 from rnncli.errors import RnncliWarning
-from rnncli.packs.generating.production import make_vectors
+from rnncli.generating.production import make_vectors
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from small_suite import small_suite
 
-from rnncli.packs.generating.production import make_vectors
+from rnncli.generating.production import make_vectors
 
 TEXT = """\
 suite: webnn-small

@@ -99,7 +99,7 @@ class Fused(Implementation):
     def run(self, recurrence):
         """Evaluate with one bias, where the cell lets them be one."""
         Wb, Rb = recurrence.Wb, recurrence.Rb
-        if Wb is None or Rb is None or recurrence.linear_before_reset:
+        if Wb is None or Rb is None or recurrence.options.linear_before_reset:
             return super().run(recurrence)
         return super().run(replace(recurrence, Wb=(Wb + Rb).astype(Wb.dtype), Rb=None))
 
@@ -305,7 +305,7 @@ def judged(variant, vector, profile=""):
     """Return the verdict on a variant's outputs of a vector, by its pack or by another profile."""
     with np.errstate(all="ignore"):
         outputs = VARIANTS[variant](vector)
-    return judge(vector, Attempt(Status.RAN, outputs), Rule(profile))
+    return judge(vector, Attempt(Status.RAN, outputs), Rule(profile=profile))
 
 
 def cases_of(variant, vectors):

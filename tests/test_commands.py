@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import inspect
+import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields
 
 import pytest
+from asked import verified
 from small_suite import small_suite
 
 import rnncli
-from rnncli import Verdict
+from rnncli import Implementation, Limits, Rule, Selected, Verdict, Workers
 from rnncli.cli.diagnose import diagnose
 from rnncli.cli.generate import generate
+from rnncli.cli.relate import relate
 from rnncli.cli.score import score
 from rnncli.cli.verify import verify
 from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.packs.generating.generation import GenerationPlan
-from rnncli.packs.generating.generation import generate as write_pack
+from rnncli.generating.generation import GenerationPlan
+from rnncli.generating.generation import generate as write_pack
+from rnncli.limits import OF_SUBJECTS
+from rnncli.options import traits_of
 
-# Options that only print or write a report, or that bound the whole process; and --metamorphic,
-# which judges something else.
-RELATION = ("metamorphic", "relation", "sizes")
+# Options that only print or write a report, or that bound the whole process.
+REPORTS = {"as_json", "junit", "markdown", "html", "plot"}
 OF_COMMANDS = {
     "generate": {"as_json", "max_memory"},
-    "verify": {"as_json", "junit", "markdown", "html", "plot", *RELATION},
+    "verify": REPORTS,
+    "relate": REPORTS,
     "diagnose": {"as_json"},
     "score": {"as_json", "minimise", "matrix_file", "html_file"},
 }
 # Parameters of functions that commands have no option for.
-OF_FUNCTIONS = {"function", "progress"}
+OF_FUNCTIONS = {"progress"}
+# Parameters whose fields are options -> what holds where they are not given.
+VALUES = {
+    "subject": (Implementation, {each.name: each.default for each in fields(Implementation)}),
+    "limits": (Limits, asdict(OF_SUBJECTS)),
+    "rule": (Rule, asdict(Rule())),
+    "cases": (Selected, asdict(Selected())),
+    "workers": (Workers, asdict(Workers())),
+}
 
-COMMANDS = {command.name: command for command in (generate, verify, diagnose, score)}
+COMMANDS = {command.name: command for command in (generate, verify, relate, diagnose, score)}
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +74,15 @@ def test_options_are_keyword_arguments_with_the_same_defaults(name):
         [p.name for p in command.params if p.param_type_name == "argument"],
         inspect.signature(getattr(rnncli, name)).parameters,
     )
-    defaults = {each: p.default for each, p in parameters.items() if each not in OF_FUNCTIONS}
+    values = [VALUES[each] for each in VALUES if each in parameters or each == "limits"]
+    of_values = {each: default[each] for made, default in values for each in traits_of(made)}
+    others = parameters.keys() - VALUES.keys() - OF_FUNCTIONS
+    of_function = {each: parameters[each].default for each in others}
+    wanted = {first: inspect.Parameter.empty, **of_values, **of_function}
 
-    assert defaults == {first: inspect.Parameter.empty, **{o: context.params[o] for o in options}}
+    assert options <= wanted.keys()
+    assert {o: context.params[o] for o in options} == {o: wanted[o] for o in options}
+    assert of_function.keys() - {first} <= options
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -85,7 +105,7 @@ def test_a_function_that_is_right_passes(pack):
     assert {case.verdict.verdict for case in report.cases} == {Verdict.PASS}
     assert seen[0] == (0, 6, "")
     assert seen[-1] == (6, 6, "6 pass")
-    assert rnncli.verify(pack, right, select="shape").passed
+    assert rnncli.verify(pack, right, cases=rnncli.Selected(select="shape")).passed
     with pytest.raises(NothingSelected, match="--min-cases requires 7"):
         rnncli.verify(pack, right, min_cases=7)
 
@@ -113,7 +133,7 @@ def breaks(vector):
 )
 def test_nothing_computed_is_never_passed(pack, function, options, code, verdicts):
     """Whatever is allowed, selected or refused."""
-    report = rnncli.verify(pack, function, **options)
+    report = verified(pack, function=function, **options)
 
     assert not report.passed
     assert report.exit_code == code
@@ -139,6 +159,8 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
         ({"command": "true {outputs}", "threads": 2}, "--threads 2 has no effect on --command"),
         ({"results": "there", "timeout": 5}, "--timeout 5 has no effect on --results"),
         ({"backend": "numpy", "jobs": 0}, "--jobs 0: expected a number >= 1"),
+        ({"backend": "numpy", "max_memory": 0}, "--max-memory 0: expected a number of bytes >= 1"),
+        ({"function": "numpy"}, "a function or an Implementation is judged, not 'numpy'"),
         ({"backend": "numpy", "min_cases": 0}, "--min-cases 0: expected a number >= 1"),
         ({"backend": "numpy", "executor": "threads"}, "--executor threads: expected one of"),
         ({"backend": "numpy", "shard": "3/2"}, "--shard 3/2: expected i/n"),
@@ -153,12 +175,12 @@ def test_nothing_computed_is_never_passed(pack, function, options, code, verdict
 def test_a_wrong_request_is_said_as_the_command_says_it(pack, options, words):
     """An argument that nothing would honour is one, too."""
     with pytest.raises(InvalidRequest, match=words):
-        rnncli.verify(pack, **options)
+        verified(pack, **options)
 
 
 def test_a_report_repeats_as_a_command(pack):
     """Tolerances and limits included; a function is repeated by whoever has it."""
-    report = rnncli.verify(
+    report = verified(
         pack,
         backend="numpy",
         threads=2,
@@ -176,7 +198,7 @@ def test_a_report_repeats_as_a_command(pack):
 
 def test_diagnose_names_the_bug(pack):
     """And has passed only where there is none."""
-    wrong = rnncli.diagnose(pack, backend="mutant:forget-bias-plus-one")
+    wrong = rnncli.diagnose(pack, rnncli.Implementation(backend="mutant:forget-bias-plus-one"))
     fine = rnncli.diagnose(pack, right)
 
     assert [cause.hypothesis for cause in wrong.diagnosis.causes] == ["forget-bias-plus-one"]
@@ -230,7 +252,7 @@ def test_score_passes_by_what_it_must_kill(pack):
     assert (plain.matrix.rule, wide.matrix.rule) == ("the pack's tolerances", "ONNX's tolerances")
     assert wide.matrix.total.killed <= plain.matrix.total.killed
     with pytest.raises(InvalidRequest, match=r"--onnx and rtol 0\.1 exclude each other"):
-        rnncli.score(pack, onnx=True, rtol=0.1)
+        rnncli.score(pack, onnx=True, rule=rnncli.Rule(rtol=0.1))
 
 
 def test_a_script_needs_no_guard_for_workers(pack, tmp_path):
@@ -238,7 +260,9 @@ def test_a_script_needs_no_guard_for_workers(pack, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import rnncli\n"
-        f"print(rnncli.verify({str(pack)!r}, backend='numpy', select='lstm', jobs=2).passed)\n"
+        f"subject = rnncli.Implementation(backend='numpy')\n"
+        "some = {'cases': rnncli.Selected(select='lstm'), 'workers': rnncli.Workers(jobs=2)}\n"
+        f"print(rnncli.verify({str(pack)!r}, subject, **some).passed)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
 
@@ -249,6 +273,13 @@ def test_threads_take_turns(pack):
     """Each run has its own implementation."""
     subjects = ({"backend": "numpy"}, {"function": right}, {"function": refuses}) * 2
     with ThreadPoolExecutor(len(subjects)) as pool:
-        runs = [pool.submit(rnncli.verify, pack, **subject) for subject in subjects]
+        runs = [pool.submit(verified, pack, **subject) for subject in subjects]
 
     assert [run.result().passed for run in runs] == [True, True, False] * 2
+
+
+@pytest.mark.parametrize("timeout", [math.nan, math.inf, 0, -1, 1e300])
+def test_a_timeout_is_a_time(pack, timeout):
+    """From Python as on the command line."""
+    with pytest.raises(InvalidRequest, match=r"--timeout .*: expected seconds, more than 0"):
+        verified(pack, backend="numpy", timeout=timeout)

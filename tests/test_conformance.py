@@ -1,5 +1,8 @@
 """Claims about judging outputs that are at hand, from Python."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from judged import core
@@ -30,7 +33,11 @@ def test_packs_vectors_and_cases_show_themselves_in_a_line():
     """Pytest and notebooks print them, and their tensors and records would fill pages."""
     pack = rnncli.open_pack("vectors/core")
     vector = pack.read(pack.case("lstm_14_initial"))
-    report = rnncli.verify("vectors/core", lambda v: v.answers.outputs, select="id:lstm_14_initial")
+    report = rnncli.verify(
+        "vectors/core",
+        lambda v: v.answers.outputs,
+        cases=rnncli.Selected(select="id:lstm_14_initial"),
+    )
 
     assert repr(pack) == f"<rnncli pack vectors/core: {len(pack.manifest.cases)} cases>"
     assert repr(vector) == "<rnncli vector lstm_14_initial: LSTM-14>"
@@ -96,11 +103,11 @@ def test_tolerances_may_be_ones_own():
     off = {name: values + np.float32(1e-4) for name, values in vector.answers.outputs.items()}
 
     assert not rnncli.judge(vector, off).passed
-    assert rnncli.judge(vector, off, atol=1e-3).passed
-    assert rnncli.judge(vector, off, rtol=1e-5).verdict is rnncli.Verdict.DIFFERS
-    assert rnncli.judge(vector, off, atol={"Y": 1e-3, "Y_h": 1e-3, "Y_c": 1e-3}).passed
-    assert not rnncli.judge(vector, off, atol={"Y": 1e-3}).passed
-    assert rnncli.judge(vector, vector.answers.outputs, profile="four-ulp").passed
+    assert rnncli.judge(vector, off, rule=rnncli.Rule(atol=1e-3)).passed
+    assert rnncli.judge(vector, off, rule=rnncli.Rule(rtol=1e-5)).verdict is rnncli.Verdict.DIFFERS
+    assert rnncli.judge(vector, off, rule=rnncli.Rule(atol=dict.fromkeys(off, 1e-3))).passed
+    assert not rnncli.judge(vector, off, rule=rnncli.Rule(atol={"Y": 1e-3})).passed
+    assert rnncli.judge(vector, vector.answers.outputs, rule=rnncli.Rule(profile="four-ulp")).passed
     for options in (
         {"profile": "strict", "atol": 1e-3},
         {"profile": "nosuch"},
@@ -109,4 +116,30 @@ def test_tolerances_may_be_ones_own():
         {"rtol": np.nan},
     ):
         with pytest.raises(InvalidRequest):
-            rnncli.judge(vector, off, **options)
+            rnncli.judge(vector, off, rule=rnncli.Rule(**options))
+
+
+def test_outputs_may_change_once_they_are_judged():
+    """A buffer that the next call fills is explained as it was."""
+    vector = CORE["lstm_14_one_step"]
+    session = rnncli.prepare(vector.model, backend="mutant:forget-bias-plus-one")
+    first, second = (vector.run(session) for _ in range(2))
+    told = str(rnncli.judge(vector, first))
+
+    found = rnncli.judge(vector, second)
+    for values in second.values():
+        values[...] = 7
+
+    assert str(found) == told
+
+
+def test_right_outputs_are_judged_without_known_bugs():
+    """A program that only asks whether all is well loads none of them."""
+    code = """
+import sys, rnncli
+pack = rnncli.open_pack("vectors/core")
+vector = pack.read(pack.case("gru_14_clip"))
+assert rnncli.judge(vector, vector.answers.outputs)
+sys.exit(any(name.startswith("rnncli.mutants") for name in sys.modules))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

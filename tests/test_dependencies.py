@@ -47,12 +47,13 @@ UNFIXED = {
         *("CVE-2026-17572", "CVE-2026-17573"),
     ]
 }
-# Those of which we know no advisory above what is installed; only onnxruntime's were looked up.
+# Those of which we know no advisory above what is installed; only those of onnxruntime and
+# safetensors were looked up.
 CLEAN = {
-    *("click", "numpy", "ml_dtypes", "rich", "matplotlib"),
+    *("click", "numpy", "ml_dtypes", "msgspec", "rich", "matplotlib"),
     *("python-flint", "numba", "onnxruntime", "openvino", "tract"),
     *("opencv-python-headless", "iree-base-compiler", "iree-base-runtime"),
-    *("emx-onnx-cgen", "MNN", "cocotb"),
+    *("emx-onnx-cgen", "MNN", "cocotb", "safetensors"),
 }
 DEVELOPMENT = {"test", "lint", "docs", "all"}
 

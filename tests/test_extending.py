@@ -1,91 +1,25 @@
 """What the documentation promises of a new row: nothing else has to be written.
 
-The package is copied, an activation, a cell and an operator are added where the pages say, and
-the commands are run on them.
+The package is copied, everything in `additions` is added where the pages say, and the commands are
+run on it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
+import click
 import pytest
+from additions import ADDITIONS, added_to
 
-ROOT = Path(__file__).parents[1]
-# Its own derivative, and a bound of its second one: |alpha|*e^-|alpha x| (2 + |alpha x|).
-SWISH = """
-    Activation(
-        "Swish",
-        "x*Sigmoid(alpha*x)",
-        lambda math, x, alpha, _: x * math.sigmoid(alpha * x),
-        Sensitivity(
-            derivative=lambda x, _, a, __: (
-                (s := NumPyArithmetic.sigmoid(a * x)) * (1 + a * x * (1 - s))
-            ),
-            curvature=lambda r, a, _: abs(a)
-            * np.minimum(0.5, np.exp(-abs(a) * r) * (2 + abs(a) * r)),
-        ),
-        alpha=1.0,
-    ),
-)
-"""
-# The minimal gated unit of Zhou et al., 2016: https://arxiv.org/abs/1603.09420.
-STEP = '''
-def mgu_step(p: Parameters, x: Value, states: States) -> States:
-    """Advance a minimal gated unit by one time step.
+from rnncli.cli.group import cli
 
-    ft = f(Xt*(Wf^T) + Ht-1*(Rf^T) + Wbf + Rbf)
-    ht = g(Xt*(Wh^T) + (ft (.) Ht-1)*(Rh^T) + Wbh + Rbh)
-    Ht = (1 - ft) (.) Ht-1 + ft (.) ht
-    """
-    (H,) = states
-    (f,) = p.f(x[:1] + p.R(H, slice(0, 1)))
-    h = p.g(x[1] + p.R(f * H, slice(1, 2))[0])
-    return (p.blend(f, H, h),)
-'''
-CELL = """
-        Cell(
-            "MGU",
-            gates="fh",
-            states=1,
-            activations="fg",
-            defaults=("Sigmoid", "Tanh"),
-            step=mgu_step,
-        ),
-    )
-}
-"""
-ROW = """
-MGU = replace(
-    _RNN_14,
-    type="MGU",
-    domain="org.example",
-    cell=CELLS["MGU"],
-    gates="fh",
-    inputs=_inputs(2),
-    attributes={
-        **_RNN_14.attributes,
-        "activations": _activations("two activations, f (gate) and g (hidden),"),
-    },
-    default_activations=CELLS["MGU"].defaults,
-    spare_activation=False,
-)
-ROWS = (
-    MGU,
-"""
-# Where each goes: module -> [(what stands there, what is put before or in its place)].
-ADDED = {
-    "recurrence/activations.py": [("\n)\nACTIVATIONS: ", f"{SWISH}ACTIVATIONS: ")],
-    "recurrence/cells.py": [
-        ("\n\n@dataclass(frozen=True, slots=True)\nclass Cell:", None),
-        ("\n    )\n}\n", CELL),
-    ],
-    "operators/onnx_rows.py": [("\nROWS = (\n", ROW)],
-}
+# The most files that an addition may touch, its test among them.
+MOST_FILES = 6
 SWISH_SUITE = """\
 suite: swish
 summary: Swish in every cell.
@@ -125,49 +59,182 @@ op: MGU-14
 sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
 inputs: {B: uniform, initial_h: uniform}
 """
+GRU_SUITE = """\
+suite: gru
+summary: What the update gate of a GRU multiplies.
+seed: 3
+golden: certified
+score: true
+defaults:
+  op: GRU-14
+  sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+cases:
+  keeps: {inputs: {B: uniform}}
+  renews: {readings: {update-gate: renews}, inputs: {initial_h: uniform}}
+"""
+GRU_CONFIG = """\
+op: GRU-14
+sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+readings: {update-gate: renews}
+"""
+PLAIN_SUITE = """\
+suite: plain
+summary: The operator of another dialect.
+seed: 3
+golden: certified
+score: true
+defaults:
+  op: plain.gru
+  sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+cases:
+  on: {inputs: {bias: uniform}}
+  back: {attributes: {way: back}, inputs: {bias: uniform, initial: uniform}}
+"""
+PLAIN_CONFIG = """\
+op: plain.gru
+sizes: {seq_length: 4, batch_size: 3, input_size: 3, hidden_size: 5}
+inputs: {bias: uniform}
+"""
+FILES = {
+    "swish": SWISH_SUITE,
+    "swish_rnn": SWISH_CONFIG,
+    "mgu": MGU_SUITE,
+    "mgu_14": MGU_CONFIG,
+    "gru": GRU_SUITE,
+    "gru_renews": GRU_CONFIG,
+    "plain": PLAIN_SUITE,
+    "plain_gru": PLAIN_CONFIG,
+}
+# The command that asks for relations.
+RELATE = "relate"
+GRU_MODEL, PLAIN_MODEL = "gru/test_gru_14_renews/model.onnx", "plain/test_plain_gru_on/model.onnx"
+# Addition -> what is asked of it in order: a command line, its exit code, and a word of its answer.
+USES = {
+    "reading": [
+        ("ops GRU-14", 0, "update-gate=renews"),
+        ("schema config", 0, "update-gate"),
+        ("lint gru.yaml gru_renews.yaml", 0, ""),
+        ("inspect gru_renews.yaml", 0, "update-gate: renews"),
+        ("run gru_renews.yaml --backend certified -o proved.npz", 0, "gru_renews.yaml"),
+        ("run gru_renews.yaml --backend numpy -o got.npz", 0, "gru_renews.yaml"),
+        ("compare got.npz proved.npz --max-ulp 0", 0, "agrees"),
+        ("run gru_renews.yaml --backend numba", 3, "has no kernel for the GRU with update_renews"),
+        ("generate gru.yaml -o gru --steps", 0, "gru"),
+        ("inspect gru::gru_14_keeps", 0, "update-gate=renews"),
+        (f"run {GRU_MODEL} --reading update-gate=renews", 0, "Y_h"),
+        (f"extract {GRU_MODEL} -o gru_extracted", 0, "gru_extracted"),
+        ("convert gru gru_raw --format raw", 0, ""),
+        ("verify gru_raw --backend numpy --compute native", 0, "2 pass. None fails"),
+        ("verify gru --backend numba", 1, "has no kernel for the GRU with update_renews"),
+        ("verify gru --runtime looped", 0, "as update-gate=keeps has it"),
+        (f"{RELATE} gru --backend numpy", 0, "None fails"),
+        ("score gru", 0, "is another reading"),
+        ("trace gru gru.update.renews", 0, "gru_14_keeps"),
+        ("diagnose gru --backend mutant:biases-dropped", 1, "biases-dropped"),
+        ("bench gru_renews.yaml --backend numpy,reference --rounds 1 --vs=", 0, "gru_renews"),
+    ],
+    "relation": [
+        (f"{RELATE} gru --relation zeros-given --runtime looped", 0, "1 pass, 1 skipped"),
+        (f"{RELATE} plain.yaml --relation zeros-given --backend numba", 0, "1 pass"),
+    ],
+    "runtime": [
+        ("runtimes", 0, "from the package looped"),
+        ("verify plain --runtime looped --json", 0, '"version": "7"'),
+        ("diagnose plain --runtime looped", 0, "nothing differs"),
+        ("bench plain_gru.yaml --vs looped --backend numpy --rounds 1", 0, "looped"),
+    ],
+    "dialect": [
+        ("ops plain.gru", 0, "Plain"),
+        ("lint plain.yaml plain_gru.yaml", 0, ""),
+        ("inspect plain_gru.yaml", 0, "outputs: [steps, state]"),
+        ("list plain.yaml", 0, "plain_gru_back"),
+        ("run plain_gru.yaml --backend certified -o proved.npz", 0, "steps"),
+        ("run plain_gru.yaml --backend numpy -o got.npz", 0, "steps"),
+        ("compare got.npz proved.npz --max-ulp 0", 0, "agrees"),
+        ("schema config", 0, "plain.gru"),
+        ("generate plain.yaml -o plain --steps", 0, "plain"),
+        (f"run {PLAIN_MODEL}", 0, "state"),
+        (f"extract {PLAIN_MODEL} -o plain_extracted", 0, "plain_extracted"),
+        ("convert plain plain_raw --format raw", 0, ""),
+        ("verify plain_raw --backend numba", 0, "2 pass. None fails"),
+        (f"{RELATE} plain --backend numpy", 0, "None fails"),
+        ("diagnose plain --backend mutant:gates-z-r-swapped", 1, "gates-z-r-swapped"),
+        ("score plain", 0, "mutants are killed by 2 vectors"),
+        ("trace plain plain.gru.gates.order", 0, "plain_gru_on"),
+        ("bench plain_gru.yaml --backend numpy,reference --rounds 1 --vs=", 0, "gru"),
+    ],
+    "statement": [
+        ("trace --page", 0, "the product of what ft keeps of Ht-1"),
+        ("trace mgu mgu.equations.h", 0, "mgu_14_plain"),
+        ("inspect mgu::mgu_14_plain", 0, "mgu.equations.h"),
+    ],
+    "cell": [("mutants --cell MGU", 0, "recurrent-weights-transposed")],
+}
+# What is added has no part in these commands.
+APART = {"backends", "formats", "report", "site", "smoke"}
+# Runs command lines in one process: prints exit code, output and messages of each.
+DRIVER = """
+import contextlib, io, json, sys
+from rnncli.cli import main
+
+found = []
+for line in json.load(sys.stdin):
+    sys.argv = ["rnncli", *line.split()]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    found.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(found))
+"""
 
 
-@pytest.fixture(scope="module")
-def extended(tmp_path_factory):
-    """A function that runs a command of the package with one more activation and one more cell."""
-    folder = tmp_path_factory.mktemp("extended")
-    for name in ("rnncli", "specs"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    for module, places in ADDED.items():
-        file = folder / "rnncli" / module
-        text = file.read_text(encoding="utf-8")
-        for place, added in places:
-            assert text.count(place) == 1
-            text = text.replace(place, added or f"\n{STEP}{place}")
-        file.write_text(text, encoding="utf-8")
-    files = {
-        "swish": SWISH_SUITE,
-        "swish_rnn": SWISH_CONFIG,
-        "mgu": MGU_SUITE,
-        "mgu_14": MGU_CONFIG,
-    }
-    for name, text in files.items():
-        (folder / f"{name}.yaml").write_text(text)
+def _python(folder, *arguments, **options):
+    """Run Python on the copy of the package."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "NUMBA_CACHE_DIR": str(folder / "kept"),
         "PYTHONDONTWRITEBYTECODE": "",  # each module is compiled by the first command alone
     }
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A copy of the package with all additions, and files that use them."""
+    folder = tmp_path_factory.mktemp("extended")
+    added_to(folder)
+    for name, text in FILES.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def extended(folder):
+    """A function that runs a command of the package with the additions."""
 
     def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "rnncli", *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = _python(folder, "-m", "rnncli", *arguments)
         return done.returncode, done.stdout, done.stderr
 
     return run
+
+
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_an_addition_is_a_few_files(addition):
+    """Its test is one more: nobody has to know more places than these."""
+    assert len(ADDITIONS[addition]) + 1 <= MOST_FILES
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +348,15 @@ def test_a_pack_of_what_is_new_is_scored(packs, pack):
     assert int(all_of_them) > 140
 
 
+def test_statements_of_a_new_operator_are_traced(packs):
+    """Those of a file of their own, under a condition of their own."""
+    code, out, err = packs("trace", "mgu")
+
+    assert code == 0, err
+    states = {row[0]: (row[1], row[2]) for row in map(str.split, out.splitlines()[1:])}
+    assert states == {"mgu.equations.h": ("checked", "2"), "mgu.direction.refused": ("beyond", "0")}
+
+
 def test_a_model_with_a_new_operator_is_run(packs):
     """As the pack holds it, in the operator's domain."""
     code, out, err = packs("run", "mgu/test_mgu_14_plain/model.onnx")
@@ -295,3 +371,31 @@ def test_what_is_new_is_measured(extended, config):
     options = ("--backend", "numpy,reference", "--rounds", "1", "--vs", "")
 
     assert extended("bench", f"{config}.yaml", *options)[0] == 0
+
+
+@pytest.fixture(scope="module")
+def answers(folder, packs):
+    """A function from a command line to its exit code, output and messages."""
+    del packs
+    order = ("dialect", "reading", *(name for name in USES if name not in {"dialect", "reading"}))
+    lines = [line for name in order for line, _, _ in USES[name]]
+    done = _python(folder, "-c", DRIVER, input=json.dumps(lines))
+    assert done.returncode == 0, done.stderr
+    return dict(zip(lines, json.loads(done.stdout), strict=True)).get
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"), [use for uses in USES.values() for use in uses], ids=str
+)
+def test_a_command_takes_what_is_added(answers, line, code, said):
+    """With the exit code and the words that anything built in would have."""
+    got, out, err = answers(line)
+
+    assert (got, said in out + err) == (code, True), out + err
+
+
+def test_every_command_takes_something_that_is_added():
+    """But those that it has no part in."""
+    used = {line.split()[0] for uses in USES.values() for line, _, _ in uses}
+
+    assert used == set(cli.list_commands(click.Context(cli))) - APART

@@ -13,7 +13,7 @@ import pytest
 from small_webnn import small_webnn
 from webnn_baseline import command
 
-from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 
 HARNESSES = Path(__file__).parents[1] / "docs/harnesses"
 WEB = HARNESSES / "onnxruntime_web.mjs"

@@ -11,13 +11,24 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test import BackendTest
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
-from onnx.reference import ReferenceEvaluator
 
 import rnncli.onnx_backend
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.onnx_backend import is_compatible, prepare, run_model, run_node, supports_device
 
-RANDOM = "Bernoulli"  # the only operator whose cases pass or fail by chance
+# onnx's cases that do not pass, and why. No specification says which numbers are drawn: these pass
+# or fail by chance.
+DRAWN = {
+    f"test_bernoulli{given}{form}"
+    for given in ("", "_double", "_seed")
+    for form in ("", "_expanded")
+}
+# The runner asks a scalar within a sequence for its length; the values are compared below.
+UNCOMPARED = {"test_loop16_seq_none"}
+# Gradients are for training.
+UNSUPPORTED = {"test_gradient_of_add", "test_gradient_of_add_and_mul"}
+# Kinds of cases that onnx's package holds; those of kind Real are downloaded.
+KINDS = ("Node", "Simple", "PyTorchConverted", "PyTorchOperator")
 
 
 @pytest.fixture(scope="module")
@@ -26,20 +37,6 @@ def node_cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return load_model_tests(kind="node")
-
-
-class ReferenceBackend:
-    """onnx's plain ReferenceEvaluator behind the same interface."""
-
-    @staticmethod
-    def prepare(model):
-        """Return something with a method run."""
-        evaluator = ReferenceEvaluator(model)
-        names = [value.name for value in model.graph.input]
-        evaluator.run_by_position = lambda inputs: evaluator.run(
-            None, dict(zip(names, inputs, strict=False))
-        )
-        return evaluator.run_by_position
 
 
 def array(value):
@@ -68,16 +65,68 @@ def ours(model):
 
 
 @pytest.mark.filterwarnings("ignore")  # of onnx, making its cases
-def test_onnx_own_runner_passes_all_recurrent_cases():
-    """`BackendTest` runs against the module: all 18 recurrent cases pass, every output compared."""
+def test_onnx_own_runner_passes_all_cases():
+    """`BackendTest` runs against the module: all cases pass but those that are listed above."""
     tests = BackendTest(rnncli.onnx_backend, __name__)
-    tests.include(r"^test_(simple_rnn|rnn|gru|lstm)_.*_cpu$")
+    tests.exclude("_cuda$")
+    suite = unittest.TestSuite(
+        unittest.defaultTestLoader.loadTestsFromTestCase(
+            tests.test_cases[f"OnnxBackend{kind}ModelTest"]
+        )
+        for kind in KINDS
+    )
     result = unittest.TestResult()
 
-    tests.test_suite.run(result)
+    suite.run(result)
 
-    assert [] == [trace for _, trace in result.failures + result.errors]
-    assert result.testsRun - len(result.skipped) == 18
+    failed = {name_of(test): trace for test, trace in result.failures + result.errors}
+    skipped = {name_of(test) for test, why in result.skipped if "exclude" not in why}
+    unexplained = {*failed} - DRAWN
+    assert unexplained == {*CONTESTED} | UNCOMPARED, [failed[name] for name in unexplained]
+    assert skipped == UNSUPPORTED
+    assert result.testsRun - len(result.skipped) > 2000
+
+
+def name_of(test):
+    """Return the name of a case, given a test of onnx's runner."""
+    return test.id().rpartition(".")[2].removesuffix("_cpu")
+
+
+def test_sequences_that_hold_scalars_are_right(node_cases):
+    """Compared here, as onnx's runner cannot."""
+    cases = [case for case in node_cases if case.name in UNCOMPARED]
+
+    assert len(cases) == len(UNCOMPARED)
+    for case in cases:
+        for inputs, (expected,) in case.data_sets:
+            (made,) = ours(case.model)(list(inputs))
+            assert [each.tolist() for each in made] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize(("empty", "wanted"), [(False, [1, 2]), (True, [-1, -2])])
+def test_an_optional_value_is_the_value_or_none(empty, wanted):
+    """Not a list of it; without a value it has no element."""
+    there, y = run_model(optional_model(), [np.array(empty)])
+
+    assert there == (not empty)
+    assert y.tolist() == wanted
+
+
+def optional_model():
+    """Return a model whose branches make an optional value, or an empty one."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (bool empty) => (bool there, float[n] y) {'
+        " x = Constant <value = float[2] {1.0, 2.0}> ()"
+        " value = If (empty) <then_branch = a () => (p) { p = Optional () },"
+        " else_branch = b () => (q) { q = Optional (x) }>"
+        " there = OptionalHasElement (value)"
+        " y = If (there) <then_branch = c () => (float[n] r) { r = OptionalGetElement (value) },"
+        " else_branch = d () => (float[n] s) { s = Neg (x) }> }"
+    )
+    of_floats = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+    (empty,) = model.graph.node[1].attribute[0].g.node
+    empty.attribute.append(helper.make_attribute("type", of_floats))
+    return model
 
 
 def test_recurrent_cases_are_not_onnx_own_kernels(node_cases, monkeypatch):
@@ -90,16 +139,6 @@ def test_recurrent_cases_are_not_onnx_own_kernels(node_cases, monkeypatch):
 
     assert len(cases) == 18
     assert [] == [found for case in cases if (found := failure(ours, case))]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_nothing_that_the_reference_passes_is_lost(node_cases):
-    """Every case that onnx's plain ReferenceEvaluator passes passes here, if uncontested."""
-    cases = [c for c in node_cases if RANDOM.lower() not in c.name and c.name not in CONTESTED]
-    passing = [case for case in cases if failure(ReferenceBackend.prepare, case) is None]
-
-    assert len(passing) > 1800
-    assert [] == [found for case in passing if (found := failure(ours, case))]
 
 
 def add_model():

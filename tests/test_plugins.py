@@ -229,7 +229,7 @@ def test_a_plug_in_says_that_it_knows_of_the_previous_cell_state():
     reason = "does not say that it honours the reading peephole-o=previous"
     assert silent.supports(one, Compute.FLOAT64) == reason
     assert silent.supports(replace(one, P=None), Compute.FLOAT64) is None
-    assert silent.supports(replace(one, peephole_previous=False), Compute.FLOAT64) is None
+    assert silent.supports(one.opting(peephole_previous=False), Compute.FLOAT64) is None
     assert knows.supports(one, Compute.FLOAT64) is None
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from beside import beside
@@ -13,7 +14,8 @@ from forked import forked_pytest
 from judged import core
 
 from rnncli.cases.suite.suite import load_suite
-from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.pytest import IS_ANSWERED, PACK, AnswerCount
 
 CORE = Path(__file__).parents[1] / "vectors" / "core"
 CASES = "id:lstm_14_one_step or id:gru_14_both or id:rnn_14_constants or id:lstm_14_twice"
@@ -50,6 +52,10 @@ def breaks(vector):
 
 def forgets(vector):
     right(vector)
+
+def ends(vector):
+    import pytest
+    pytest.exit("all is well", returncode=0)
 
 def dies(vector):
     if vector.id == "gru_14_both":
@@ -162,10 +168,33 @@ def test_a_run_without_an_answer_does_not_end_well(run, options):
     """Neither where all is refused, which is allowed, nor where all is skipped."""
     code, output = run("--rnncli-allow-refused", *options, kernel="refuses")
     assert (code, counts(output)) == (5, {"xfailed": 4})
-    assert "rnncli: none of 4 cases was answered" in output
+    assert re.search(r"rnncli: none of 4 cases of .+ was answered", output)
 
     code, output = run("--rnncli-require", "operator=RNN-1", *options)
     assert (code, counts(output)) == (5, {"skipped": 4})
+
+
+def test_each_pack_needs_an_answer_of_its_own():
+    """One that nothing was answered of is not green for standing beside another."""
+    count = AnswerCount()
+    for pack, answered in (("P", True), ("P", False), ("Q", False), ("R", True)):
+        known = [(PACK, pack), (IS_ANSWERED, False), (IS_ANSWERED, answered)]
+        count.pytest_runtest_logreport(
+            SimpleNamespace(when="call", passed=True, user_properties=known)
+        )
+    session, said = SimpleNamespace(exitstatus=0), []
+    count.pytest_sessionfinish(session, 0)
+    count.pytest_terminal_summary(SimpleNamespace(write_line=lambda line, **_: said.append(line)))
+
+    assert (session.exitstatus, said) == (5, ["rnncli: none of 1 case of Q was answered"])
+
+
+def test_a_known_failure_that_is_every_case_is_told(run, tmp_path):
+    """As `verify` tells it: no failure would count."""
+    (tmp_path / "known.txt").write_text("* known\n")
+    _, output = run("--rnncli-xfails", tmp_path / "known.txt", kernel="wrong")
+
+    assert "'*' matches every case: no failure would count" in output
 
 
 def test_a_refusal_shows_something_only_of_what_answers_valid_cases(run, tmp_path_factory):
@@ -186,6 +215,7 @@ def test_a_refusal_shows_something_only_of_what_answers_valid_cases(run, tmp_pat
     [
         ("refuses", "refused: not in this release"),
         ("breaks", "KeyError: 'no such key'"),
+        ("ends", "the function ends the session: all is well"),
         ("forgets", "TypeError: the function returned None; it must return the outputs"),
     ],
 )
@@ -252,9 +282,68 @@ def test_an_altered_pack_is_refused(run, tmp_path):
     manifest["notes"] = {}
     (tmp_path / "core" / "manifest.json").write_text(json.dumps(manifest))
 
-    code, output = run("--rnncli", "core", "--rnncli-subject", "kernels:right", pack=False)
+    code, output = run("--rnncli=core", "--rnncli-subject=kernels:right", pack=False)
     assert code == 2
     assert "manifest.json" in output
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """Return a function that makes a pack with code and settings for pytest, which tell."""
+
+    def strange(name):
+        plan = GenerationPlan(suite=load_suite("smoke"), selection="gru_14")
+        generate(plan, tmp_path / name, lambda _: None)
+        code = f"open({str(tmp_path / 'told')!r}, 'w').close()\ndef test(): pass\n"
+        for file in ("conftest.py", "test_strange.py", "strange.py", "json.py"):
+            (tmp_path / name / file).write_text(code)
+        for file, table in SETTINGS.items():
+            (tmp_path / name / file).write_text(f"[{table}]\naddopts = '-p strange'\n")
+        return tmp_path / name
+
+    return strange
+
+
+SETTINGS = {
+    "pytest.ini": "pytest",
+    "pyproject.toml": "tool.pytest.ini_options",
+    "setup.cfg": "tool:pytest",
+    "tox.ini": "pytest",
+}
+STRANGE = ("--rnncli=packs/core", "--rnncli-subject=kernels:right")
+
+
+def test_a_pack_is_no_folder_of_tests(run, strange, tmp_path):
+    """Nothing in it is run or taken for settings: alone, by workers, and beside or within tests."""
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    (tmp_path / "packs").mkdir()
+    strange("packs/core")
+    passed = len([*(tmp_path / "packs" / "core").glob("*/model.onnx")])
+
+    for more, others in ((), 0), (("-n", "2"), 0), ((".",), 1), (("test_own.py::test_own",), 1):
+        code, output = run(*STRANGE, *more, pack=False)
+        assert (code, counts(output)["passed"]) == (0, passed + others), output
+        assert "packs/core::gru_14" in output
+    assert not (tmp_path / "told").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--rnncli core", "write --rnncli=PACK: after a space, pytest takes"),
+        ("--rnncli=core --rootdir=core", "lies in the pack, and pytest runs what"),
+        ("--rnncli=test_core", "the name of its folder begins with 'test'"),
+    ],
+)
+def test_what_pytest_would_run_is_refused_first(run, strange, tmp_path, line, words):
+    """Where it takes the pack for its own folder, whatever an option says."""
+    pack = strange("test_core" if "test_core" in line else "core")
+    for file in SETTINGS:
+        (pack / file).unlink()
+
+    code, output = run(*line.split(), "--rnncli-subject=kernels:right", pack=False)
+    assert (code, words in output) == (4, True), output
+    assert not (tmp_path / "told").exists()
 
 
 DECORATED = """
@@ -266,7 +355,7 @@ from kernels import {kernel}
 def factor():
     return 1
 
-@rnncli.pytest.vectors({pack!r}, select={select!r}{more})
+@rnncli.pytest.vectors({pack!r}, cases=rnncli.Selected(select={select!r}{of_cases}){more})
 def test_kernel(vector, factor):
     outputs = {kernel}(vector)
     return outputs and {{name: factor * values for name, values in outputs.items()}}
@@ -277,8 +366,10 @@ def test_kernel(vector, factor):
 def decorated(run, tmp_path):
     """Return a function that runs a test file with the decorator."""
 
-    def decorated(*arguments, kernel="right", more="", pack=str(CORE)):
-        text = DECORATED.format(kernel=kernel, more=more, pack=pack, select=CASES)
+    def decorated(*arguments, kernel="right", of_cases="", more="", pack=str(CORE)):
+        text = DECORATED.format(
+            kernel=kernel, of_cases=of_cases, more=more, pack=pack, select=CASES
+        )
         (tmp_path / "test_user.py").write_text(text)
         return run(*arguments, pack=False)
 
@@ -308,7 +399,7 @@ def test_it_judges_without_the_plug_in_too(decorated):
 
 def test_its_options_are_those_of_the_plug_in(decorated):
     """Requirements, refusals, and a run without an answer."""
-    code, output = decorated(more=", require='operator=LSTM-14'")
+    code, output = decorated(of_cases=", require='operator=LSTM-14'")
     assert (code, counts(output)) == (0, {"passed": 2, "skipped": 2})
 
     code, output = decorated("-n", "2", kernel="refuses", more=", allow_refused=True")

@@ -208,7 +208,7 @@ def test_threads_reach_the_backend(monkeypatch):
     )
     attributes, stay, fed = split("RNN-14")
     for count in (2, None, 1):
-        rnncli.prepare("RNN-14", threads=count, **stay, **attributes).run(fed)
+        rnncli.prepare("RNN-14", limits=rnncli.Limits(threads=count), **stay, **attributes).run(fed)
 
     assert seen == [2, 1, 1]
 
@@ -223,7 +223,7 @@ def test_a_call_takes_no_more_than_it_may():
                 { d = Identity (c) t = Mul (s, s) }>
         }"""
     )
-    session = rnncli.prepare(endless, timeout=0.2)
+    session = rnncli.prepare(endless, limits=rnncli.Limits(timeout=0.2))
 
     with pytest.raises(Exhausted, match=r"0\.2 s"):
         session(n=np.array(1 << 60))
@@ -233,7 +233,7 @@ def test_a_call_takes_no_more_than_it_may():
         """<ir_version: 8, opset_import: ["" : 17]>
         g (float[n] x) => (float[m] y) { y = Concat <axis = 0> (x, x) }"""
     )
-    small = rnncli.prepare(growing, max_memory=1 << 10)
+    small = rnncli.prepare(growing, limits=rnncli.Limits(max_memory=1 << 10))
     with pytest.raises(Exhausted):
         small(x=np.ones(1 << 10, "f"))
     assert small(x=np.ones(4, "f"))["y"].shape == (8,)

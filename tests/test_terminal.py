@@ -38,7 +38,7 @@ PRINTING = [command for command, code in COMMANDS.items() if code == 0]
 def shell(line):
     """Run `rnncli` with redirections, as a user of a shell does."""
     return subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m rnncli {line}"],
+        ["bash", "-c", f"'{sys.executable}' -m rnncli {line}"],
         capture_output=True,
         text=True,
         check=False,
@@ -80,7 +80,7 @@ def test_completions_that_are_lost_are_a_failure():
     """The shell that asks for them gets an exit code as well."""
     asked = "_RNNCLI_COMPLETE=bash_complete COMP_WORDS='rnncli ops LSTM-1' COMP_CWORD=2"
     done = subprocess.run(
-        ["bash", "-c", f"{asked} {sys.executable} -m rnncli >/dev/full"],
+        ["bash", "-c", f"{asked} '{sys.executable}' -m rnncli >/dev/full"],
         capture_output=True,
         text=True,
         check=False,

@@ -7,17 +7,18 @@ from rnncli.operators import OPERATORS
 SIZES = {"seq_length": 4, "batch_size": 3, "input_size": 2, "hidden_size": 5}
 
 
-def valid_node(operator, dtype=np.float32, direction="reverse"):
+def valid_node(operator, dtype=np.float32, direction="reverse", **sizes):
     """Return attributes and inputs of a node that breaks no rule: T 4, N 3, I 2, H 5, D 1.
 
-    A cell has no direction. Every output is there.
+    A cell has no direction. Every output is there. Other sizes are given by their names.
     """
     row = OPERATORS[operator]
-    sizes = {**SIZES, "num_directions": 2 if direction == "bidirectional" else 1}
+    sizes = {**SIZES, **sizes, "num_directions": 2 if direction == "bidirectional" else 1}
+    T, N = sizes["seq_length"], sizes["batch_size"]
     attributes = {
         **row.written("direction", direction),
-        **row.written("hidden_size", SIZES["hidden_size"]),
-        **row.written("seq_length", SIZES["seq_length"]),
+        **row.written("hidden_size", sizes["hidden_size"]),
+        **row.written("seq_length", T),
         **{output.condition: True for output in row.outputs if output.condition},
     }
     inputs = {}
@@ -25,7 +26,7 @@ def valid_node(operator, dtype=np.float32, direction="reverse"):
     for tensor in row.inputs:
         shape = tuple(dim.multiple * sizes[dim.symbol] for dim in tensor.shape())
         if tensor.role == "lengths":
-            inputs[tensor.name] = np.array([4, 0, 2], np.int32)
+            inputs[tensor.name] = np.resize(np.int32([T, 0, T // 2]), N)
         elif tensor.kind == "levels":
             inputs[tensor.name] = generator.integers(-100, 100, shape).astype(np.int8)
         elif tensor.role.endswith("_scale"):

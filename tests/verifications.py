@@ -18,8 +18,10 @@ from rnncli.judging.report import (
     JudgedCase,
     JudgedPack,
     JudgedSubject,
+    Shard,
     VerificationReport,
 )
+from rnncli.relations.relations import RELATIONS
 
 NOTES = {
     "Reverse": "walks forward, or leaves the reversed Y in the order of computation",
@@ -193,20 +195,92 @@ def hostile():
     pack = JudgedPack(HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE})
     more = differing(
         message=HOSTILE * 2000,
+        fits={HOSTILE: 0.25},
+        after=(HOSTILE,),
         outputs=(
             OutputVerdict(HOSTILE, Verdict.DIFFERS, HOSTILE),
-            output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan),
+            output(HOSTILE, verdict=Verdict.DIFFERS, margin=math.nan, reading=HOSTILE),
         ),
         localisation=Localisation(0, 0, 0, 0, 1, 1, HOSTILE),
         error_map=((math.nan, -1.0), (math.inf, 1e300)),
         reading=HOSTILE,
     )
-    named = {"operator": HOSTILE, "flags": [HOSTILE], "tags": [HOSTILE], "summary": HOSTILE}
+    named = dict.fromkeys(("operator", "summary", "reason"), HOSTILE)
+    requirements = {
+        "opset": 14,
+        "dtype": "float32",
+        "layout": 0,
+        "weights": "inputs",
+        "largest_size": 3,
+        **{name: [HOSTILE] for name in ("attributes", "activations", "inputs")},
+        "direction": HOSTILE,
+    }
+    lists = {"flags": [HOSTILE], "tags": [HOSTILE], "sizes": {HOSTILE: 3}}
     cases = [
-        judged(f"{HOSTILE}{verdict}" + "x" * 300, verdict, more, **named, reason=HOSTILE)
+        judged(
+            f"{HOSTILE}{verdict}{k}" + "x" * 300,
+            verdict,
+            {**more, **excuse},
+            **named,
+            **lists,
+            requirements=requirements,
+        )
         for verdict in Verdict
+        for k, excuse in enumerate(({}, {"expected": HOSTILE}))
     ]
-    return report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE}))
+    found = report(cases, pack, JudgedSubject(HOSTILE, {HOSTILE: HOSTILE, "name": HOSTILE}))
+    own = {"rule": HOSTILE, "command": HOSTILE, "date": HOSTILE, "concessions": (HOSTILE,)}
+    return replace(found, **own)
+
+
+FIRST = (
+    "Y at t 2, direction 0, sequence 1, unit 3: 0.5, and transformed 0.25; they must be at most"
+    " 1e-06 apart (derived)"
+)
+RELATED = {
+    "lstm_14_forward::again": (
+        Verdict.PASS,
+        {"outputs": (output(margin=0.0),), "message": "40 of 40 elements compared (bit)"},
+    ),
+    "lstm_14_forward::tiles": (
+        Verdict.DIFFERS,
+        {"outputs": (output(verdict=Verdict.DIFFERS, margin=250000.0),), "message": FIRST},
+    ),
+    "lstm_14_forward::padding": (
+        Verdict.DIFFERS,
+        {
+            "outputs": (output(verdict=Verdict.DIFFERS, margin=math.inf),),
+            "message": FIRST.replace("at most 1e-06 apart (derived)", "equal (bit)"),
+            "data_set": 1,
+        },
+    ),
+    "gru_14_ragged::outputs": (Verdict.DIFFERS, {"message": "output Y_h is missing"}),
+    "gru_14_ragged::layout": (Verdict.REFUSED, {"message": "Batchwise is not there"}),
+    "gru_14_double": (Verdict.REFUSED, {"message": "float64", "allowed": "--allow-refused"}),
+    "gru_14_ragged::singles": (Verdict.CRASHED, {"message": "killed by SIGABRT"}),
+    "gru_14_long": (Verdict.TIMEOUT, {"message": "gave no answer in time"}),
+    "gru_14_ragged::longer": (Verdict.SKIPPED, {"message": "longer shows nothing: no element"}),
+    "gru_14_ragged::directions": (
+        Verdict.SKIPPED,
+        {"message": "directions does not apply: it has one direction"},
+    ),
+}
+
+
+def related(ids=tuple(RELATED)):
+    """Relations of cases, and cases that fail as they are."""
+    cases = []
+    for case_id in ids:
+        name = case_id.partition("::")[2]
+        summary = RELATIONS[name].summary if name else "the case as it is"
+        record = {"flags": [name] * bool(name), "relation": name, "summary": summary}
+        cases.append(judged(case_id, *RELATED[case_id], **record))
+    notes = {name: row.finds for name, row in RELATIONS.items()}
+    return replace(
+        report(cases, JudgedPack("core.relations", PACK.digest, PACK.folder, notes)),
+        rule="relations and profile standard",
+        command="rnncli relate vectors/core --runtime onnxruntime",
+    )
 
 
 REPORTS = {
@@ -217,4 +291,7 @@ REPORTS = {
     "nothing to explain": replace(report(), diagnosis=Diagnosis()),
     "hostile": hostile(),
     "many": many(),
+    "a shard": replace(many(), shard=Shard(2, 3)),
+    "relations": related(),
+    "relations that show nothing": related([*RELATED][-2:]),
 }

@@ -468,9 +468,14 @@ static double of_float16(uint64_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-typedef struct { const char *name; size_t bytes; double (*value)(uint64_t bits); } DType;
-static const DType DTYPES[] = {{"float32", 4, of_float32}, {"float16", 2, of_float16},
-                               {"bfloat16", 2, of_bfloat16}, {"float64", 8, of_float64}};
+typedef struct {
+  const char *name;
+  size_t bytes;
+  int precision; /* bits of the significand */
+  double (*value)(uint64_t bits);
+} DType;
+static const DType DTYPES[] = {{"float32", 4, 24, of_float32}, {"float16", 2, 11, of_float16},
+                               {"bfloat16", 2, 8, of_bfloat16}, {"float64", 8, 53, of_float64}};
 
 typedef struct {
   char name[LONGEST_NAME], file[LONGEST_PATH];
@@ -558,6 +563,20 @@ static void read_output(const Json *json, const char *folder, Value value, Outpu
   read_tolerance(json, folder, value, output);
 }
 
+/* Refuses tolerances wider than generation allows: 5 % of the output's largest value, or 64
+   roundings of a coarser dtype. By wider ones a wrong result passes. */
+static void refuse_wide(const Json *json, const Output *output) {
+  double widest = 0, largest = 0, limit = fmax(0.05, ldexp(64, -output->dtype->precision));
+  for (size_t k = 0; k < output->size; k++) {
+    double size = fabs(element(output->dtype, output->wanted, k));
+    if (!isnan(size) && !isinf(size) && size > largest) largest = size;
+    if (tolerance_at(output, k) > widest) widest = tolerance_at(output, k);
+  }
+  if (widest > limit * (largest > 0 ? largest : 1))
+    stop(BAD_INPUT, "%s: the tolerance of '%s' is too wide to tell right from wrong", json->path,
+         output->name);
+}
+
 typedef struct { Output output[MOST_OUTPUTS]; int count; } Answers;
 
 static void read_answers(const Json *json, const char *folder, Value outputs, Answers *answers) {
@@ -566,7 +585,8 @@ static void read_answers(const Json *json, const char *folder, Value outputs, An
   answers->count = 0;
   for (Value k = first(json, outputs); k; k = after(json, outputs, k)) {
     if (answers->count == MOST_OUTPUTS) stop(UNSUPPORTED, "%s: too many outputs", json->path);
-    read_output(json, folder, k, &answers->output[answers->count++]);
+    read_output(json, folder, k, &answers->output[answers->count]);
+    refuse_wide(json, &answers->output[answers->count++]);
   }
 }
 
@@ -581,12 +601,12 @@ static void free_answers(Answers *answers) {
 
 /* In order of severity among the calls of a case. */
 typedef enum {
-  PASS, ACCEPTABLE, SKIPPED, MISSING, REFUSED, DIFFERS, ACCEPTED, CRASHED, VERDICTS
+  PASS, ACCEPTABLE, MISSING, REFUSED, DIFFERS, ACCEPTED, CRASHED, VERDICTS
 } Verdict;
-static const char *const NAMES[] = {"pass",    "acceptable", "skipped",  "missing",
-                                    "refused", "differs",    "accepted", "crashed"};
-static const char *const PLURALS[] = {"pass",    "acceptable", "skipped",  "missing",
-                                      "refused", "differ",     "accepted", "crashed"};
+static const char *const NAMES[] = {"pass",    "acceptable", "missing", "refused",
+                                    "differs", "accepted",   "crashed"};
+static const char *const PLURALS[] = {"pass",   "acceptable", "missing", "refused",
+                                      "differ", "accepted",   "crashed"};
 
 typedef struct {
   Verdict verdict;
@@ -693,25 +713,6 @@ static int agrees(const Answers *answers, const Got *got, Judged *judged) {
   return agree;
 }
 
-/* A pack whose tolerances would accept zeros judges nothing. */
-static int is_useless(const Answers *answers, char *where) {
-  for (int k = 0; k < answers->count; k++) {
-    const Output *output = &answers->output[k];
-    double widest = 0, largest = 0;
-    for (size_t e = 0; e < output->size; e++) {
-      double size = fabs(element(output->dtype, output->wanted, e));
-      if (!isnan(size) && !isinf(size) && size > largest) largest = size;
-      if (tolerance_at(output, e) > widest) widest = tolerance_at(output, e);
-    }
-    if (widest > (largest > 0 ? largest : 1)) {
-      where[0] = 0;
-      put(where, "the tolerance of %s is too wide to tell right from wrong", output->name);
-      return 1;
-    }
-  }
-  return 0;
-}
-
 typedef struct {
   const Json *json;
   Value data_set;
@@ -791,8 +792,7 @@ static void judge_signals(const Call *call, Judged *judged) {
 static Judged judged_outputs(const Call *call, const Answers *answers, const Got *got, int strange,
                              const char *names, char *reading) {
   Judged judged = {DIFFERS, 0, 0, ""};
-  if (agrees(answers, got, &judged) && !strange)
-    judged.verdict = is_useless(answers, judged.where) ? SKIPPED : PASS;
+  if (agrees(answers, got, &judged) && !strange) judged.verdict = PASS;
   else if (!strange) judge_readings(call, got, &judged, reading);
   else put(judged.where, "%s%s", *judged.where ? "; " : "", names);
   if (judged.verdict == PASS || judged.verdict == DIFFERS) judge_signals(call, &judged);
@@ -845,7 +845,7 @@ static int follows(const Call *call, const char *reading) {
   return agree;
 }
 
-static int is_failure(Verdict verdict) { return verdict > SKIPPED; }
+static int is_failure(Verdict verdict) { return verdict > ACCEPTABLE; }
 
 static int is_worse(const Judged *a, const Judged *b) {
   if (a->verdict != b->verdict) return a->verdict > b->verdict;
@@ -912,6 +912,27 @@ static void require(const Json *json, const char *name, const char *wanted, cons
     stop(BAD_INPUT, "%s: %s is '%s', not '%s'%s", json->path, name, text, wanted, hint);
 }
 
+/* Refuses answers under a reading that the case does not contest: one without a tag in the
+   manifest, or the case's own. */
+static void check_readings(const Json *json, const Json *manifest, Value record, Value others) {
+  char name[LONGEST_PATH], own[LONGEST_PATH], tag[LONGEST_PATH];
+  Value tags = get(manifest, record, "tags", ARRAY), chosen = get(json, 0, "readings", OBJECT);
+  for (Value k = others + 1; k < json->tokens[others].next; k = json->tokens[k + 1].next) {
+    int is_tagged = 0;
+    text_of(json, k, name, "a reading");
+    char *choice = strchr(name, '=');
+    if (!choice) stop(BAD_INPUT, "%s: '%s' is not a reading", json->path, name);
+    *choice++ = 0;
+    get_text(json, get(json, chosen, name, OBJECT), "choice", own);
+    for (Value t = first(manifest, tags); t; t = after(manifest, tags, t)) {
+      text_of(manifest, t, tag, "a tag");
+      is_tagged |= !strncmp(tag, "reading:", 8) && !strcmp(tag + 8, name);
+    }
+    if (!is_tagged || !strcmp(choice, own))
+      stop(BAD_INPUT, "%s: the case does not contest the reading %s=%s", json->path, name, choice);
+  }
+}
+
 static int is_refused(const char *results) {
   char path[LONGEST_PATH];
   join(path, results, "refused.txt");
@@ -943,6 +964,9 @@ static Judged judge_case(const char *pack, const char *results, const Json *mani
   get_text(&json, 0, "expect", expect);
   int must_refuse = !strcmp(expect, "rejection");
   if (!must_refuse) require(&json, "expect", "result", "");
+  Value sets = get(&json, 0, "data_sets", ARRAY);
+  for (Value k = first(&json, sets); k; k = after(&json, sets, k))
+    check_readings(&json, manifest, record, get(&json, k, "other_readings", OBJECT));
   Call call = {&json, 0, own, theirs, "", is_refused(theirs), must_refuse};
   Judged judged = judge_calls(&call);
   free(json.tokens);

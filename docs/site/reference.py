@@ -27,17 +27,19 @@ from rnncli.cases.suite.expansion import STRATEGIES
 from rnncli.cases.suite.schema import suite_schema
 from rnncli.cli.group import cli
 from rnncli.errors import EXIT_CODES, SEVERITY
-from rnncli.executors.table import EXECUTORS
+from rnncli.executors.workers import EXECUTORS
 from rnncli.formats import describe_formats
 from rnncli.formats.format import Format
-from rnncli.mutants.table import EVERY
+from rnncli.mutants.catalogue import EVERY
 from rnncli.operators import OPERATORS
 from rnncli.operators.operator import SYMBOLS
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.profiles import ACCUMULATORS, PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import Recurrence, Result
+from rnncli.reports import traceability
 from rnncli.reports.operators import as_record
 from rnncli.subjects.runtime import Runtime
 from rnncli.subjects.table import describe_subjects
@@ -399,7 +401,7 @@ def python_api() -> Iterator[str]:
         if inspect.isfunction(getattr(weights, name)) or inspect.isclass(getattr(weights, name)):
             yield from _documented(_path(getattr(weights, name)), f"rnncli.weights.{name}")
     yield from ("", "## Plug-ins", "", "What [a plug-in](../howto/plugin.md) is given and makes.")
-    for row in (Runtime, Backend, Recurrence, Result, Format):
+    for row in (Runtime, Backend, Recurrence, CellOptions, Result, Format):
         yield from _documented(_path(row), row.__name__, level=3)
 
 
@@ -463,6 +465,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "reference/installed.md": installed,
     "reference/bugs.md": bugs,
     "reference/python.md": python_api,
+    "reference/statements.md": lambda: iter([traceability.page()]),
     "explanation/semantics.md": copied("specs/semantics.md"),
     "reference/vectors.md": copied("vectors/README.md"),
     "results/suites.md": copied("specs/suites/README.md"),

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
 from rnncli.backends.compiled.driver import bind, run
+from rnncli.backends.compiled.equations import OPTIONS
 from rnncli.backends.compiled.routines import CODES
 from rnncli.backends.compiled.shapes import PHASES
-from rnncli.recurrence.cells import CELLS
+from rnncli.errors import Unsupported
+from rnncli.recurrence.cells import CELLS, beyond
 
 if TYPE_CHECKING:
     from rnncli.backends.backend import Compute
@@ -25,6 +27,15 @@ class NumbaBackend:
     name = "numba"
     summary = "fast: kernels compiled for this processor; every operator, dtype and reading"
 
+    def __init__(self) -> None:
+        from numba.core import config
+
+        if config.DISABLE_JIT:
+            raise Unsupported(
+                "backend 'numba' compiles its kernels, which the environment variable"
+                " NUMBA_DISABLE_JIT forbids"
+            )
+
     def supports(self, recurrence: Recurrence, compute: Compute) -> str | None:
         """Return why a recurrence has no kernel, or None."""
         del compute
@@ -35,6 +46,8 @@ class NumbaBackend:
             return QUANTISED
         if CELLS.get(name) != recurrence.cell:
             return f"has a kernel for the specification's {name}, but not for modified equations"
+        if others := beyond(recurrence.options, OPTIONS):
+            return f"has no kernel for the {name} with {others[0]}"
         foreign = [
             row.name for rows in recurrence.activations for row in rows if row.function not in CODES
         ]

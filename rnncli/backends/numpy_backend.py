@@ -50,7 +50,7 @@ class NumPyBackend:
 
 
 def _has_kernel(recurrence: Recurrence) -> bool:
-    return has_kernel(recurrence.cell) and recurrence.quantiser is None
+    return has_kernel(recurrence) and recurrence.quantiser is None
 
 
 def _by_equations(recurrence: Recurrence, dtype: np.dtype[Any]) -> Result:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.backends.backend import QUANTISED
 from rnncli.plugins import calling, load
+from rnncli.recurrence.cells import COMMON_OPTIONS, beyond
+from rnncli.recurrence.readings import source_of
 from rnncli.recurrence.recurrence import Result
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class PluggedBackend:
         with calling(plugin):
             self._backend = maker()
             self._bind = getattr(self._backend, "bind", None)
-            self._honours = frozenset(getattr(self._backend, "honours", ()))
+            self._honours = COMMON_OPTIONS | {*getattr(self._backend, "honours", ())}
             self.name = str(getattr(self._backend, "name", plugin.name))
             self.summary = str(getattr(self._backend, "summary", ""))
 
@@ -39,9 +41,11 @@ class PluggedBackend:
         # Backends that were written before there were these fields do not know of them.
         if recurrence.quantiser is not None:
             return QUANTISED
-        is_previous = recurrence.peephole_previous and recurrence.P is not None
-        if is_previous and "peephole_previous" not in self._honours:
-            return "does not say that it honours the reading peephole-o=previous"
+        options = recurrence.options
+        if recurrence.P is None:
+            options = options._replace(peephole_previous=False)
+        if others := beyond(options, self._honours):
+            return f"does not say that it honours {source_of(others[0])}"
         with calling(self._plugin):
             reason = self._backend.supports(recurrence, compute)
             return None if reason is None else str(reason)

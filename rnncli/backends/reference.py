@@ -231,7 +231,7 @@ def projected(engine: Engine, lanes: Lanes, X: Array) -> Array:
 def _biases(engine: Engine, lanes: Lanes) -> tuple[Array | None, Array | None]:
     """Return the bias of Xt*(W^T) [G, L, 1, H], and the Rbh that is reset [L, 1, H]."""
     Wb, Rb = (None if b is None else engine.widen(b) for b in (lanes.Wb, lanes.Rb))
-    return placed(Wb, Rb, after=lanes.linear_before_reset)
+    return placed(Wb, Rb, lanes.options)
 
 
 def parameters(lanes: Lanes, engine: Engine) -> Parameters:
@@ -254,9 +254,7 @@ def parameters(lanes: Lanes, engine: Engine) -> Parameters:
         blend=engine.math.blend,
         P=None if lanes.P is None else engine.widen(lanes.P),
         Rbh=0 if Rbh is None else Rbh,
-        peephole_previous=lanes.peephole_previous,
-        input_forget=lanes.input_forget,
-        linear_before_reset=lanes.linear_before_reset,
+        options=lanes.options,
     )
 
 

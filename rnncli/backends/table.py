@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
@@ -66,6 +67,10 @@ def _built_in(name: str) -> Backend:
         extra = EXTRAS.get(name)
         hint = f"; install it with: pip install 'rnncli[{extra}]'" if extra else ""
         raise Unsupported(f"backend '{name}' does not import: {error}{hint}") from error
+    except ValueError as error:  # a package that refuses its own settings
+        settings = [each for each in os.environ if each.startswith(f"{name.upper()}_")]
+        where = f" (environment: {', '.join(settings)})" if settings else ""
+        raise Unsupported(f"backend '{name}' does not import: {error}{where}") from error
 
 
 def describe_backends() -> list[dict[str, str]]:

@@ -95,15 +95,19 @@ class ThreadPool:
         first, *others = tasks
         workers = self._workers(len(others))
         try:
-            for worker, task in zip(workers, others, strict=True):
-                worker.begin(task)
-            first()
+            try:
+                for worker, task in zip(workers, others, strict=True):
+                    worker.begin(task)
+                first()
+            except BaseException:
+                if dissolve:
+                    dissolve()
+                raise
+            finally:
+                _end(workers)
         except BaseException:
-            if dissolve:
-                dissolve()
+            _end(workers)  # once more: a signal may be noticed just where it is called
             raise
-        finally:
-            _end(workers)
 
     def _workers(self, count: int) -> list[Worker]:
         """Return some of the threads, kept off the caller's processor.

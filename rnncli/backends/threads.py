@@ -1,13 +1,11 @@
-"""Threads of backends: their number, running tasks in them, and the threads of the BLAS."""
+"""Threads of backends: their number, and running tasks in them."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest
@@ -61,10 +59,6 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
-# Symbol names of OpenBLAS in NumPy's wheels and in system packages.
-PREFIXES_AND_SUFFIXES = (("scipy_", "64_"), ("", "64_"), ("", ""))
-
-
 def at_once(tasks: Sequence[Callable[[], None]]) -> None:
     """Run tasks in parallel if enough threads are allowed, else one after the other."""
     count = min(len(tasks), threads())
@@ -80,47 +74,14 @@ def _in_turn(tasks: Sequence[Callable[[], None]]) -> None:
 
 def _all_at_once(tasks: Sequence[Callable[[], None]]) -> bool:
     """Run each task in its own thread, unless the pool is busy; return whether they ran."""
+    from rnncli.backends.blas import LIMITS
     from rnncli.backends.thread_pool import POOL  # creates the pool
 
     if not POOL.reserve():
         return False
     try:
-        with one_blas_thread():
+        with LIMITS.at_most(1):
             POOL.run(tasks)
     finally:
         POOL.release()
     return True
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit OpenBLAS to one thread; other BLAS libraries are left alone."""
-    functions = _openblas()
-    if functions is None:
-        yield
-        return
-    get, set_ = functions
-    before = get()
-    set_(1)
-    try:
-        yield
-    finally:
-        set_(before)
-
-
-@cache
-def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return the functions that get and set the number of threads of NumPy's OpenBLAS.
-
-    Symbols are looked up through a NumPy extension, so in the library that it is linked with.
-    """
-    try:
-        library = ctypes.CDLL(import_module("numpy.linalg.lapack_lite").__file__)
-    except ImportError:  # this NumPy has no such extension
-        return None
-    for prefix, suffix in PREFIXES_AND_SUFFIXES:
-        names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
-        functions = [getattr(library, name, None) for name in names]
-        if all(functions):
-            return functions[0], functions[1]  # type: ignore[return-value]
-    return None

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rnncli.bench import machine, stopwatch
 from rnncli.bench.machine import MachineLimits, environment
 from rnncli.bench.measurement import RAN, Measurement, WorkloadMeasurements, largest_error
 from rnncli.errors import Unsupported
+from rnncli.limits import OF_CONTESTS, Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.supervision.connection import LostError
 from rnncli.subjects.supervision.messages import Message
-from rnncli.subjects.supervision.programs import printable
 from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import READY, START, question
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +37,9 @@ class ContestTerms:
     """The conditions of a measurement.
 
     Attributes:
-        threads: the number of threads for each implementation.
+        limits: of each implementation, and of any answer, which includes compilation.
         rounds: the number of turns for each.
         seconds: the length of a turn; a longer call runs once.
-        timeout: seconds for any answer, including compilation.
         clock: a name of `stopwatch.CLOCKS`.
         statistic: the statistic over all rounds.
         compute: the arithmetic of our backends, "float64" or "native".
@@ -46,15 +47,38 @@ class ContestTerms:
         nodes: whether the nodes of models are also timed.
     """
 
-    threads: int = 1
+    limits: Limits = OF_CONTESTS
     rounds: int = 15
     seconds: float = 0.02
-    timeout: float = 120.0
     clock: str = "wall"
     statistic: str = "median"
     compute: str = "native"
     call: str = "evaluate"
     nodes: bool = False
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of each implementation."""
+        return self.limits.threads or 1
+
+    @property
+    def timeout(self) -> float:
+        """The seconds for any answer, including compilation."""
+        return self.limits.timeout or math.inf
+
+
+# What ratios depend on.
+STORED = (
+    "threads",
+    "rounds",
+    "seconds",
+    "timeout",
+    "clock",
+    "statistic",
+    "compute",
+    "call",
+    "nodes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +104,8 @@ class ContestPlan:
 
     def header(self) -> dict[str, Any]:
         """Return the conditions that ratios depend on, as JSON values."""
-        return {"baseline": self.contestants[0].name, **asdict(self.terms)}
+        terms = {name: getattr(self.terms, name) for name in STORED}
+        return {"baseline": self.contestants[0].name, **terms}
 
 
 def contests(plan: ContestPlan, done: Callable[[int, str], None]) -> Iterator[WorkloadMeasurements]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.backends import known_backends
 from rnncli.backends.table import FAMILIES
-from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE
+from rnncli.bench.own import BACKEND, CALL, CALLS, COMPUTE, HOST
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
 from rnncli.files.regular import read_bytes
+from rnncli.models.hosts import ONNX
 from rnncli.subjects.runtimes.onnx_runtime import OnnxRuntime
 from rnncli.subjects.table import known_subjects
 
@@ -88,17 +89,21 @@ def _runtime(name: str) -> tuple[str, str]:
     return PLACES.get(name, row.where), "" if not row.package or find_spec(row.package) else hint
 
 
-def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") -> list[Contestant]:
+def backends(
+    names: Sequence[str] | None, compute: str, call: str = "evaluate", host: str = ONNX
+) -> list[Contestant]:
     """Return backends of this package.
 
     Args:
         names: the wanted backends; None for the available defaults.
         compute: "float64" or "native".
         call: the call that is timed: "evaluate", "bound" or "session".
+        host: what evaluates the other nodes of models; tables add it to the backend's name.
 
     Raises:
         InvalidRequest: a name is unknown.
     """
+    ground = {} if host == ONNX else {HOST: host}
     wanted = [name for name in USUAL_BACKENDS if _has(name)] if names is None else names
     for name in wanted:
         if name not in known_backends() and name.partition(":")[0] not in FAMILIES:
@@ -106,7 +111,10 @@ def backends(names: Sequence[str] | None, compute: str, call: str = "evaluate") 
             raise InvalidRequest(f"unknown backend '{name}'{near} ({', '.join(known_backends())})")
     return [
         Contestant(
-            f"{name}{suffix}", OWN, {BACKEND: name, COMPUTE: compute, CALL: each}, is_own=True
+            " ".join((f"{name}{suffix}", *ground.values())),
+            OWN,
+            {BACKEND: name, COMPUTE: compute, CALL: each, **ground},
+            is_own=True,
         )
         for name in wanted
         for each, suffix in CALLS[call].items()

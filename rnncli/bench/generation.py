@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.backends import backend_named
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.executors.processes import prepare
-from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.executors.workers import Workers
+from rnncli.generating.generation import GenerationPlan, generate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ cases:
       inputs: {{{labels}}}
 """
 FAMILIES = 3
-WORKERS_NEED = ("rnncli.packs.generating.batch", "numpy.random")  # as in `rnncli generate`
+WORKERS_NEED = ("rnncli.generating.batch", "numpy.random")  # as in `rnncli generate`
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def measure_generation(
     Raises:
         InvalidRequest: a case failed.
     """
-    prepare(*WORKERS_NEED)
+    Workers(jobs=jobs).expect(*WORKERS_NEED)
     methods = [method for method in WAYS if _is_usable(method)]
     suites = {
         method.name: small_cases(method.golden, int(cases * method.share)) for method in methods
@@ -143,7 +143,9 @@ def small_cases(golden: str, count: int) -> Suite:
 def _seconds(suite: Suite, jobs: int, scratch: Path | None) -> float:
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         start = time.perf_counter()
-        report = generate(GenerationPlan(suite=suite, jobs=jobs), Path(folder), lambda _: None)
+        report = generate(
+            GenerationPlan(suite=suite, workers=Workers(jobs=jobs)), Path(folder), lambda _: None
+        )
         seconds = time.perf_counter() - start
     if report.failed:
         raise InvalidRequest(report.failed[0].error)

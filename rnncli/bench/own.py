@@ -11,8 +11,10 @@ from rnncli import __version__
 from rnncli.backends import backend_named
 from rnncli.models.evaluator import prepare as prepare_model
 from rnncli.models.evaluator import run
+from rnncli.models.hosts import ONNX
 from rnncli.models.loading import model_from
 from rnncli.models.node_times import node_seconds
+from rnncli.models.recurrent_node import EvaluationSettings
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.recurrence.recurrence import lock
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from rnncli.packs.vector import Vector
     from rnncli.sessions import Session
 
-BACKEND, COMPUTE, CALL = "backend", "compute", "call"
+BACKEND, COMPUTE, HOST, CALL = "backend", "compute", "host", "call"
 # What `rnncli bench` times -> the settings `call`, each with what tables add to a backend's name.
 CALLS: Mapping[str, Mapping[str, str]] = {
     "evaluate": {"evaluate": ""},
@@ -38,18 +40,18 @@ CALLS: Mapping[str, Mapping[str, str]] = {
 class Own:
     """A backend of this package, called in one of several ways.
 
-    Settings are ``backend``, ``compute`` and ``call``: "evaluate" checks and binds the node in each
-    call, as `rnncli.evaluate` does; "session" and "model" call what `rnncli.prepare` makes of the
-    operator, weights held, and of the one-node model that runtimes get; "bound" calls the backend
-    alone, as the session of a runtime calls its kernel. Where the vector is a model, "evaluate"
-    prepares its nodes as well, and leaves out what a session checks. Threads are those of
-    RNNCLI_THREADS.
+    Settings are ``backend``, ``compute``, ``host`` and ``call``: "evaluate" checks and binds the
+    node in each call, as `rnncli.evaluate` does; "session" and "model" call what `rnncli.prepare`
+    makes of the operator, weights held, and of the one-node model that runtimes get; "bound" calls
+    the backend alone, as the session of a runtime calls its kernel. Where the vector is a model,
+    "evaluate" prepares its nodes as well, and leaves out what a session checks. Threads are those
+    of RNNCLI_THREADS.
     """
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:  # noqa: ARG002
-        known_settings(settings, (BACKEND, COMPUTE, CALL))
+        known_settings(settings, (BACKEND, COMPUTE, HOST, CALL))
         self._backend, self._compute = settings[BACKEND], settings[COMPUTE]
-        self._call = settings[CALL]
+        self._call, self._host = settings[CALL], settings.get(HOST, ONNX)
         backend_named(self._backend)
 
     def describe(self) -> Mapping[str, str]:
@@ -61,7 +63,10 @@ class Own:
         is_node = "operator" in vector.record
         if self._call == "model" or (self._call == "session" and not is_node):
             return self._session(
-                vector, prepare(vector.model, backend=self._backend, compute=self._compute)
+                vector,
+                prepare(
+                    vector.model, backend=self._backend, compute=self._compute, host=self._host
+                ),
             )
         if not is_node:
             return self._model(vector)
@@ -99,7 +104,9 @@ class Own:
 
     def _model(self, vector: Vector) -> Prepared:
         model = model_from(ModelProto.FromString(vector.model))
-        evaluator = prepare_model(model, backend=self._backend, compute=self._compute)
+        evaluator = prepare_model(
+            model, backend=self._backend, compute=self._compute, host=self._host
+        )
         names = evaluator.output_names
         return Prepared(
             partial(run, evaluator, vector.inputs),
@@ -110,7 +117,10 @@ class Own:
         """Return what the nodes of each operator of a model take in one run."""
         model = model_from(ModelProto.FromString(vector.model))
         return node_seconds(
-            model, vector.inputs, runs, backend=self._backend, compute=self._compute
+            model,
+            vector.inputs,
+            runs,
+            EvaluationSettings(self._backend, self._compute, {}, self._host),
         )
 
     def _bound(self, vector: Vector) -> Prepared:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from rnncli.bench.machine import NO_PYC, environment
 from rnncli.bench.workloads import built_in, of_operator
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import put_file
+from rnncli.interpreter import python
 from rnncli.operators import evaluate
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _seconds(process: TimedProcess, model: Path, surroundings: Mapping[str, str]
     arguments = [str(model) if each == MODEL else each for each in process.arguments]
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 -- runs Python
-        [sys.executable, *arguments],
+        python(*arguments),
         env=surroundings,
         capture_output=True,
         text=True,

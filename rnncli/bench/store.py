@@ -99,7 +99,10 @@ def _ratio(result: Mapping[str, Any]) -> float | None:
 def changes(
     stored: Mapping[Key, float | None], records: Sequence[Mapping[str, Any]]
 ) -> list[RatioChange]:
-    """Return the changes of ratios measured in both runs with the same sizes."""
+    """Return the changes of ratios measured in both runs with the same sizes.
+
+    The ratio of the first runtime to itself is always 1 and left out.
+    """
     return [
         RatioChange(
             record["workload"],
@@ -110,5 +113,5 @@ def changes(
             record["ratio"],
         )
         for record in records
-        if _key(record) in stored
+        if _key(record) in stored and record["implementation"] != record["baseline"]
     ]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SUFFIX = ".yaml"
 
@@ -23,10 +27,19 @@ def specs_folder() -> Path:
 
 
 def spec_names() -> list[str]:
-    """Return the names of all specs, their paths below the folder: ``ops/lstm_14``."""
+    """Return the names of all configs and suites, paths below the folder: ``ops/lstm_14``."""
     folder = specs_folder()
-    paths = sorted(folder.rglob(f"*{SUFFIX}"))
+    paths = [path for kind in ("ops", "suites") for path in sorted(_files(kind))]
     return [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+
+
+def statement_files() -> list[Path]:
+    """Return the files of statements among the specs, which `trace` reads."""
+    return sorted(_files("statements"))
+
+
+def _files(kind: str) -> Iterator[Path]:
+    return (specs_folder() / kind).rglob(f"*{SUFFIX}")
 
 
 def suite_names() -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -96,14 +97,29 @@ class YamlNode:
         return next((key.place for key in keys if key == name), node.place)
 
 
-def read_yaml(path: str | Path) -> YamlNode:
+# The Python parser gives the same messages and places on every machine; libyaml, which PyYAML may
+# lack, is ten times as fast.
+_PARSER = yaml.Loader
+_LIBYAML = getattr(yaml, "CLoader", _PARSER)
+
+
+def read_yaml(path: str | Path, *, quickly: bool = False) -> YamlNode:
     """Read a YAML file.
+
+    Args:
+        path: the file.
+        quickly: whether to parse it with libyaml, whose versions differ in what they accept: for
+            files that are shipped. The messages about a malformed one are the usual ones.
 
     Raises:
         UnreadableFile: it cannot be read or is larger than 1 MiB.
         ConfigError: it is not one well-formed document; every finding has its place.
     """
-    return parse_yaml(read_source(path), str(path))
+    source = read_source(path)
+    if quickly:
+        with suppress(ConfigError):
+            return parse_yaml(source, str(path), _LIBYAML)
+    return parse_yaml(source, str(path))
 
 
 def read_source(path: str | Path) -> bytes:
@@ -116,12 +132,13 @@ def read_source(path: str | Path) -> bytes:
         return file.read(LARGEST_FILE + 1)
 
 
-def parse_yaml(source: bytes | str, name: str) -> YamlNode:
+def parse_yaml(source: bytes | str, name: str, parser: type[yaml.Loader] = _PARSER) -> YamlNode:
     """Parse YAML text; empty text is a null.
 
     Args:
         source: the text, or its UTF-8 bytes.
         name: the file's name in messages, for example ``<stdin>``.
+        parser: splits the text into events.
 
     Raises:
         UnreadableFile: it is larger than 1 MiB.
@@ -134,7 +151,7 @@ def parse_yaml(source: bytes | str, name: str) -> YamlNode:
         )
     text = source.removeprefix("\ufeff") if isinstance(source, str) else _decode(source, name)
     _refuse_control_characters(text, name)
-    return _Composer(text, name).document()
+    return _Composer(text, name, parser).document()
 
 
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -173,9 +190,9 @@ def _place_at(before: str, name: str) -> Place:
 class _Composer:
     """A builder of nodes from the parser's events, which also collects findings."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, parser: type[yaml.Loader]) -> None:
         self._name = name
-        self._events = _events(text, name)
+        self._events = _events(text, name, parser)
         self._findings = Findings()
         self._anchors: dict[str, YamlNode | None] = {}  # None: the anchor's node is still open
         self._count = 0
@@ -267,16 +284,17 @@ class _Composer:
         if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
             self._find(event, "a key must be a plain name")
             return Key(f"<{len(self._findings)}>", node.place)  # distinct, so no false duplicates
-        if event.value == "<<" and event.style is None:
+        if event.value == "<<" and not event.style:
             self._find(event, "merge keys (<<) are not YAML 1.2; write the entries out")
         if not event.value:
             self._find(event, "a key is empty")
         return Key(event.value, node.place)
 
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
-        if found := _CONTROL.search(event.value):
+        # In other styles it stands as it is in the text, which has none.
+        if event.style == '"' and (found := _CONTROL.search(event.value)):
             self._find(event, f"holds the control character U+{ord(found[0]):04X}")
-        if event.style is not None:
+        if event.style:  # None, or "" by libyaml, for a plain one
             return event.value
         try:
             return plain_scalar(event.value)
@@ -302,10 +320,9 @@ class _Composer:
         raise ConfigError([(self._place(event), sentence)])
 
 
-def _events(text: str, name: str) -> Iterator[yaml.NodeEvent]:
+def _events(text: str, name: str, parser: type[yaml.Loader]) -> Iterator[yaml.NodeEvent]:
     """Yield the parser's events; its errors become findings."""
-    # The Python parser, not libyaml's, gives the same messages and places on every machine.
-    loader = yaml.Loader(text)
+    loader = parser(text)
     try:
         while loader.check_event():
             yield loader.get_event()  # type: ignore[no-untyped-call]
@@ -364,12 +381,18 @@ _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Scalar]], ...] = (
 )
 
 
+# Characters with which one that is no text begins.
+_BEGINNINGS = frozenset("~nNtTfF.+-0123456789")
+
+
 def plain_scalar(text: str) -> Scalar:
     """Return the value of an unquoted scalar in YAML 1.2's core schema.
 
     Raises:
         ValueError: a number too large for float64 or an integer of 400 digits.
     """
+    if text and text[0] not in _BEGINNINGS:
+        return text
     for pattern, convert in _CORE:
         if pattern.fullmatch(text):
             return convert(text)

@@ -48,10 +48,11 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     """Measure speed, as ratios within one run.
 
     WORKLOAD is tiny, small, medium, large, long or xl, for each of LSTM, GRU and RNN; the default
-    is all of them. Their GRU has linear_before_reset 1, the only form that PyTorch supports. TARGET
-    is a config, suite or model, as for `rnncli run`; a model runs on its first test data set or on
-    generated inputs. Two subcommands have options of their own: `rnncli bench generation` measures
-    the vectors generated per second, and `rnncli bench startup` the duration of whole processes.
+    is all of them. Their GRU resets after the product with R, the only form that PyTorch supports.
+    TARGET is a config, suite or model, as for `rnncli run`; a model runs on its first test data set
+    or on generated inputs. Two subcommands have options of their own: `rnncli bench generation`
+    measures the vectors generated per second, and `rnncli bench startup` the duration of whole
+    processes.
 
     Backends and runtimes run in their own processes and take turns, so other load on the machine
     affects all alike; on a busy one, `--clock cpu --by fastest` repeats best. Loading, compiling
@@ -69,6 +70,7 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     rnncli bench --threads 2 --by fastest -o after.json --against before.json --max-slowdown 5
     rnncli bench lstm_14_peepholes --vs onnxruntime,onnx-reference --json
     rnncli bench model.onnx --dim batch=4 --nodes
+    rnncli bench model.onnx --session --host onnxruntime
     """
     from rnncli.bench.contest import contests
     from rnncli.bench.machine import facts, notes
@@ -90,7 +92,11 @@ def bench(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
             if output:  # each time, so that an interrupt loses at most one
                 printer.store(Path(output))
     printer.close(noted)
-    slower = show_changes(stored, printer.records, most, as_json=as_json) if stored else False
+    slower = (
+        show_changes(stored, printer.records, most, as_json=as_json)
+        if stored is not None
+        else False
+    )
     ctx.exit(1 if slower else 0)
 
 
@@ -105,7 +111,7 @@ def _plan(targets: tuple[str, ...], options: dict[str, Any]) -> ContestPlan:
         raise click.UsageError("--bound and --session exclude each other")
     call = "bound" if is_bound else "session" if is_session else "evaluate"
     rivals, missing = runtimes(options.pop("rivals"))
-    own = backends(options.pop("own"), options["compute"], call)
+    own = backends(options.pop("own"), options["compute"], call, options.pop("host"))
     if not (rivals or own):
         raise click.UsageError("nothing to measure: name a runtime with --vs or a --backend")
     operators, dtype = options.pop("operators"), options.pop("dtype")

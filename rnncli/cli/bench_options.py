@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rnncli.cli.options import PathOrName, Written, backend_names, dim_option
+from rnncli.cli.options import (
+    SECONDS,
+    Number,
+    PathOrName,
+    backend_names,
+    dim_option,
+    host_option,
+    options_of,
+)
+from rnncli.cli.written import Written
+from rnncli.limits import OF_CONTESTS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -107,13 +117,8 @@ OPTIONS = (
         show_default=True,
         help="Arithmetic of the backends of rnncli.",
     ),
-    click.option(
-        "--threads",
-        type=click.IntRange(1),
-        default=1,
-        show_default=True,
-        help="Threads of each process.",
-    ),
+    host_option,
+    options_of(Limits, default=OF_CONTESTS, only=["threads", "timeout"]),
     click.option(
         "--rounds",
         type=click.IntRange(1),
@@ -123,7 +128,7 @@ OPTIONS = (
     ),
     click.option(
         "--seconds",
-        type=click.FloatRange(0, min_open=True),
+        type=SECONDS,
         default=0.02,
         show_default=True,
         help="Length of a turn in seconds; a longer call is a turn by itself.",
@@ -162,13 +167,6 @@ OPTIONS = (
         help="Time the nodes of models as well, by operator, in rnncli and ONNX Runtime.",
     ),
     click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=120.0,
-        show_default=True,
-        help="Seconds after which loading with warm-up, or a turn, is killed.",
-    ),
-    click.option(
         "-o",
         "--output",
         type=Written("--json prints there"),
@@ -183,7 +181,7 @@ OPTIONS = (
     ),
     click.option(
         "--max-slowdown",
-        type=click.FloatRange(0),
+        type=Number(0),
         metavar="PERCENT",
         help="With --against: exit with 1 if a backend of rnncli slowed down by more than this"
         " percentage, relative to the first runtime.",

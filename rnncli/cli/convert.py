@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from rnncli.cli.options import Written, within_memory
+from rnncli.cli.options import within_memory
 from rnncli.cli.repetition import Command
-from rnncli.packs.layouts import LAYOUTS, described
+from rnncli.cli.written import Written
+from rnncli.packs.layouts import LAYOUTS
 
 
 @click.command(cls=Command)
@@ -16,7 +19,7 @@ from rnncli.packs.layouts import LAYOUTS, described
     "--format",
     "layout",
     type=click.Choice([*LAYOUTS]),
-    help=f"Layout of a converted pack. {described()}.",
+    help="Layout of a converted pack (docs/howto/packs.md).",
 )
 @click.option(
     "--pack",
@@ -45,6 +48,12 @@ from rnncli.packs.layouts import LAYOUTS, described
     help="Activation of an RNN, which weights do not tell.  [default: tanh]",
 )
 @click.option(
+    "--reset-after/--no-reset-after",
+    default=None,
+    help="Whether a GRU of Keras resets after the product with R, which weights without bias do"
+    " not tell.",
+)
+@click.option(
     "--module",
     metavar="PATH",
     help="Path of the recurrent module in a larger model, as encoder.lstm.  [default: the only"
@@ -52,7 +61,7 @@ from rnncli.packs.layouts import LAYOUTS, described
 )
 @within_memory
 def convert(
-    source: str, destination: str, layout: str | None, pack: int | None, **of_weights: str | None
+    source: str, destination: str, layout: str | None, pack: int | None, **of_weights: Any
 ) -> None:
     """Convert tensors, or a pack, from one file format to another.
 
@@ -65,11 +74,14 @@ def convert(
     selects its layout.
 
     With --from, A has recurrent weights by the names of a library, such as the state_dict of
-    torch.nn.LSTM; B is a model of the layers, or has the weights by the names of another library.
+    torch.nn.LSTM, in any of these formats, or is a .safetensors file, a checkpoint of PyTorch, or a
+    .keras or .weights.h5 file of Keras 3; B is a model of the layers, or has the weights by the
+    names of another library.
 
     \b
     rnncli convert out.npz out.h5
     rnncli convert weights.npz model.onnx --from torch
+    rnncli convert model.safetensors model.onnx --from torch --module encoder.lstm
     rnncli convert vectors/core core_npz --format npz
     rnncli convert vectors/core core_hex --format hex --pack 4
     """
@@ -79,6 +91,7 @@ def convert(
     from rnncli.errors import InvalidRequest
     from rnncli.packs.conversion import convert_pack
     from rnncli.packs.pack import is_pack, open_pack
+    from rnncli.running.checkpoints import CHECKPOINTS
     from rnncli.running.tasks import as_path
 
     given = {name: value for name, value in of_weights.items() if value is not None}
@@ -95,17 +108,20 @@ def convert(
         raise InvalidRequest(
             f"{source}: not a pack; the extension of {destination} selects the format"
         )
+    if Path(source).suffix.lower() in CHECKPOINTS:
+        raise InvalidRequest(f"{source}: holds weights; say of which library, as --from torch")
     formats.convert(source, as_path(destination))
 
 
 def _convert_weights(
-    source: str, destination: str, given: dict[str, str], *, is_layout: bool
+    source: str, destination: str, given: dict[str, Any], *, is_layout: bool
 ) -> None:
     from rnncli.errors import InvalidRequest
     from rnncli.running.weight_conversion import ONNX, convert_weights
 
     if "library" not in given:
-        raise InvalidRequest(f"--{next(iter(given))}: is for weights; add --from")
+        option = next(iter(given)).replace("_", "-")
+        raise InvalidRequest(f"--{option}: is for weights; add --from")
     if is_layout:
         raise InvalidRequest("--format and --pack are for packs, not for weights")
     library, to = given.pop("library"), given.pop("to", ONNX)

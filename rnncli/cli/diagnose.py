@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.judging_options import judging_options
+from rnncli.cli.judging_options import allowance_options, judging_options
 from rnncli.cli.options import json_option
 from rnncli.cli.repetition import Command
+
+if TYPE_CHECKING:
+    from rnncli.judging.selected import Selected
+    from rnncli.subjects.implementation import Implementation
 
 
 @click.command(cls=Command)
 @click.argument("pack", type=click.Path(path_type=Path))
-@judging_options
+@judging_options("select", "require")
+@allowance_options
 @json_option
 @click.pass_context
-def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -> None:
+def diagnose(
+    ctx: click.Context,
+    /,
+    pack: Path,
+    *,
+    subject: Implementation,
+    selected: Selected,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Name the bug that explains an implementation's wrong outputs.
 
     Every case that differs is compared with other readings of the specification, with every mutant
@@ -26,9 +40,9 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     remaining failures, the report says that no known bug explains them, what they have in common (a
     pattern, not a proof), and which hypotheses fit some of them but are contradicted by other
     cases. If only a later call of a session is wrong, it names the state kept from the call before,
-    if that explains the outputs. The exit code is 1 if a case differs, crashes, hangs, or is
-    invalid but accepted, as for `rnncli verify`; it is 5 if no case does, but none was answered.
-    `rnncli verify --diagnose` adds the same causes to its verdicts.
+    if that explains the outputs. The exit code is that of `rnncli verify`: 1 if a case fails, 5 if
+    none does, but none was answered. `rnncli verify --diagnose` adds the same causes to its
+    verdicts.
 
     \b
     rnncli diagnose vectors/core --results from_device/
@@ -39,6 +53,8 @@ def diagnose(ctx: click.Context, /, pack: Path, as_json: bool, **options: Any) -
     from rnncli.reports.progress import progress_bar
 
     with progress_bar(unit="cases") as progress:
-        report = commands.diagnose(pack, **options, progress=progress.reach)
+        report = commands.diagnose(
+            pack, subject, cases=selected, **options, progress=progress.reach
+        )
     show_diagnosis_report(report, as_json=as_json)
     ctx.exit(report.exit_code)

@@ -11,22 +11,21 @@ from rnncli.cli.options import (
     TARGET,
     ByteSize,
     Name,
-    Written,
     input_options,
     json_option,
     layout_option,
     steps_option,
-    timeout_option,
-    within_memory,
+    within_limits,
 )
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
 from rnncli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rnncli.packs.generating.captures import Captures
-    from rnncli.packs.generating.extraction import Extraction, ExtractionPlan
+    from rnncli.generating.captures import Captures
+    from rnncli.generating.extraction import Extraction, ExtractionPlan
 
 # The size limit of a protobuf message.
 LARGEST = 2_000_000_000
@@ -89,8 +88,7 @@ def _profiles() -> Iterable[str]:
 )
 @layout_option
 @steps_option
-@within_memory
-@timeout_option
+@within_limits
 @json_option
 def extract(model: str, **options: Any) -> None:
     """Write the recurrent nodes of a model, as they run in it, as a pack.
@@ -107,7 +105,7 @@ def extract(model: str, **options: Any) -> None:
     rnncli extract model.onnx -o pack
     rnncli extract model.onnx -o pack --inputs real.npz --node '*/lstm_1' --max-cases 4
     """
-    from rnncli.packs.generating.extraction import ExtractionPlan, require
+    from rnncli.generating.extraction import ExtractionPlan, require
     from rnncli.reports.generation import show_pack
     from rnncli.running.target_names import short_names
 
@@ -131,9 +129,9 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     from rnncli.cases.case import Case
     from rnncli.deadline import watched
     from rnncli.errors import InvalidRequest
+    from rnncli.generating.captures import Captures
     from rnncli.judging.tolerances.tolerance import EXACT
     from rnncli.models.ir_model import read_ir
-    from rnncli.packs.generating.captures import Captures
     from rnncli.running.execution import run_model
     from rnncli.running.request import Request
     from rnncli.running.target import is_ir, load_target
@@ -148,7 +146,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
     for name in ("input_files", "shapes"):
         options[name] = dict(options[name])
     request = Request(tolerance=EXACT, **options)
-    with watched(request.timeout, target):
+    with watched(request.limits.timeout, target):
         if ir is None:
             for _ in run_model(loaded, request, captures.add):
                 pass  # the model's own outputs are not needed
@@ -160,7 +158,7 @@ def _capture(target: str, options: dict[str, Any]) -> Captures:
 
 
 def _write(plan: ExtractionPlan, captures: Captures, folder: Path) -> Extraction:
-    from rnncli.packs.generating.extraction import extract as write_pack
+    from rnncli.generating.extraction import extract as write_pack
     from rnncli.reports.progress import progress_bar
 
     chosen = captures.chosen()

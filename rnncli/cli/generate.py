@@ -8,16 +8,18 @@ import click
 
 from rnncli.cli.options import (
     SUITE,
-    Written,
     json_option,
     layout_option,
-    selection_option,
+    option_of,
+    options_of,
     steps_option,
-    weights_option,
     within_memory,
-    worker_options,
 )
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
+from rnncli.executors.workers import Workers
+from rnncli.judging.selected import Selected
+from rnncli.subjects.implementation import Implementation
 
 
 @click.command(cls=Command)
@@ -37,11 +39,11 @@ from rnncli.cli.repetition import Command
     is_flag=True,
     help="Write nothing; list missing, stale, altered and extra files; exit with 1 if any.",
 )
-@selection_option
+@option_of(Selected, "select")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs, instead of the suite's.")
-@weights_option
+@option_of(Implementation, "weights")
 @steps_option
-@worker_options
+@options_of(Workers)
 @within_memory
 @json_option
 @click.pass_context

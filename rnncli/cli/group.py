@@ -21,66 +21,81 @@ if TYPE_CHECKING:
 PIPE_CLOSED = 141
 COMPLETE = "_RNNCLI_COMPLETE"
 
-# name -> (module:attribute, the first line of its help); modules are imported on use.
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "run": (
-        "rnncli.cli.run:run",
-        "Evaluate models, operator configs and suites; print a summary, write outputs.",
-    ),
-    "generate": (
-        "rnncli.cli.generate:generate",
-        "Write the conformance vectors of a suite as a pack.",
-    ),
-    "verify": (
-        "rnncli.cli.verify:verify",
-        "Judge an implementation against a pack of conformance vectors.",
-    ),
-    "smoke": ("rnncli.cli.smoke:smoke", "Check in a second whether a harness is wired right."),
-    "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
-    "trace": (
-        "rnncli.cli.trace:trace",
-        "Show which statements of the specifications a pack checks, and which it does not.",
-    ),
-    "diagnose": (
-        "rnncli.cli.diagnose:diagnose",
-        "Name the bug that explains an implementation's wrong outputs.",
-    ),
-    "site": (
-        "rnncli.cli.site:site",
-        "Write a static site of runtimes by features from results of `rnncli verify --json`.",
-    ),
-    "extract": (
-        "rnncli.cli.extract:extract",
-        "Write the recurrent nodes of a model, as they run in it, as a pack.",
-    ),
-    "list": (
-        "rnncli.cli.list:list_cases",
-        "List the cases of a suite or pack.",
-    ),
-    "inspect": (
-        "rnncli.cli.inspect:inspect",
-        "Show a config with every default filled in, a case of a suite, a model or a pack.",
-    ),
-    "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
-    "compare": (
-        "rnncli.cli.compare:compare",
-        "Compare two files or folders of tensors; exit 1 when they differ, 5 without any element.",
-    ),
-    "convert": (
-        "rnncli.cli.convert:convert",
-        "Convert tensors, or a pack, from one file format to another.",
-    ),
-    "bench": ("rnncli.cli.bench:bench", "Measure speed, as ratios within one run."),
-    "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
-    "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
-    "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
-    "mutants": (
-        "rnncli.cli.mutants:mutants",
-        "List the mutants, plausible kernel bugs, or explain one.",
-    ),
-    "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
-    "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
+# Group of commands -> name -> (module:attribute, the first line of its help). Modules are imported
+# on use.
+GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Evaluate": {
+        "run": (
+            "rnncli.cli.run:run",
+            "Evaluate models, operator configs and suites; print a summary, write outputs.",
+        ),
+        "compare": (
+            "rnncli.cli.compare:compare",
+            "Compare two files or folders of tensors; exit 1 if they differ, 5 without an element.",
+        ),
+        "convert": (
+            "rnncli.cli.convert:convert",
+            "Convert tensors, or a pack, from one file format to another.",
+        ),
+        "bench": ("rnncli.cli.bench:bench", "Measure speed, as ratios within one run."),
+    },
+    "Vectors": {
+        "generate": (
+            "rnncli.cli.generate:generate",
+            "Write the conformance vectors of a suite as a pack.",
+        ),
+        "extract": (
+            "rnncli.cli.extract:extract",
+            "Write the recurrent nodes of a model, as they run in it, as a pack.",
+        ),
+        "list": ("rnncli.cli.list:list_cases", "List the cases of a suite or pack."),
+        "score": ("rnncli.cli.score:score", "Score vectors by the bugs they catch."),
+        "trace": (
+            "rnncli.cli.trace:trace",
+            "Show which statements of the specifications a pack checks, and which it does not.",
+        ),
+        "lint": ("rnncli.cli.lint:lint", "Check YAML files; list every finding with its place."),
+    },
+    "Judge": {
+        "verify": (
+            "rnncli.cli.verify:verify",
+            "Judge an implementation against a pack of conformance vectors.",
+        ),
+        "relate": (
+            "rnncli.cli.relate:relate",
+            "Judge an implementation without expected outputs, by relations between its own.",
+        ),
+        "diagnose": (
+            "rnncli.cli.diagnose:diagnose",
+            "Name the bug that explains an implementation's wrong outputs.",
+        ),
+        "smoke": ("rnncli.cli.smoke:smoke", "Check in a second whether a harness is wired right."),
+        "report": (
+            "rnncli.cli.report:report",
+            "Report runs again from the lines that `rnncli verify --json` printed.",
+        ),
+        "site": (
+            "rnncli.cli.site:site",
+            "Write a static site of runtimes by features from results of `rnncli verify --json`.",
+        ),
+    },
+    "Look up": {
+        "inspect": (
+            "rnncli.cli.inspect:inspect",
+            "Show a config with every default filled in, a case of a suite, a model or a pack.",
+        ),
+        "ops": ("rnncli.cli.ops:ops", "List the operators, or show one in full."),
+        "backends": ("rnncli.cli.backends:backends", "List the compute backends."),
+        "runtimes": ("rnncli.cli.runtimes:runtimes", "List the runtimes that can be judged."),
+        "mutants": (
+            "rnncli.cli.mutants:mutants",
+            "List the mutants, plausible kernel bugs, or explain one.",
+        ),
+        "formats": ("rnncli.cli.formats:formats", "List the file formats of tensors."),
+        "schema": ("rnncli.cli.schema:schema", "Write the JSON Schema of what is read or printed."),
+    },
 }
+COMMANDS = {name: row for rows in GROUPS.values() for name, row in rows.items()}
 
 
 # A non-breaking hyphen, which is printed as a plain one.
@@ -143,10 +158,11 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table."""
+        """List the commands from the table, in their groups."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        for title, rows in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, summary) for name, (_, summary) in rows.items()])
 
 
 def _traceback_option() -> click.Option:
@@ -164,7 +180,7 @@ def _traceback_option() -> click.Option:
 
 
 @click.group(cls=LazyGroup, params=[_traceback_option()])
-@click.version_option(__version__, prog_name="rnncli")
+@click.version_option(__version__, prog_name="rnncli", allow_from_autoenv=False)
 def cli() -> None:
     """Evaluate recurrent neural operators exactly as their specifications say.
 
@@ -183,7 +199,9 @@ def run() -> int:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", RnncliWarning)
     notes.LISTENERS[:] = [say]
-    code = _settled(_complete if COMPLETE in os.environ else _invoke)
+    # A shell asks without arguments: with some, a variable that is left over judges nothing.
+    is_asked_by_shell = COMPLETE in os.environ and not sys.argv[1:]
+    code = _settled(_complete if is_asked_by_shell else _invoke)
     return _settled(_flush) or code
 
 

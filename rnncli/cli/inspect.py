@@ -9,6 +9,7 @@ import click
 
 from rnncli.cli.options import TARGET, json_option, within_memory
 from rnncli.cli.repetition import Command
+from rnncli.errors import NothingSelected
 from rnncli.reports.tables import print_json_line
 
 
@@ -25,8 +26,9 @@ def inspect(target: str, as_json: bool) -> None:
     nodes whose operators rnncli lacks, such as com.microsoft::AttnLSTM, and in a model.xml of
     OpenVINO, which openvino reads (extra `runtimes`), those that break their specification. A pack
     of conformance vectors is printed with its purpose, the needs of its cases, its digest, which
-    covers every file, and every file that does not match its checksum (exit code 1). A case of a
-    pack, PACK::ID, is printed with its record in the manifest and the statements it checks.
+    covers every file, and every file that does not match its checksum (exit code 1, or 5 for a pack
+    without cases). A case of a pack, PACK::ID, is printed with its record in the manifest and the
+    statements it checks.
 
     \b
     rnncli inspect lstm_14_peepholes
@@ -40,6 +42,8 @@ def inspect(target: str, as_json: bool) -> None:
     print_json_line(record) if as_json else click.echo(as_text(record), nl=False)
     if record.get("damaged"):
         click.get_current_context().exit(1)
+    if record.get("cases") == 0:
+        raise NothingSelected(f"{target}: a pack without cases")
 
 
 def _record(target: str) -> dict[str, Any]:

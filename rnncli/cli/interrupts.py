@@ -14,8 +14,8 @@ from rnncli.terminal import say
 if TYPE_CHECKING:
     from types import FrameType
 
-# The signals of a closed terminal, of Ctrl-C and of `kill`.
-NAMES = ("SIGHUP", "SIGINT", "SIGTERM")
+# The signals of a closed terminal, of Ctrl-C, of Ctrl-\ and of `kill`.
+NAMES = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
 SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 # `timeout` signals both its child and the child's group; the two count as one.
 SECONDS_OF_ONE = 0.3

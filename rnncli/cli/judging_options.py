@@ -1,170 +1,140 @@
-"""Options for the implementation to judge and the tolerances."""
+"""Options for the implementation to judge and how it is judged."""
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import (
-    ByteSize,
-    Name,
-    Pair,
-    backend_names,
-    compute_option,
-    selection_option,
-    weights_option,
-    with_options,
-    worker_options,
-)
+from rnncli.cli.options import json_option, options_of, with_options
+from rnncli.cli.written import Written
+from rnncli.executors.workers import Workers
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.selected import Selected
+from rnncli.limits import OF_SUBJECTS, Limits
+from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
 
+    from rnncli.judging.report import VerificationReport
 
-# Option -> the tolerance it replaces.
-INSTEAD = {
-    "--atol": "Absolute tolerance",
-    "--rtol": "Tolerance relative to the expected value",
-    "--max-ulp": "Tolerance in units in the last place",
+# Option -> its help.
+FILES = {
+    "junit": "Also write JUnit XML.",
+    "markdown": "Also write Markdown.",
+    "html": "Also write one self-contained HTML page (extra `report`).",
+    "plot": "Also draw the margin of every case and errors over time, to FILE.png, .svg or .pdf"
+    " (extra `report`).",
 }
 
 
-def _bound(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, float] | None:
-    """Read `1e-5` and `Y:1e-5` as arguments of the commands' functions."""
-    if not texts:
-        return None
-    from rnncli.judging.tolerances.tolerance import Bound
-
-    bound = Bound.parse(texts)
-    return {"": bound.default, **bound.by_output}
+allow_refused_option = click.option(
+    "--allow-refused", is_flag=True, help="Do not fail if the subject refuses valid cases."
+)
 
 
-def _runtimes() -> Iterable[str]:
-    from rnncli.subjects.table import known_subjects
+def allowance_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --allow-refused and --allow-missing."""
+    options = (
+        allow_refused_option,
+        click.option(
+            "--allow-missing", is_flag=True, help="Do not fail if --results has nothing for a case."
+        ),
+    )
+    return with_options(options, function)
 
-    return known_subjects()
 
-
-def _profiles() -> Iterable[str]:
-    from rnncli.profiles import PROFILES
-
-    return PROFILES
-
-
-def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for the implementation and its limits."""
+def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --xfails, --exitfirst, --min-cases and --pack-digest: what a run must do to pass."""
     options = (
         click.option(
-            "--runtime",
-            type=Name("name", _runtimes),
-            help="Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv,"
-            " iree, emx-onnx-cgen, mnn, or one that an installed package adds; `rnncli runtimes`"
-            " lists them.",
+            "--xfails",
+            type=click.Path(path_type=Path),
+            help="File of known failures: each line has an id or pattern, then the reason. A known"
+            " failure that passes fails the run.",
         ),
+        click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure."),
         click.option(
-            "--backend",
-            type=Name("name", backend_names),
-            help="Judge a backend of rnncli; `rnncli backends` lists them.",
-        ),
-        click.option(
-            "--results",
-            metavar="PATH",
-            help="Judge outputs computed elsewhere: a folder laid out like the pack, or one"
-            " .npz or .h5 with ID/outputs/NAME, and ID/calls/1/outputs/NAME for a second call. A"
-            " case that the device refused has a file refused.txt (or a tensor ID/refused); a case"
-            " without either is missing.",
-        ),
-        click.option(
-            "--command",
-            metavar="'PROG {model} {inputs} {outputs}'",
-            help="Judge a program. It is started, without a shell, for each data set of each case."
-            " {model} becomes the path of model.onnx; {inputs} of a test_data_set folder"
-            " ({inputs.npz} or {inputs.h5}: of one file); {outputs} of an empty folder for"
-            " output_K.pb ({outputs.npz} or {outputs.h5}: of one file to write); {case} of"
-            " case.json, which has the operator, its attributes and sizes; {id} becomes the id of"
-            " the case, and {here} the folder that rnncli was started in. The working folder is new"
-            " and empty, and RNNCLI_CASE is the id. Exit code 3 refuses the case; any other but 0"
-            " is a crash, except that 126 and 127 end the run.",
-        ),
-        click.option(
-            "--harness",
-            metavar="'PROG ARGS'",
-            help="Judge a program that answers many cases. It is started once, without a shell, in"
-            " the folder that rnncli was started in, and speaks a protocol of JSON lines on its"
-            " standard input and output: start, run, stop (`rnncli schema harness`). It answers"
-            " each case with outputs, a refusal or an error. `rnncli smoke` says whether it is"
-            " wired right.",
-        ),
-        click.option(
-            "--runtime-option",
-            type=Pair("NAME=VALUE"),
-            multiple=True,
-            callback=lambda _, __, pairs: dict(pairs) or None,
-            help="Pass a setting to the runtime, spelled as the runtime spells it.",
-        ),
-        compute_option,
-        click.option(
-            "--threads",
+            "--min-cases",
             type=click.IntRange(1),
             default=1,
             show_default=True,
-            help="Threads that a runtime or backend may use.",
+            help="Exit with 5 if fewer cases are answered. A case is answered if outputs of the"
+            " subject were judged; one that was refused, missing, crashed or skipped is not.",
         ),
         click.option(
-            "--timeout",
-            type=click.FloatRange(0, min_open=True),
-            default=60.0,
-            show_default=True,
-            help="Seconds after which the subject is killed on one case.",
-        ),
-        click.option(
-            "--max-memory",
-            type=ByteSize(),
-            metavar="SIZE",
-            help="Memory beyond which the subject is killed, such as 512M or 2G.",
-        ),
-        weights_option,
-    )
-    return with_options(options, function)
-
-
-def instead_option(name: str) -> Callable[..., Any]:
-    """Return the option for a tolerance that replaces the pack's."""
-    tolerance = f"{INSTEAD[name]}, instead of the pack's, for all outputs or for output NAME."
-    return click.option(
-        name, multiple=True, metavar="[NAME:]NUMBER", callback=_bound, help=tolerance
-    )
-
-
-def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --profile, --atol, --rtol and --max-ulp."""
-    options = (
-        click.option(
-            "--profile",
-            type=Name("name", _profiles),
+            "--pack-digest",
             default="",
-            help="Judge by the tolerances of another profile than the pack's.",
+            metavar="HEX",
+            help="Exit with 2 unless the digest of the pack, which covers every file, begins with"
+            " HEX. `rnncli generate` and `rnncli inspect` print it.",
         ),
-        *map(instead_option, INSTEAD),
     )
     return with_options(options, function)
 
 
-def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for implementation, tolerances, cases and workers."""
+def report_options(function: Callable[..., VerificationReport]) -> Callable[..., None]:
+    """Add --json and the files of a report; print and write the one that the command returns.
+
+    The command gets `progress`, which shows how far it is, and ends with the report's exit code.
+    """
+
+    @click.pass_context
+    @functools.wraps(function)
+    def shown(ctx: click.Context, /, *args: Any, as_json: bool, **options: Any) -> None:
+        from rnncli.reports.progress import progress_bar
+        from rnncli.reports.verification import check_reports, show_report, write_reports
+
+        files = {name: options.pop(name) for name in FILES}
+        check_reports(files)
+        with progress_bar(unit="cases") as progress:
+            report = function(*args, **options, progress=progress.reach)
+        show_report(report, as_json=as_json)
+        write_reports(report, files)
+        ctx.exit(report.exit_code)
+
+    return with_options((json_option,), file_options(shown))
+
+
+def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the files that a report is written to besides what is printed."""
     options = (
-        subject_options,
-        rule_options,
-        selection_option,
-        click.option(
-            "--require",
-            multiple=True,
-            metavar="EXPR[,...]",
-            help="Skip the cases that need more than the subject can do. A comma is an `and`, a"
-            " bar an `or`: --require 'opset<=14' --require 'dtype=float32|float16'.",
-        ),
-        click.option("--trust", is_flag=True, help="Do not verify the pack's checksums first."),
-        worker_options,
+        click.option(f"--{name}", type=Written("--json prints there"), metavar="FILE", help=text)
+        for name, text in FILES.items()
     )
-    return with_options(options, function)
+    return with_options(tuple(options), function)
+
+
+def judging_options(*cases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for implementation, limits, tolerances, cases and workers.
+
+    Args:
+        cases: the fields of `Selected` that the command has; all by default.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def limited(
+            *args: Any, implementation: Implementation, limits: Limits, **options: Any
+        ) -> Any:
+            return function(*args, subject=replace(implementation, limits=limits), **options)
+
+        options = (
+            options_of(Implementation),
+            options_of(Limits, default=OF_SUBJECTS),
+            options_of(Rule),
+            options_of(Selected, only=cases),
+            click.option(
+                "--trust",
+                is_flag=True,
+                help="Do not compare the pack's files with their checksums.",
+            ),
+            options_of(Workers),
+        )
+        return with_options(options, limited)
+
+    return decorate

@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from rnncli.cli.options import SUITE, json_option, selection_option
+from rnncli.cli.options import SUITE, json_option, option_of
 from rnncli.cli.repetition import Command
+from rnncli.judging.selected import Selected
 from rnncli.reports.tables import print_json_line
 
 
 @click.command("list", cls=Command)
 @click.argument("suite", type=SUITE)
-@selection_option
+@option_of(Selected, "select")
 @click.option(
     "--statements",
     is_flag=True,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _ids() -> Iterable[str]:
-    from rnncli.mutants.table import EVERY
+    from rnncli.mutants.catalogue import EVERY
 
     return EVERY
 
@@ -63,7 +63,7 @@ def mutants(id: str | None, cell: str | None, as_json: bool) -> None:  # noqa: A
     rnncli mutants padding-flipped
     rnncli verify vectors/core --backend mutant:padding-flipped
     """
-    from rnncli.mutants.table import EVERY, mutant_named
+    from rnncli.mutants.catalogue import EVERY, mutant_named
 
     rows = [mutant_named(id)] if id else list(EVERY.values())
     rows = [row for row in rows if cell is None or cell in row.cells]
@@ -82,7 +82,7 @@ FINER = "\n  a finer variant of others: suites are not scored by it"
 
 
 def _kind(row: Mutant | StructuralMutant) -> str:
-    from rnncli.mutants.table import MUTANTS, is_scored
+    from rnncli.mutants.catalogue import MUTANTS, is_scored
 
     if row.id not in MUTANTS:
         return "structural"

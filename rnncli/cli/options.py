@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import functools
-import os
+import math
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from rnncli.cli.repetition import JoinableOption
-from rnncli.packs.layouts import LAYOUTS, ONNX, described
+from rnncli.cli.written import texts
+from rnncli.deadline import LONGEST
+from rnncli.limits import Limits
+from rnncli.models.hosts import HOSTS
+from rnncli.options import OptionKind, default_of, flag_of, texts_of, traits_of
+from rnncli.packs.layouts import LAYOUTS, ONNX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from click.shell_completion import CompletionItem
+
+    from rnncli.options import OptionTraits
 
 
 class Name(click.ParamType[str]):
@@ -71,6 +79,17 @@ class Pair(click.ParamType[tuple[str, Any]]):
 
         del ctx, param
         return [CompletionItem(pair) for pair in self.known() if pair.startswith(incomplete)]
+
+
+class Number(click.FloatRange):
+    """A finite number within bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse infinity and NaN, which no bound leaves out."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, got '{value}'", param, ctx)
+        return number
 
 
 class ByteSize(click.ParamType[int]):
@@ -136,30 +155,6 @@ class PathOrName(click.Path):
         return [*named, *super().shell_complete(ctx, param, incomplete)]
 
 
-class Written(click.Path):
-    """A path that is written to; `-`, which elsewhere is standard output, is refused.
-
-    Args:
-        instead: what is printed there, and how, for the message; or "".
-        path_type: as of `click.Path`.
-    """
-
-    def __init__(self, instead: str = "", path_type: type[Any] = str) -> None:
-        super().__init__(path_type=path_type)
-        self.instead = instead
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Take any other path, one that does not exist as well."""
-        if str(value) == "-":
-            self.fail(
-                "'-' is not a path: files are not written to standard output"
-                f"{self.instead and f'; {self.instead}'} (a file of that name is './-')",
-                param,
-                ctx,
-            )
-        return super().convert(value, param, ctx)
-
-
 class Listed(click.ParamType[list[str]]):
     """A file of names, one a line, or `-` for standard input."""
 
@@ -181,20 +176,12 @@ class Listed(click.ParamType[list[str]]):
 
 
 OPERATOR = Name("operator", _operators)
+SECONDS = Number(0, LONGEST, min_open=True)
 TARGET = click.Path(path_type=str, allow_dash=True)
 SUITE = PathOrName(_suites)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON lines, one object per case."
-)
-selection_option = click.option(
-    "-k",
-    "--select",
-    cls=JoinableOption,
-    default="",
-    metavar="EXPR",
-    help="Only cases that EXPR selects: words joined by and, or, not and parentheses. A word is a"
-    " part of an id, or a flag; id:ID is exactly one case: -k 'id:gru_14_clip or id:lstm_1_plain'.",
 )
 backend_option = click.option(
     "--backend",
@@ -203,59 +190,39 @@ backend_option = click.option(
     show_default=True,
     help="What evaluates the recurrent operators; `rnncli backends` lists them.",
 )
-compute_option = click.option(
-    "--compute",
-    type=click.Choice(["float64", "native"]),
-    default="float64",
+
+
+host_option = click.option(
+    "--host",
+    type=click.Choice(HOSTS),
+    default=HOSTS[0],
     show_default=True,
-    help="float64: everything in float64, each output rounded once; native: the tensors' dtype.",
-)
-
-
-threads_option = click.option(
-    "--threads",
-    type=click.IntRange(1),
-    envvar="RNNCLI_THREADS",
-    show_envvar=True,
-    help="Threads that share one evaluation if it is large enough.  [default: 1]",
-)
-memory_option = click.option(
-    "--max-memory",
-    type=ByteSize(),
-    metavar="SIZE",
-    help="Memory that a run may take, as in 512M or 2G.  [default: 768M, and 16 bytes for each byte"
-    " of the files named]",
-)
-
-
-timeout_option = click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop a target that takes longer.  [default: no limit]",
+    help="What evaluates the other nodes of models: onnx, its reference with corrections, or"
+    " onnxruntime, faster and in the model's own types (extra `runtimes`).",
 )
 
 
 def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --max-memory, and let the command take no more."""
+    return options_of(Limits, only=["max_memory"])(_held(function))
+
+
+def within_limits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --timeout, which the command minds, and --max-memory; let it take no more memory."""
+    return options_of(Limits, only=["timeout", "max_memory"])(_held(function, "limits"))
+
+
+def _held(function: Callable[..., Any], *passed: str) -> Callable[..., Any]:
+    """Hold the memory of a command; pass its limits on if their name is given."""
 
     @functools.wraps(function)
-    def bounded(*args: Any, max_memory: int | None, **options: Any) -> Any:
+    def bounded(*args: Any, limits: Limits, **options: Any) -> Any:
         from rnncli.budget import held
 
-        with held(max_memory, named=filter(None, _texts(options.values()))):
-            return function(*args, **options)
+        with held(limits.max_memory, named=filter(None, texts(options.values()))):
+            return function(*args, **dict.fromkeys(passed, limits), **options)
 
-    return memory_option(bounded)
-
-
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    """Yield every text among options, any of which may name a file."""
-    for value in values:
-        if isinstance(value, str | os.PathLike):
-            yield os.fspath(value)
-        elif isinstance(value, tuple):
-            yield from _texts(value)
+    return bounded
 
 
 layout_option = click.option(
@@ -263,14 +230,7 @@ layout_option = click.option(
     type=click.Choice([*LAYOUTS]),
     default=ONNX,
     show_default=True,
-    help=f"Layout of the pack. {described()}.",
-)
-weights_option = click.option(
-    "--weights",
-    type=click.Choice(["constants", "inputs"]),
-    callback=lambda _, __, value: value or "",
-    help="Where models have W, R, B and P: constants makes them initializers, inputs graph inputs."
-    "  [default: as each case says]",
+    help="Layout of the pack (docs/howto/packs.md).",
 )
 steps_option = click.option(
     "--steps",
@@ -295,45 +255,97 @@ def with_options(
     return function
 
 
-def worker_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -j, --executor and --scheduler."""
-    options = (
-        click.option(
-            "-j",
-            "--jobs",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="Workers at the same time, with one BLAS thread each.",
-        ),
-        click.option(
-            "--executor",
-            type=click.Choice(["processes", "dask"]),
-            default="processes",
-            show_default=True,
-            help="Run workers as processes on this machine, or on a Dask cluster (extra `dask`).",
-        ),
-        click.option(
-            "--scheduler",
-            default="",
-            metavar="ADDRESS",
-            help="Address of the Dask cluster; without it one with -j workers is started here.",
-        ),
-    )
-    return with_options(options, function)
-
-
-def expect_workers(options: Mapping[str, Any], *modules: str) -> None:
-    """Let workers begin to import what they need, while this process reads what they work on.
+def options_of(
+    values: type[Any], *, default: Any = None, only: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of a class, and hands their value to the command.
 
     Args:
-        options: of the command, those of `worker_options` among them.
-        modules: by name.
+        values: a class whose fields are options; the command's argument has its name in small
+            letters.
+        default: has the value of each option that is not given; by default the class says it.
+        only: the fields that the command has; all by default.
     """
-    if options["jobs"] > 1 and options["executor"] == "processes":
-        from rnncli.executors.processes import prepare
+    name = values.__name__.lower()
+    rows = [each for each in traits_of(values) if not only or each in only]
 
-        prepare(*modules)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def given(*args: Any, **options: Any) -> Any:
+            told = {each: options.pop(each) for each in rows}
+            made = values(**told) if default is None else replace(default, **told)
+            return function(*args, **{name: made}, **options)
+
+        return with_options([option_of(values, each, default) for each in rows], given)
+
+    return decorate
+
+
+def option_of(values: type[Any], name: str, default: Any = None) -> Callable[..., Any]:
+    """Return the option for a field of a class; see `options_of`."""
+    row = traits_of(values)[name]
+    value = getattr(default, name) if default else default_of(values, name)
+    kind = _TYPES[row.kind]
+
+    def read(_: click.Context, __: click.Parameter, told: Any) -> Any:
+        found = kind.read(told)
+        return value if found is None else found
+
+    return click.option(
+        *row.flags,
+        flag_of(name),
+        name,
+        cls=JoinableOption if row.joins else click.Option,
+        type=kind.type(row),
+        multiple=kind.multiple,
+        callback=read,
+        default=value or None,
+        show_default=bool(value),
+        metavar=row.metavar or None,
+        envvar=row.variable if row.variable and value is None else None,
+        show_envvar=bool(row.variable) and value is None,
+        help=texts_of(values)[name],
+    )
+
+
+class OptionType(NamedTuple):
+    """How options of a kind are read.
+
+    Attributes:
+        type: the type of one value.
+        multiple: whether it may be given several times.
+        read: turns what the command line has into the field's value; None stands for the default.
+    """
+
+    type: Callable[[OptionTraits], click.ParamType[Any]]
+    multiple: bool = False
+    read: Callable[[Any], Any] = lambda value: value
+
+
+def _bound(texts: Sequence[str]) -> dict[str, float] | None:
+    """Read `1e-5` and `Y:1e-5`; none are None."""
+    if not texts:
+        return None
+    from rnncli.judging.tolerances.tolerance import Bound
+
+    bound = Bound.parse(texts)
+    return {"": bound.default, **bound.by_output}
+
+
+_TYPES: Mapping[OptionKind, OptionType] = {
+    OptionKind.TEXT: OptionType(lambda _: click.STRING),
+    OptionKind.NAME: OptionType(lambda row: click.Choice([*row.known])),
+    OptionKind.LOOKED_UP: OptionType(lambda row: Name("name", row.look_up)),
+    OptionKind.COUNT: OptionType(lambda row: click.IntRange(row.least)),
+    OptionKind.NUMBER: OptionType(lambda _: click.INT),
+    OptionKind.SECONDS: OptionType(lambda _: SECONDS),
+    OptionKind.BYTES: OptionType(lambda _: ByteSize()),
+    OptionKind.PAIRS: OptionType(
+        lambda _: Pair("NAME=VALUE"), multiple=True, read=lambda pairs: dict(pairs) or None
+    ),
+    OptionKind.BOUNDS: OptionType(lambda _: click.STRING, multiple=True, read=_bound),
+    OptionKind.WORDS: OptionType(lambda _: click.STRING, multiple=True),
+}
 
 
 def tolerance_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -380,7 +392,7 @@ def _size(text: str) -> int:
     return size
 
 
-def _dims(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+def read_sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, int]:
     """Read `batch=2,seq=16`, given once or several times."""
     pair = Pair("NAME=SIZE", _size)
     return dict(pair.convert(part, None, None) for value in values for part in value.split(","))
@@ -390,7 +402,7 @@ dim_option = click.option(
     "--dim",
     "dims",
     multiple=True,
-    callback=_dims,
+    callback=read_sizes,
     metavar="NAME=SIZE[,...]",
     help="Size of a symbolic dimension of a model's inputs, as in batch=2,seq=16.",
 )

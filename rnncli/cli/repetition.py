@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rnncli.cli.written import refuse_lost_inputs
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -23,6 +25,8 @@ class JoinableOption(click.Option):
 class Command(click.Command):
     """A command that refuses a second value of an option that has one.
 
+    Nor does it replace a file that it reads, or one of a pack.
+
     A flag may be repeated, not contradicted. Environment variables and defaults are not on the
     command line, and may be overridden there.
     """
@@ -31,12 +35,15 @@ class Command(click.Command):
         """Parse the arguments.
 
         Raises:
-            click.UsageError: an option is given twice; names it and its values.
+            click.UsageError: an option is given twice, or names a file to write that must stay.
         """
         if not ctx.resilient_parsing:
             for option, values in self._given(ctx, args):
                 _refuse_several(option, ctx, values)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            refuse_lost_inputs(ctx)
+        return rest
 
     def _given(self, ctx: click.Context, args: list[str]) -> Iterator[tuple[click.Option, Any]]:
         """Yield each option that has one value, with all that the command line gives it."""

@@ -9,18 +9,20 @@ import click
 from rnncli.cli.options import (
     TARGET,
     Listed,
-    Written,
     backend_option,
-    compute_option,
+    host_option,
     input_options,
     json_option,
-    memory_option,
+    option_of,
+    options_of,
     readings_option,
-    threads_option,
-    timeout_option,
     tolerance_options,
 )
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
+from rnncli.executors.workers import Workers
+from rnncli.limits import Limits
+from rnncli.subjects.implementation import Implementation
 
 if TYPE_CHECKING:
     from rnncli.running.request import Request
@@ -59,25 +61,16 @@ if TYPE_CHECKING:
     type=Written(),
     default="",
     metavar="PATH",
-    help="Write the signals of every step of each recurrent node to PATH.npz or .h5, with"
-    " tolerances: pre-activations, gates, cell and hidden states, computed in float64 whatever the"
-    " backend. For several targets, a folder of .npz files.",
+    help="Write the signals of every step, such as gates, with tolerances, to PATH.npz or .h5; of"
+    " several targets, to a folder (docs/howto/packs.md).",
 )
-@click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of parallel processes, with one BLAS thread each.",
-)
+@options_of(Workers, only=["jobs"])
 @backend_option
-@compute_option
-@threads_option
+@host_option
+@option_of(Implementation, "compute")
+@options_of(Limits)
 @readings_option
 @tolerance_options
-@memory_option
-@timeout_option
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
@@ -109,11 +102,11 @@ def run(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None
     places = {
         name: options.pop(name) for name in ("output", "entry_format", "save_inputs", "steps")
     }
-    jobs, as_json = options.pop("jobs"), options.pop("as_json")
+    workers, as_json = options.pop("workers"), options.pop("as_json")
     tasks = plan(listed, _request(options), **places)
     tracebacks = ctx.find_root().meta.get("traceback", False)
     with RunPrinter(as_json=as_json, total=len(tasks)) as printer:
-        for report in run_all(tasks, jobs):
+        for report in run_all(tasks, workers):
             printer.show(report, traceback=tracebacks)
     ctx.exit(printer.exit_code)
 

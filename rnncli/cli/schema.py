@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.options import Written
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
 
 # Name -> the function that makes the schema, imported on use.
 SCHEMAS = {
@@ -15,7 +15,6 @@ SCHEMAS = {
     "case": "rnncli.packs.raw_form:case_schema",
     "verification": "rnncli.reports.verification_schema:verification_schema",
     "harness": "rnncli.subjects.harness_messages:harness_schema",
-    "relations": "rnncli.reports.relations_schema:relations_schema",
 }
 
 
@@ -33,12 +32,11 @@ def schema(of: str, output: str) -> None:
     """Write the JSON Schema of what is read or printed.
 
     It describes configs, suites, manifests, case.json of packs in the layout raw, the lines of
-    `rnncli verify --json`, without and with --metamorphic, or the messages of `rnncli verify
-    --harness`.
+    `rnncli verify --json` and `rnncli relate --json`, or the messages of `rnncli verify --harness`.
 
     Editors use the first two to complete and check YAML; programs that read packs and
     verifications, or answer as a harness, use the others. They ship as specs/schema.json and
-    specs/{suite,manifest,case,verification,harness,relations}.schema.json.
+    specs/{suite,manifest,case,verification,harness}.schema.json.
 
     \b
     rnncli schema suite -o suite.schema.json

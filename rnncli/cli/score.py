@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
-from rnncli.cli.judging_options import instead_option
-from rnncli.cli.options import SUITE, Written, selection_option, worker_options
+from rnncli.cli.options import SUITE, Number, option_of, options_of
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
+from rnncli.executors.workers import Workers
+from rnncli.judging.comparing.rule import Rule
+from rnncli.judging.selected import Selected
 
 
 @click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE)
-@selection_option
-@instead_option("--atol")
-@instead_option("--rtol")
+@option_of(Selected, "select")
+@options_of(Rule, only=["atol", "rtol"])
 @click.option(
     "--onnx", is_flag=True, help="ONNX's tolerances instead of the pack's: --rtol 1e-3 --atol 1e-7."
 )
@@ -24,13 +26,13 @@ from rnncli.cli.repetition import Command
 )
 @click.option(
     "--min-score",
-    type=click.FloatRange(0, 100),
+    type=Number(0, 100),
     metavar="PERCENT",
     help="Exit with 1 if less than this percentage of the semantic mutants is killed.",
 )
 @click.option(
     "--min-structural",
-    type=click.FloatRange(0, 100),
+    type=Number(0, 100),
     metavar="PERCENT",
     help="Exit with 1 if less than this percentage of the structural mutants is killed.",
 )
@@ -48,7 +50,7 @@ from rnncli.cli.repetition import Command
     metavar="FILE",
     help="Also write a page that draws the kill matrix (extra `report`).",
 )
-@worker_options
+@options_of(Workers)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def score(

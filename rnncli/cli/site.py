@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rnncli.cli.repetition import Command
+from rnncli.cli.written import Written
 from rnncli.terminal import say
 from rnncli.words import counted
 
@@ -25,7 +26,7 @@ from rnncli.words import counted
 )
 @click.option(
     "--markdown",
-    type=click.Path(path_type=Path),
+    type=Written(path_type=Path),
     metavar="FILE",
     help="Also write the tables of runtimes by features as Markdown.",
 )
@@ -33,10 +34,10 @@ def site(results: tuple[Path, ...], output: Path, markdown: Path | None) -> None
     """Write a static site of runtimes by features from results of `rnncli verify --json`.
 
     A file holds one run or several, one after the other; several runs of one runtime become its
-    history, ordered by date. There is a page for each runtime (its versions over time), for each
-    feature (the bug it finds, and which runtimes have it), for each case, and for the newest run of
-    each runtime; badges are as shields.io reads them. The site fetches nothing and works from a
-    folder (extra `report`).
+    history, ordered by date. The shards of a run are joined, and all must be there. There is a page
+    for each runtime (its versions over time), for each feature (the bug it finds, and which
+    runtimes have it), for each case, and for the newest run of each runtime; badges are as
+    shields.io reads them. The site fetches nothing and works from a folder (extra `report`).
 
     \b
     rnncli verify vectors/core --runtime onnxruntime --json > onnxruntime.jsonl

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rnncli.cli.options import json_option
+from rnncli.cli.options import json_option, options_of
 from rnncli.cli.repetition import Command
+from rnncli.limits import OF_SMOKE, Limits
 
 
 @click.command(cls=Command)
@@ -15,16 +16,10 @@ from rnncli.cli.repetition import Command
     required=True,
     help="The program, as for `rnncli verify --harness`.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=10.0,
-    show_default=True,
-    help="Seconds after which the program is killed on one request.",
-)
+@options_of(Limits, default=OF_SMOKE, only=["timeout"])
 @json_option
 @click.pass_context
-def smoke(ctx: click.Context, /, harness: str, timeout: float, *, as_json: bool) -> None:
+def smoke(ctx: click.Context, /, harness: str, *, limits: Limits, as_json: bool) -> None:
     """Check in a second whether a harness is wired right.
 
     The program is started and runs a tiny RNN, GRU and LSTM, each called twice; it may refuse two
@@ -39,6 +34,6 @@ def smoke(ctx: click.Context, /, harness: str, timeout: float, *, as_json: bool)
     from rnncli.reports.smoke import show_smoke
     from rnncli.verifying.smoke import exit_code_of, smoke_checks
 
-    checks = smoke_checks(harness, timeout)
+    checks = smoke_checks(harness, limits)
     show_smoke(harness, checks, as_json=as_json)
     ctx.exit(exit_code_of(checks))

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnncli.cli.options import SUITE, Name, expect_workers, selection_option, worker_options
+from rnncli.cli.options import SUITE, Name, option_of, options_of
 from rnncli.cli.repetition import Command
+from rnncli.executors.workers import Workers
+from rnncli.judging.selected import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +41,7 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
 @click.command(cls=Command)
 @click.argument("suite", metavar="PACK|SUITE", type=SUITE, required=False)
 @click.argument("statement", type=Name("statement", _ids), required=False)
-@selection_option
+@option_of(Selected, "select")
 @click.option(
     "--op",
     "operator",
@@ -51,9 +53,14 @@ def _known_operator(context: click.Context, option: click.Parameter, value: str)
 @click.option(
     "--missing", is_flag=True, help="Print only statements that are unchecked or partly checked."
 )
-@click.option("--complete", is_flag=True, help="Exit with 1 if a statement is not checked.")
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="Exit with 1 if a statement is not checked, also for lack of cases that run, or that must"
+    " be refused.",
+)
 @click.option("--page", "as_page", is_flag=True, help="Print all statements, in Markdown.")
-@worker_options
+@options_of(Workers)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per statement.")
 @click.pass_context
 def trace(
@@ -71,10 +78,10 @@ def trace(
 ) -> None:
     """Show which statements of the specifications a pack checks, and which it does not.
 
-    Statements are the sentences of the operators' pages, in our words; docs/traceability.md lists
-    them all. A case checks a statement if it exercises it and would notice a violation, which is
-    computed from the case: a clip that no value reaches checks nothing. STATEMENT prints all cases
-    of one statement. Statements about operators without a case in the pack are omitted.
+    Statements are the sentences of the operators' pages, in our words; --page lists them all. A
+    case checks a statement if it exercises it and would notice a violation, which is computed from
+    the case: a clip that no value reaches checks nothing. STATEMENT prints all cases of one
+    statement. Statements about operators without a case in the pack are omitted.
 
     \b
     rnncli trace vectors/core --missing
@@ -84,11 +91,13 @@ def trace(
     from rnncli.reports import traceability
 
     if as_page:
+        if suite or complete or missing:
+            raise click.UsageError("--page is about all statements, without a pack")
         click.echo(traceability.page(), nl=False)
         return
     if suite is None:
         raise click.UsageError("Missing argument 'PACK|SUITE'.")
-    from rnncli.tracing.matrix import MISSING
+    from rnncli.tracing.matrix import INCOMPLETE
     from rnncli.tracing.table import statement_named
 
     row = statement_named(statement) if statement else None
@@ -98,11 +107,11 @@ def trace(
         traceability.show_statement(covered[0], as_json=as_json)
     else:
         traceability.show_matrix(matrix, covered, as_json=as_json, only_missing=missing)
-    ctx.exit(1 if complete and any(each.state in MISSING for each in covered) else 0)
+    ctx.exit(1 if complete and any(each.state in INCOMPLETE for each in covered) else 0)
 
 
 def _traced(suite: str, options: dict[str, Any]) -> TraceMatrix:
-    expect_workers(options, "rnncli.tracing.tracing")
+    options["workers"].expect("rnncli.tracing.tracing")
     from rnncli.reports.progress import progress_bar
     from rnncli.scoring.scoring import ScoringPlan, select
     from rnncli.tracing.tracing import trace_all

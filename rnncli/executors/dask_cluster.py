@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,12 +15,13 @@ from distributed.scheduler import KilledWorker
 
 from rnncli.errors import InvalidRequest
 from rnncli.executors import tenancy
-from rnncli.executors.processes import one_blas_thread_each, uninterrupted
+from rnncli.executors.processes import ONE_BLAS_THREAD, uninterrupted
+from rnncli.interpreter import SAFE_PATH, children_have
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rnncli.executors.table import Outcome, Task
+    from rnncli.executors.workers import Outcome, Task
 
 SECONDS_TO_CONNECT = 10
 
@@ -67,7 +70,11 @@ def _client(jobs: int, scheduler: str) -> Iterator[Any]:
         with _connected(scheduler) as client:
             yield client
         return
-    with one_blas_thread_each():
+    own = {SAFE_PATH: os.environ.get(SAFE_PATH, "")}  # of the programs that workers start
+    with (
+        children_have(ONE_BLAS_THREAD),
+        TemporaryDirectory(prefix="rnncli-", ignore_cleanup_errors=True) as folder,
+    ):
         with uninterrupted():
             cluster = LocalCluster(
                 n_workers=jobs,
@@ -75,6 +82,8 @@ def _client(jobs: int, scheduler: str) -> Iterator[Any]:
                 processes=True,
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
+                local_directory=folder,  # from which workers import
+                env=own,
             )
         with cluster, Client(cluster) as client:
             yield client

@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -14,30 +15,44 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import InvalidRequest
+from rnncli.interpreter import children_have
 from rnncli.signals import postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
-    from rnncli.executors.table import Outcome, Task
+    from rnncli.executors.workers import Outcome, Task
 
 # Environment variables that limit the threads of a BLAS, read when it is loaded.
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+# Those of workers, since N processes fill N cores.
+ONE_BLAS_THREAD = dict.fromkeys(BLAS_THREADS, "1")
 
 TERMINATED = 143
 SECONDS_TO_UNWIND = 5
 
-# If that is safe, workers are forked from a server: a single-threaded process that has only
-# imported the modules they need.
-HAS_SERVER = sys.platform == "linux"
+# The longest path of a socket of Linux, 107 bytes, less what the library adds to the folder of
+# temporary files: "/pymp-", "/listener-" and eight letters behind each.
+LONGEST_FOLDER = 107 - len("/pymp-12345678/listener-12345678")
 
-# Signals that a terminal sends to all its processes (Ctrl-C, hang-up); only the parent reacts.
-TO_ALL = [getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)]
+# Signals that a terminal sends to all its processes (Ctrl-C, Ctrl-\, hang-up); only the parent
+# reacts.
+SENT_TO_ALL = ("SIGINT", "SIGQUIT", "SIGHUP")
+TO_ALL = [getattr(signal, name) for name in SENT_TO_ALL if hasattr(signal, name)]
 HAS_MASKS = hasattr(signal, "pthread_sigmask")
 
 _FUNCTION: list[Callable[..., Any]] = []  # of this worker
 _AT_WORK: list[bool] = []  # not empty while this worker runs a task
+
+
+def has_server() -> bool:
+    """Return whether workers are forked from a server, which is fast.
+
+    It is a single-threaded process that has only imported the modules they need, so that is safe on
+    Linux. It has a socket among the temporary files, whose path must not be too long.
+    """
+    return sys.platform == "linux" and len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER
 
 
 def prepare(*modules: str) -> None:
@@ -48,8 +63,8 @@ def prepare(*modules: str) -> None:
     """
     from multiprocessing import forkserver
 
-    if HAS_SERVER:
-        with one_blas_thread_each(), uninterrupted():
+    if has_server():
+        with children_have(ONE_BLAS_THREAD), uninterrupted():
             forkserver.set_forkserver_preload(list(modules))
             forkserver.ensure_running()
 
@@ -80,11 +95,10 @@ def _in_pool(
     from concurrent.futures.process import BrokenProcessPool
 
     prepare(getattr(function, "func", function).__module__)
-    context = multiprocessing.get_context("forkserver" if HAS_SERVER else "spawn")
-    with one_blas_thread_each():
-        pool = ProcessPoolExecutor(
-            jobs, context, _begin, (pickle.dumps(function), dict(os.environ))
-        )
+    context = multiprocessing.get_context("forkserver" if has_server() else "spawn")
+    environment = {**os.environ, **ONE_BLAS_THREAD}
+    with children_have(ONE_BLAS_THREAD):
+        pool = ProcessPoolExecutor(jobs, context, _begin, (pickle.dumps(function), environment))
         finished = False
         try:
             with uninterrupted(), _without_main(function):
@@ -97,10 +111,12 @@ def _in_pool(
                 "a worker process was killed, perhaps for lack of memory; try fewer with -j"
             ) from error
         finally:
-            pool.shutdown(wait=finished, cancel_futures=True)
             if not finished:  # failed, interrupted or abandoned
                 for worker in multiprocessing.active_children():
                     worker.terminate()
+            # Waited for in any case: at exit Python would, too, and wakes the pool's thread by a
+            # pipe that this thread may close at the same moment.
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
@@ -212,18 +228,3 @@ def _signals_deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             signal.raise_signal(number)
-
-
-@contextmanager
-def one_blas_thread_each() -> Iterator[None]:
-    """Limit processes started inside to one BLAS thread each, since N processes fill N cores."""
-    before = {name: os.environ.get(name) for name in BLAS_THREADS}
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

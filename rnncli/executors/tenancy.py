@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rnncli.executors.table import Outcome, Task
+    from rnncli.executors.workers import Outcome, Task
 
+Source = TypeVar("Source")
+Resource = TypeVar("Resource")
 SECONDS_BETWEEN_LOOKS = 0.1
 
 
@@ -56,6 +58,41 @@ def at_end(close: Callable[[], None]) -> None:
     """Register a function to call when the current run is over or the process exits."""
     Finalize(None, close, exitpriority=1)  # worker processes skip atexit
     _STAYING[0].at_end(close)
+
+
+class KeptOpen(Generic[Source, Resource]):
+    """The resources of one kind that this process keeps open from task to task of a run.
+
+    Args:
+        opening: opens a resource, given what it is opened from.
+        closing: closes one.
+    """
+
+    def __init__(
+        self,
+        opening: Callable[[Source], Resource],
+        closing: Callable[[Resource], None] = lambda _: None,
+    ) -> None:
+        self._opening, self._closing = opening, closing
+        self._open: dict[str, Resource] = {}
+
+    def of(self, source: Source) -> Resource:
+        """Return a resource, opened unless it is open."""
+        key = repr(source)
+        if key not in self._open:
+            self._open[key] = self._opening(source)
+            at_end(self.close)
+        return self._open[key]
+
+    def keep(self, source: Source, resource: Resource) -> None:
+        """Keep a resource that is open already, in place of all others."""
+        self.close()
+        self._open[repr(source)] = resource
+
+    def close(self) -> None:
+        """Close all of them."""
+        while self._open:
+            self._closing(self._open.popitem()[1])
 
 
 def require_run() -> None:

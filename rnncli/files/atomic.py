@@ -141,11 +141,13 @@ def remove_temporaries(folder: Path) -> None:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a new temporary file, which replaces `path` after the body has written it.
 
+    Whoever could read or write the file that is replaced can read or write the new one.
+
     Raises:
         InvalidRequest: the disk is full or read-only, the folder is missing, or `path` is
             something other than a file.
     """
-    with _naming(path):
+    with errors_named(path):
         target = _target(path)
         if target.exists() and not target.is_file():
             raise InvalidRequest(f"cannot write {path}: it is a folder or a device")
@@ -173,7 +175,7 @@ def atomic_folder(path: Path, is_ours: Callable[[Path], bool]) -> Iterator[Path]
     Raises:
         InvalidRequest: as for `atomic_file`, or the existing folder is not ours.
     """
-    with _naming(path):
+    with errors_named(path):
         target = _target(path)
         _check_replaceable(target, is_ours)
         _remove_stale(target)
@@ -196,17 +198,23 @@ def require_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> None:
     Raises:
         InvalidRequest: it may not.
     """
-    with _naming(path):
+    with errors_named(path):
         _check_replaceable(_target(path), is_ours)
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Convert errors of the operating system into one sentence that names the path."""
+def errors_named(path: Path, *, within: bool = False) -> Iterator[None]:
+    """Convert errors of the operating system into one sentence that names the path.
+
+    Args:
+        path: a file or folder that is written.
+        within: whether to name the file within it that an error is about.
+    """
     try:
         yield
     except OSError as error:
-        raise InvalidRequest(f"cannot write {path}: {error.strerror or error}") from error
+        named = (within and error.filename) or path
+        raise InvalidRequest(f"cannot write {named}: {error.strerror or error}") from error
 
 
 def _sibling(path: Path, kind: str = "tmp") -> Path:
@@ -220,14 +228,25 @@ def _name_beside(name: str, kind: str = "tmp") -> str:
 
 def _opened_beside(target: Path) -> tuple[Path, IO[bytes]]:
     """Open a new temporary and lock it, so that it is not taken for a dead writer's."""
+    mode = _permissions(target)
     while True:
         temporary = _sibling(target)
-        descriptor = os.open(temporary, _NEW | _FLAGS, 0o666)
+        descriptor = os.open(temporary, _NEW | _FLAGS, 0o666 if mode is None else 0o600)
         with suppress(BlockingIOError, FileNotFoundError):  # it was already taken for one
             try_lock(descriptor)
+            if mode is not None and hasattr(os, "fchmod"):  # Windows has no such permissions
+                os.fchmod(descriptor, mode)
             if os.path.samestat(os.fstat(descriptor), os.lstat(temporary)):
                 return temporary, os.fdopen(descriptor, "w+b")
         os.close(descriptor)
+
+
+def _permissions(target: Path) -> int | None:
+    """Return who may read and write an existing file, without the bits that run it as another."""
+    try:
+        return target.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

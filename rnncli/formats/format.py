@@ -33,6 +33,7 @@ class Format:
             missing, damaged or hostile, `Unsupported` if its content is valid but not tensors.
         write: writes all tensors, atomically and reproducibly. Raises `InvalidRequest` if the
             format cannot hold them or the disk refuses.
+        parse: returns all tensors of a file's content; None if the format has no such function.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Format:
     summary: str
     read: Callable[[Path], Tensors]
     write: Callable[[Path, Tensors], None]
+    parse: Callable[[bytes], Tensors] | None = None
 
 
 def check_names(tensors: Tensors) -> None:

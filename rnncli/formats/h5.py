@@ -56,17 +56,27 @@ class _Found(NamedTuple):
 
 def read(path: Path) -> Tensors:
     """Return every dataset of the file by its path."""
-    tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
         size = size_of(stream)
-        allowance = MemoryAllowance(size)
         with h5py.File(_checked(stream, path), "r", locking="best-effort") as file:
-            found = sorted(_datasets(file.id), key=lambda each: each.note.get("position", -1))
-            _check_storage(found, size)
-            for each in found:
-                with reading(repr(each.name)):
-                    stored = _read_dataset(each, allowance)
-                    put(tensors, each.name, each.note, decode(stored, each.note, allowance))
+            return _read(file, size)
+
+
+def parse(content: bytes) -> Tensors:
+    """Return every dataset of a file that is in memory, by its path."""
+    with h5py.File(h5py.h5f.open_file_image(content)) as file:
+        return _read(file, len(content))
+
+
+def _read(file: h5py.File, size: int) -> Tensors:
+    tensors: Tensors = {}
+    allowance = MemoryAllowance(size)
+    found = sorted(_datasets(file.id), key=lambda each: each.note.get("position", -1))
+    _check_storage(found, size)
+    for each in found:
+        with reading(repr(each.name)):
+            stored = _read_dataset(each, allowance)
+            put(tensors, each.name, each.note, decode(stored, each.note, allowance))
     return tensors
 
 
@@ -237,4 +247,4 @@ def _check_inflated(
         raise UnreadableFile(f"has a chunk that inflates to more than its {chunk} bytes")
 
 
-H5 = Format("h5", ("h5", "hdf5"), "HDF5, one dataset per tensor under its name", read, write)
+H5 = Format("h5", ("h5", "hdf5"), "HDF5, one dataset per tensor under its name", read, write, parse)

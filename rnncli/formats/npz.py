@@ -7,8 +7,9 @@ fixed date, so the same tensors always give the same bytes.
 
 from __future__ import annotations
 
+import io
 import zipfile
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
@@ -41,18 +42,27 @@ ENCRYPTED = 0x1
 
 def read(path: Path) -> Tensors:
     """Return every tensor of the archive in its order, without unpickling."""
-    tensors: Tensors = {}
     with reading(path), open_data(path) as stream:
-        allowance = MemoryAllowance(size_of(stream))
-        with zipfile.ZipFile(stream) as archive:
-            members = _members(archive)
-            notes = _read_notes(archive, members.pop(RESERVED, None), allowance)
-            for key, member in members.items():
-                with reading(repr(key)):
-                    note = notes.get(key, {})
-                    allowance.take(member.file_size)
-                    stored = _read_member(archive, member)
-                    put(tensors, key, note, decode(stored, note, allowance))
+        return _read(stream)
+
+
+def parse(content: bytes) -> Tensors:
+    """Return every tensor of an archive that is in memory."""
+    return _read(io.BytesIO(content))
+
+
+def _read(stream: BinaryIO) -> Tensors:
+    tensors: Tensors = {}
+    allowance = MemoryAllowance(size_of(stream))
+    with zipfile.ZipFile(stream) as archive:
+        members = _members(archive)
+        notes = _read_notes(archive, members.pop(RESERVED, None), allowance)
+        for key, member in members.items():
+            with reading(repr(key)):
+                note = notes.get(key, {})
+                allowance.take(member.file_size)
+                stored = _read_member(archive, member)
+                put(tensors, key, note, decode(stored, note, allowance))
     return tensors
 
 
@@ -127,4 +137,6 @@ def _write_member(archive: zipfile.ZipFile, key: str, stored: Array) -> None:
         write_array(stream, stored)
 
 
-NPZ = Format("npz", ("npz",), "NumPy archive, one array per tensor under its name", read, write)
+NPZ = Format(
+    "npz", ("npz",), "NumPy archive, one array per tensor under its name", read, write, parse
+)

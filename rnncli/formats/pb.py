@@ -57,9 +57,18 @@ def read_named(path: Path, limit: int = LARGEST) -> tuple[str, Array]:
         limit: the most bytes that it may have.
     """
     with reading(path), open_data(path, min(limit, LARGEST)) as stream:
-        serialized = stream.read()
-        tensor = _parse(serialized)
-        return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))
+        return named_tensor(stream.read())
+
+
+def named_tensor(serialized: bytes) -> tuple[str, Array]:
+    """Return the name, which may be empty, and the values of a serialised tensor.
+
+    Raises:
+        UnreadableFile: it is damaged, or is not a tensor.
+        Unsupported: it is a sequence or an optional.
+    """
+    tensor = _parse(serialized)
+    return _name(tensor), _values(tensor, MemoryAllowance(len(serialized)))
 
 
 def write(path: Path, tensors: Tensors) -> None:

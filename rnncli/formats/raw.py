@@ -10,11 +10,13 @@ Types that NumPy lacks, such as bfloat16, are stored as their bits; text has no 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.described import Described
 from rnncli.files.regular import LARGEST, open_regular, size_of
 from rnncli.formats.reading import MemoryAllowance, reading
 from rnncli.formats.stored import decode, encode
@@ -28,21 +30,16 @@ if TYPE_CHECKING:
 
 MOST_DIMENSIONS = 32
 
-# The JSON Schema of a descriptor.
-DESCRIPTOR: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "file": {"type": "string", "description": "the file of the elements"},
-        "dtype": {"type": "string", "description": "the type of the elements, such as float32"},
-        "shape": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 0, "maximum": LARGEST},
-            "description": "the number of elements along each dimension",
-        },
-    },
-    "required": ["file", "dtype", "shape"],
-    "additionalProperties": False,
-}
+
+class TensorDescriptor(Described):
+    """A tensor in a file."""
+
+    file: Annotated[str, "the file of the elements"]
+    dtype: Annotated[str, "the type of the elements, such as float32"]
+    shape: Annotated[
+        list[Annotated[int, Meta(ge=0, le=LARGEST)]],
+        "the number of elements along each dimension",
+    ]
 
 
 def descriptor(file: str, values: Array) -> dict[str, Any]:
@@ -60,7 +57,7 @@ def read_described(path: Path, described: Mapping[str, Any]) -> Array:
 
     Args:
         path: its file.
-        described: the descriptor, which follows `DESCRIPTOR`.
+        described: the descriptor, which follows `TensorDescriptor`.
 
     Raises:
         RnncliError: there is no such tensor, or the file is missing, damaged or of another size.
@@ -68,22 +65,32 @@ def read_described(path: Path, described: Mapping[str, Any]) -> Array:
     with reading(path):
         row = dtype_named(described["dtype"])
         shape = shape_of(described["shape"], row)
-        return tensor_from(read_raw(path, row, shape), row, shape)
+        with open_regular(path) as stream:
+            require_size(size_of(stream), row, shape)
+            return tensor_from(stream.read(), row, shape)
 
 
-def read_raw(path: Path, row: DType, shape: tuple[int, ...]) -> bytes:
-    """Return the content of a raw file.
+def parse_described(content: bytes, described: Mapping[str, Any]) -> Array:
+    """Return the tensor of a descriptor from the content of its file.
 
     Raises:
-        UnreadableFile: it is missing or damaged, or its size is not that of the tensor.
+        RnncliError: there is no such tensor, or the content is of another size.
     """
-    size = math.prod(shape) * row.numpy.itemsize
-    with open_regular(path) as stream:
-        found = size_of(stream)
-        content = stream.read(size) if found == size else b""
-    if len(content) != size:
-        raise UnreadableFile(f"has {found} bytes; {row} {list(shape)} has {size}")
-    return content
+    row = dtype_named(described["dtype"])
+    shape = shape_of(described["shape"], row)
+    require_size(len(content), row, shape)
+    return tensor_from(content, row, shape)
+
+
+def require_size(size: int, row: DType, shape: tuple[int, ...]) -> None:
+    """Raise unless a file has the size of its tensor.
+
+    Raises:
+        UnreadableFile: it has another number of bytes.
+    """
+    wanted = math.prod(shape) * row.numpy.itemsize
+    if size != wanted:
+        raise UnreadableFile(f"has {size} bytes; {row} {list(shape)} has {wanted}")
 
 
 def tensor_from(content: bytes, row: DType, shape: tuple[int, ...]) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.host_operators.kernel import Staged, per_shape
 from rnncli.host_operators.precision import gemm_dtype, rounded
@@ -156,17 +157,18 @@ def _turned(W: Array, group: int) -> Array:
     n = W.ndim - 2
     split = W.reshape(group, W.shape[0] // group, *W.shape[1:]).swapaxes(1, 2)
     turned = split[:, :, :, *[slice(None, None, -1)] * n]
-    return turned.reshape(group * W.shape[1], -1, *W.shape[2:])
+    return turned.reshape(group * W.shape[1], W.shape[0] // group, *W.shape[2:])
 
 
 def _taps(W: Array, group: int, shape: tuple[int, ...]) -> OfX:
     """Return the product of every input element and every tap: [N, M, *kernel, *steps]."""
     channels = W.shape[0] // group
-    weights = W.reshape(group, channels, -1).transpose(0, 2, 1)
+    weights = W.reshape(group, channels, prod(W.shape[1:])).transpose(0, 2, 1)
     multiply = np.multiply if channels == 1 else np.matmul  # one channel: nothing to add up
     inputs = shape[0], group, channels, prod(shape[2:])
     made = shape[0], group * W.shape[1], *W.shape[2:], *shape[2:]
-    return lambda X: multiply(weights, X.reshape(inputs)).reshape(made)
+    multiplications = W.size * shape[0] * prod(shape[2:])
+    return bounded(lambda X: multiply(weights, X.reshape(inputs)).reshape(made), multiplications)
 
 
 def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: Any) -> Array:
@@ -183,13 +185,15 @@ def col2im(columns: Array, image_shape: Array, block_shape: Array, **placing: An
     """
     block = [int(n) for n in block_shape]
     along = slides((0, 0, *(int(n) for n in image_shape)), block, **placing)
-    return _gathered(columns.reshape(len(columns), -1, *block, *along.steps), along)
+    N, rows, _ = columns.shape
+    blocks = columns.reshape(N, rows // prod(block), *block, *along.steps)
+    return _gathered(blocks, along)
 
 
 def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> OfX:
     """Return the product of windows and weights, a matrix product for each group."""
     N, steps, channels = shape[0], prod(along.steps), W.shape[0] // group
-    weights = W.reshape(*[group] * (group != 1), channels, -1)
+    weights = W.reshape(*[group] * (group != 1), channels, prod(W.shape[1:]))
     # Axes of one group or one sequence cost more than a small product.
     columns = *[group] * (group != 1), weights.shape[-1], steps
     made = N, W.shape[0], *along.steps
@@ -197,16 +201,18 @@ def _products(W: Array, group: int, along: Slides, shape: tuple[int, ...]) -> Of
     if along.is_pointwise or len(blocks) == 1:
         unfold = _unfolding(along, shape, W.dtype)
         whole = (*[N] * (N != 1), *columns)
-        return lambda X: np.matmul(weights, unfold(X).reshape(whole)).reshape(made)
+        return bounded(
+            lambda X: np.matmul(weights, unfold(X).reshape(whole)).reshape(made), N * steps * W.size
+        )
 
     def in_blocks(X: Array) -> Array:
         Y = np.empty((N, *columns[:-2], channels, steps), W.dtype)
         for block in blocks:
-            unfolded = _windows_as_columns(X[block], along).reshape(-1, *columns)
+            unfolded = _windows_as_columns(X[block], along).reshape(len(X[block]), *columns)
             np.matmul(weights, unfolded, out=Y[block])
         return Y.reshape(made)
 
-    return in_blocks
+    return bounded(in_blocks, N * steps * W.size)
 
 
 def _check_weights(

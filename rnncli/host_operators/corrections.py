@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.backends.blas import bounded
 from rnncli.host_operators.normalisation import softmax
 from rnncli.numerics import dtype_of
 
@@ -43,11 +44,12 @@ class Attention(InFloat32):
     """Attention, computed in float32 if there are too many keys for a sum in a narrow type."""
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-        _, K, _, _, past, *_ = (*inputs, None, None, None)
+        Q, K, _, _, past, *_ = (*inputs, None, None, None)
         keys = K.shape[-2] + (0 if past is None else past.shape[-2])
-        if keys > _FEW:
-            return super()._run(*inputs, **attributes)
-        return tuple(super(InFloat32, self)._run(*inputs, **attributes))  # type: ignore[misc]
+        run: Any = super()._run
+        if keys <= _FEW:
+            run = super(InFloat32, self)._run  # type: ignore[misc]
+        return tuple(bounded(run, Q.size * keys)(*inputs, **attributes))
 
 
 class Seeded:
@@ -107,6 +109,14 @@ class OptionalLimits:
         given = (*limits, None, None, None)[:3]
         filled = (d if x is None else x for x, d in zip(given, defaults, strict=True))
         return super()._run(boxes, scores, *filled, **attributes)  # type: ignore[misc]
+
+
+class Optional:
+    """Optional as the value itself, None without one; the reference makes a list of it."""
+
+    def run(self, value: Any = None, **_: Any) -> tuple[Any]:
+        """Return the value."""
+        return (value,)
 
 
 def _is_narrow(x: Any) -> bool:

@@ -25,8 +25,8 @@ def _with_axis(combine: Callable[[Array, Array], Any]) -> Callable[..., Array]:
             raise InvalidRequest(
                 f"without broadcast the shapes must be equal, got {list(A.shape)}, {list(B.shape)}"
             )
-        start = A.ndim - B.ndim if axis is None else axis % A.ndim
-        return np.asarray(combine(A, B.reshape(*B.shape, *(1,) * (A.ndim - start - B.ndim))))
+        start = A.ndim - B.ndim if axis is None else axis + A.ndim * (axis < 0)
+        return np.asarray(combine(A, B.reshape((*B.shape, *(1,) * (A.ndim - start - B.ndim)))))
 
     return elementwise
 

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from rnncli.errors import Unsupported
+from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.host_operators.kernel import Staged, per_shape
 from rnncli.host_operators.precision import rounded, widened
 from rnncli.numerics import Array, dtype_numbered, round_to
@@ -183,6 +183,37 @@ def instance_normalization(x: Array, scale: Array, B: Array, *, epsilon: float =
     y, _, _ = _standardised(widened(x), tuple(range(2, x.ndim)), epsilon)
     channels = (-1, *(1 for _ in x.shape[2:]))
     return rounded(y * widened(scale).reshape(channels) + widened(B).reshape(channels), x)
+
+
+def group_normalization(
+    X: Array,
+    scale: Array,
+    bias: Array,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-5,
+) -> Array:
+    """Normalise groups of channels of each instance, [N, C, D1 ... Dn].
+
+    Args:
+        X: the instances.
+        scale: [C], or one per group (opsets 18 to 20), like `bias`.
+        bias: likewise.
+        num_groups: the number of groups, which divides C.
+        epsilon: added to the variance.
+
+    Raises:
+        InvalidRequest: the channels cannot be divided into the groups.
+    """
+    N, C, *spatial = X.shape
+    if num_groups < 1 or C % num_groups:
+        raise InvalidRequest(f"num_groups is {num_groups}, but there are {C} channels")
+    groups = widened(X).reshape(N, num_groups, C // num_groups, *spatial)
+    y, _, _ = _standardised(groups, tuple(range(2, groups.ndim)), epsilon)
+    along = (num_groups, -1, *(1 for _ in spatial))
+    return rounded(
+        (y * widened(scale).reshape(along) + widened(bias).reshape(along)).reshape(X.shape), X
+    )
 
 
 def mean_variance_normalization(X: Array, *, axes: Sequence[int] = (0, 2, 3)) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def _indices(x: Array, along: Slides, order: Any) -> Array:
     """Return the flat index of each window's first maximum."""
     view = windows(x, along, _lowest(x))
     kernel = [slide.kernel for slide in along]
-    tap = view.reshape(*view.shape[: x.ndim], -1).argmax(axis=-1)
+    tap = view.reshape(*view.shape[: x.ndim], prod(kernel)).argmax(axis=-1)
     position = []
     for axis, (slide, k) in enumerate(zip(along, np.unravel_index(tap, kernel), strict=True)):
         start = np.arange(slide.steps) * slide.stride - slide.begin

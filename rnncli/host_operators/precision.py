@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest
 from rnncli.numerics import Array, dtype_of, round_to
 
@@ -108,7 +109,13 @@ def relu(X: Array) -> Array:
 
 def matmul(A: Array, B: Array) -> Array:
     """Multiply matrices; float16 and bfloat16 are multiplied and added in float32."""
-    return _like(np.matmul(_at_least_float32(A), _at_least_float32(B)), A)
+    return _like(product(_at_least_float32(A), _at_least_float32(B)), A)
+
+
+def product(a: Array, b: Array) -> Array:
+    """Multiply matrices as NumPy does, on as many threads as an evaluation may have."""
+    columns = b.shape[-1] if b.ndim > 1 else 1
+    return np.asarray(bounded(np.matmul, a.size * columns)(a, b))
 
 
 def gemm(
@@ -123,7 +130,7 @@ def gemm(
 ) -> Array:
     """Return ``alpha * A' * B' + beta * C``, C broadcast to the product's shape."""
     a, b = _at_least_float32(A), _at_least_float32(B)
-    Y = np.matmul(a.T if transA else a, b.T if transB else b)
+    Y = product(a.T if transA else a, b.T if transB else b)
     if alpha != 1:
         Y = Y * alpha
     if C is not None and beta != 0:

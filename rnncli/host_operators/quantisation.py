@@ -6,7 +6,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from rnncli.errors import InvalidRequest
-from rnncli.host_operators.precision import rounded
+from rnncli.host_operators.precision import product, rounded
 from rnncli.numerics import Array, dtype_numbered, dtype_of
 
 _INT_RANGES = {  # ml_dtypes' own integers have no np.iinfo
@@ -126,7 +126,7 @@ def _product(A: Array, a_zero_point: Array | None, B: Array, b_zero_point: Array
         a -= _per_row(a_zero_point)
     if b_zero_point is not None:
         b -= b_zero_point
-    return np.asarray(np.matmul(a, b))
+    return product(a, b)
 
 
 def _per_row(values: Array) -> Array:

@@ -42,11 +42,12 @@ def grid_sample(
         [N, C, S1 ... Sn], of the type of X.
     """
     lengths, n = X.shape[2:], X.ndim - 2
-    normalised = widened(grid).reshape(X.shape[0], -1, n)[..., ::-1]
+    points = len(grid), prod(grid.shape[1:-1])
+    normalised = widened(grid).reshape(*points, n)[..., ::-1]
     places = [_place(normalised[..., i], lengths[i], align_corners) for i in range(n)]
     per_axis = [_taps(at, _MODES.get(mode, mode)) for at in places]
-    flat = widened(X).reshape(*X.shape[:2], -1)
-    total = np.zeros((*X.shape[:2], normalised.shape[1]))
+    flat = widened(X).reshape(*X.shape[:2], prod(lengths))
+    total = np.zeros((*X.shape[:2], points[1]))
     for taps in itertools.product(*per_axis):
         index, inside = _inside([tap for tap, _ in taps], lengths, padding_mode, align_corners)
         weight = prod((weight for _, weight in taps), start=inside.astype(np.float64))

@@ -44,6 +44,8 @@ _ROWS = (
     # In float64 the statistics are at least as precise as the attribute requires.
     Row("RMSNormalization", 23, None, "normalisation:rms_normalization", inert=("stash_type",)),
     Row("InstanceNormalization", 1, None, "normalisation:instance_normalization"),
+    # The reference cannot infer the sizes of groups of no instance.
+    Row("GroupNormalization", 18, None, "normalisation:group_normalization", inert=("stash_type",)),
     Row("MeanVarianceNormalization", 9, None, "normalisation:mean_variance_normalization"),
     Row("GlobalAveragePool", 1, None, "pooling:global_average_pool"),
     Row("Sum", 1, None, "reduction:total"),
@@ -101,6 +103,7 @@ _ROWS = (
     Row("Dropout", 12, None, "corrections:SeededDropout"),
     Row("NegativeLogLikelihoodLoss", 12, None, "corrections:InFloat32"),
     Row("SoftmaxCrossEntropyLoss", 12, None, "corrections:InFloat32"),
+    Row("Optional", 15, None, "corrections:Optional"),
     Row("If", 1, None, "control_flow:If"),
     Row("Loop", 1, None, "control_flow:Loop"),
     Row("Scan", 8, 8, "control_flow:Scan8"),

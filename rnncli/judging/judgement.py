@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
-from rnncli.judging.comparing.error_map import error_map, error_over_time
-from rnncli.judging.comparing.margins import errors_of, histogram, problem_of
+from rnncli.judging.comparing.margins import MeasuredAttempt, histogram, measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.comparing.verdict import CaseVerdict, Element, OutputVerdict, Verdict
-from rnncli.judging.explaining.hypotheses import AFFORDABLE, single_fits
-from rnncli.judging.explaining.localisation import steps_of
-from rnncli.judging.tolerances.conditioning import conditioning_problem
-from rnncli.mutants.table import mutants_of
+from rnncli.judging.comparing.verdict import (
+    CaseVerdict,
+    Element,
+    JudgedAttempt,
+    OutputVerdict,
+    Verdict,
+)
+from rnncli.models.conditioning import WIDEST, conditioning_problem
 from rnncli.numerics import ulp_distance
 from rnncli.packs.attempt import Status
 from rnncli.packs.vector import STEPS
+from rnncli.words import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
-    from rnncli.judging.comparing.margins import Errors
+    from rnncli.judging.comparing.margins import MeasuredOutput
     from rnncli.judging.comparing.rule import Rule
     from rnncli.numerics import Array
     from rnncli.packs.attempt import Attempt
@@ -38,39 +41,45 @@ REJECTED: Mapping[Status, Verdict] = {
     Status.MISSING: Verdict.MISSING,
     Status.SKIPPED: Verdict.SKIPPED,
 }
-# The largest tolerance that a user or a pack may give, as a fraction of an output's largest value:
-# within a wider one, zeros would pass.
-WIDEST = 1.0
 ENDED: Mapping[Status, Verdict] = {**REJECTED, Status.REFUSED: Verdict.REFUSED}
 
 
 def judge(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> CaseVerdict:
-    """Judge one attempt.
+    """Return the verdict on one attempt, without an explanation of it.
 
     A result is acceptable only if all its outputs agree with the same alternative reading. A case
-    that passes only because its tolerances are too wide to tell right from wrong is skipped.
+    that passes only because its tolerances are too wide to tell right from wrong, or because it
+    expects nothing but NaN, is skipped.
 
     Args:
         vector: the expected outputs, or the demand that the implementation refuse it.
         attempt: the implementation's outputs, or how it failed.
         rule: which tolerances apply; the pack's own by default.
     """
+    return judged(vector, attempt, rule).verdict
+
+
+def judged(vector: Vector, attempt: Attempt, rule: Rule = PACK_RULE) -> JudgedAttempt:
+    """Judge one attempt, as `judge` does, and keep what an explanation of the verdict reads."""
     must_run = vector.record["expect"] == "result"
     if must_run and attempt.status is Status.RAN:
-        return replace(_judge_run(vector, attempt, rule), seconds=attempt.seconds)
-    verdict = (ENDED if must_run else REJECTED)[attempt.status]
-    message = vector.record["reason"] if verdict is Verdict.ACCEPTED else attempt.message
-    return CaseVerdict(vector.id, verdict, message, seconds=attempt.seconds)
+        verdict, measured = _judge_outputs(MeasuredAttempt(vector, attempt.outputs, rule))
+        verdict = _with_signals(verdict, attempt, vector, rule)
+        return JudgedAttempt(replace(verdict, seconds=attempt.seconds), measured)
+    ended = (ENDED if must_run else REJECTED)[attempt.status]
+    message = vector.record["reason"] if ended is Verdict.ACCEPTED else attempt.message
+    return JudgedAttempt(CaseVerdict(vector.id, ended, message, seconds=attempt.seconds))
 
 
-def _judge_run(vector: Vector, attempt: Attempt, rule: Rule) -> CaseVerdict:
-    """Judge outputs, and signals unless the outputs are those of another reading."""
-    verdict = _judge_outputs(vector, attempt.outputs, rule)
+def _with_signals(
+    verdict: CaseVerdict, attempt: Attempt, vector: Vector, rule: Rule
+) -> CaseVerdict:
+    """Return a verdict on outputs and signals, unless the outputs are those of another reading."""
     if not attempt.signals or verdict.verdict not in (Verdict.PASS, Verdict.DIFFERS):
         return verdict
     signals = judge_signals(attempt.signals, rule.signals(vector), rule)
-    judged = verdict.verdict if _agree(signals) else Verdict.DIFFERS
-    return replace(verdict, verdict=judged, outputs=(*verdict.outputs, *signals))
+    whole = verdict.verdict if _agree(signals) else Verdict.DIFFERS
+    return replace(verdict, verdict=whole, outputs=(*verdict.outputs, *signals))
 
 
 def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
@@ -84,12 +93,12 @@ def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerd
     Returns:
         Verdicts on `steps/gate_i` and so on, in order of evaluation.
     """
+    signals = measured_outputs(got, wanted, rule)
     return (
         *(
-            _judge_output(f"{STEPS}/{name}", {f"{STEPS}/{name}": got[name]}, *pair)
-            for name in wanted.outputs
-            if name in got
-            for pair in [(wanted.outputs[name], wanted.tolerances[name], rule.max_ulp(name))]
+            _output_verdict(f"{STEPS}/{name}", signal, "")
+            for name, signal in signals.items()
+            if signal.got is not None
         ),
         *(
             OutputVerdict(f"{STEPS}/{name}", Verdict.DIFFERS, "the pack stores no such signal")
@@ -99,87 +108,60 @@ def judge_signals(got: Tensors, wanted: Answers, rule: Rule) -> tuple[OutputVerd
     )
 
 
-def _judge_outputs(vector: Vector, got: Tensors, rule: Rule) -> CaseVerdict:
-    answers = rule.answers(vector)
-    found = judge_outputs(got, answers, rule)
-    over_time = error_over_time(vector.node, got, answers, found, rule)
-    if _agree(found):
-        problem = _useless(answers, rule)
-        verdict = Verdict.SKIPPED if problem else Verdict.PASS
-        message = f"{_named(rule)} cannot judge this: {problem}" if problem else ""
-        return CaseVerdict(vector.id, verdict, message, outputs=found, error_over_time=over_time)
-    for reading in vector.alternatives:
-        its_answers = rule.answers(vector, reading)
-        other = judge_outputs(got, its_answers, rule)
-        if _agree(other):
+def _judge_outputs(own: MeasuredAttempt) -> tuple[CaseVerdict, MeasuredAttempt]:
+    """Judge outputs by the vector's own reading or else by another; return also what decided."""
+    if own.agrees:
+        passed = CaseVerdict(own.vector.id, Verdict.PASS, outputs=judge_outputs(own))
+        return _useful(passed, own), own
+    for reading in own.vector.alternatives:
+        other = own.under(reading)
+        if other.agrees:
             named = tuple(
-                replace(each, verdict=Verdict.ACCEPTABLE, reading=reading) for each in other
+                replace(each, verdict=Verdict.ACCEPTABLE, reading=reading)
+                for each in judge_outputs(other)
             )
-            return CaseVerdict(
-                vector.id,
-                Verdict.ACCEPTABLE,
-                reading=reading,
-                outputs=named,
-                error_over_time=error_over_time(vector.node, got, its_answers, other, rule),
+            acceptable = CaseVerdict(
+                own.vector.id, Verdict.ACCEPTABLE, reading=reading, outputs=named
             )
-    steps, mutants = steps_of(vector, got, rule), mutants_of(vector.recurrence.cell.name)
-    return CaseVerdict(
-        vector.id,
-        Verdict.DIFFERS,
-        outputs=found,
-        localisation=steps.localisation if steps else None,
-        fits=single_fits(vector, got, mutants, rule, steps, most=AFFORDABLE),
-        error_map=error_map(vector.node, got, answers, found, rule),
-        error_over_time=over_time,
-    )
+            return _useful(acceptable, other), other
+    return CaseVerdict(own.vector.id, Verdict.DIFFERS, outputs=judge_outputs(own)), own
 
 
-def agrees(vector: Vector, got: Tensors, rule: Rule, reading: str) -> bool:
+def agrees(measured: MeasuredAttempt, reading: str) -> bool:
     """Whether outputs are those of a reading, or of the vector if the reading changes nothing."""
-    known = reading if reading in vector.alternatives else ""
-    return _agree(judge_outputs(got, rule.answers(vector, known), rule))
+    known = reading if reading in measured.vector.alternatives else ""
+    return measured.under(known).agrees
 
 
-def judge_outputs(got: Tensors, answers: Answers, rule: Rule) -> tuple[OutputVerdict, ...]:
-    """Judge outputs by name: the requested ones in their order, then any others.
-
-    Args:
-        got: the outputs of the implementation.
-        answers: the expected outputs, with the tolerances to apply.
-        rule: gives the tolerance in units in the last place.
-    """
-    extra = [name for name in got if name not in answers.outputs]
+def judge_outputs(found: MeasuredAttempt) -> tuple[OutputVerdict, ...]:
+    """Judge outputs by name: the requested ones in their order, then any others."""
+    missing = _missing(found.got)
     return (
-        *(
-            _judge_output(name, got, wanted, answers.tolerances[name], rule.max_ulp(name))
-            for name, wanted in answers.outputs.items()
-        ),
-        *(OutputVerdict(name, Verdict.DIFFERS, "was not requested") for name in extra),
+        *(_output_verdict(name, output, missing) for name, output in found.outputs.items()),
+        *(OutputVerdict(printable(n), Verdict.DIFFERS, "was not requested") for n in found.extra),
     )
 
 
-def _judge_output(
-    name: str, got: Tensors, wanted: Array, tolerance: Array, max_ulp: float
-) -> OutputVerdict:
-    values = got.get(name)
-    if problem := _missing(got) if values is None else problem_of(values, wanted):
-        return OutputVerdict(name, Verdict.DIFFERS, problem, size=wanted.size)
-    assert values is not None
-    if not wanted.size:
+def _output_verdict(name: str, output: MeasuredOutput, missing: str) -> OutputVerdict:
+    if output.problem:
+        problem = missing if output.got is None else output.problem
+        return OutputVerdict(name, Verdict.DIFFERS, problem, size=output.wanted.size)
+    if not output.wanted.size:
         return OutputVerdict(name, Verdict.PASS)
-    errors = errors_of(values, wanted, tolerance, max_ulp)
-    largest = float(errors.absolute.max())
-    differing = int(np.count_nonzero(errors.margin > 1))
+    assert output.got is not None
+    margin = output.errors.margin
+    largest = float(output.errors.absolute.max())
+    differing = int(np.count_nonzero(margin > 1))
     return OutputVerdict(
         name,
         Verdict.DIFFERS if differing else Verdict.PASS,
-        size=wanted.size,
+        size=output.wanted.size,
         differing=differing,
-        margin=float(errors.margin.max()),
+        margin=float(margin.max()),
         max_abs=largest,
-        max_ulp=float(ulp_distance(values, wanted).max()) if largest else 0.0,
-        worst=_worst(errors, values, wanted, tolerance) if largest else None,
-        histogram=histogram(errors.margin),
+        max_ulp=float(ulp_distance(output.got, output.wanted).max()) if largest else 0.0,
+        worst=_worst(output) if largest else None,
+        histogram=histogram(margin),
     )
 
 
@@ -191,27 +173,44 @@ def _missing(got: Tensors) -> str:
 _NAMED = 8
 
 
-def _worst(errors: Errors, got: Array, wanted: Array, tolerance: Array) -> Element:
+def _worst(output: MeasuredOutput) -> Element:
     """Return the element with the largest margin; among infinite ones, the largest error."""
-    position = int(errors.margin.argmax())
-    if np.isinf(errors.margin.flat[position]):
-        position = int(np.where(np.isinf(errors.margin), errors.absolute, -1.0).argmax())
-    index = tuple(map(int, np.unravel_index(position, wanted.shape)))
-    return Element(index, float(got[index]), float(wanted[index]), float(tolerance[index]))
+    absolute, margin = output.errors
+    position = int(margin.argmax())
+    if np.isinf(margin.flat[position]):
+        position = int(np.where(np.isinf(margin), absolute, -1.0).argmax())
+    index = tuple(map(int, np.unravel_index(position, margin.shape)))
+    assert output.got is not None
+    values = (output.got, output.wanted, output.tolerance)
+    return Element(index, *(float(each[index]) for each in values))
 
 
 def _agree(outputs: tuple[OutputVerdict, ...]) -> bool:
     return all(output.verdict is Verdict.PASS for output in outputs)
 
 
-def _useless(answers: Answers, rule: Rule) -> str:
+def _useful(verdict: CaseVerdict, found: MeasuredAttempt) -> CaseVerdict:
+    """Return a verdict on outputs that agree, or that their tolerances tell nothing."""
+    problem = _useless(found.outputs.values(), found.rule)
+    if not problem:
+        return verdict
+    message = f"{_named(found.rule)} cannot judge this: {problem}"
+    return replace(verdict, verdict=Verdict.SKIPPED, message=message, reading="")
+
+
+def _useless(outputs: Collection[MeasuredOutput], rule: Rule) -> str:
     """Return why the tolerances are too wide to judge anything, or ""."""
-    limit = None if rule.profile else WIDEST
-    for name, wanted in answers.outputs.items():
-        width = np.maximum(answers.tolerances[name], rule.ulp_width(name, wanted))
-        if problem := conditioning_problem(wanted, width, limit):
-            return f"{name} is ill-conditioned: {problem}"
+    if _are_all_nan([output.wanted for output in outputs if output.wanted.size]):
+        return "nothing but NaN is expected, which says nothing of a computation"
+    limit = None if rule.tolerance is None else WIDEST
+    for output in outputs:
+        if problem := conditioning_problem(output.wanted, output.width, limit):
+            return f"{output.name} is ill-conditioned: {problem}"
     return ""
+
+
+def _are_all_nan(arrays: Sequence[Array]) -> bool:
+    return bool(arrays) and all(np.isnan(each.astype(np.float64)).all() for each in arrays)
 
 
 def _named(rule: Rule) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from rnncli.display import Displayed, plotted
+import msgspec
+
+from rnncli.display import Conclusion, plotted
 from rnncli.errors import NothingSelected
+from rnncli.files.described import Described
 from rnncli.judging.comparing.verdict import ALLOWANCES, ANSWERS, MEANINGS, Verdict
+from rnncli.judging.selected import ALL, Shard
 from rnncli.words import counted
 
 if TYPE_CHECKING:
@@ -27,41 +31,40 @@ PLURAL = {Verdict.DIFFERS: "differ"}
 MOST_NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPack:
-    """The pack that an implementation was judged by.
+class JudgedPack(Described):
+    """The judged vectors."""
 
-    Attributes:
-        name: the suite's name.
-        digest: SHA-256 of the manifest, which covers every file.
-        folder: its path, as the user wrote it.
-        notes: flag -> the bug that its cases find.
-    """
-
-    name: str
-    digest: str
-    folder: str
-    notes: Mapping[str, str] = field(default_factory=dict)
+    name: Annotated[str, "the suite's name"]
+    digest: Annotated[str, "SHA-256 of the manifest; '' if checksums were not verified"]
+    folder: Annotated[str, "its path, as the user wrote it"]
+    notes: Annotated[dict[str, str], "flag -> the bug that its cases find"] = msgspec.field(
+        default_factory=dict
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSubject:
-    """The implementation.
+class JudgedSubject(Described):
+    """The judged implementation."""
 
-    Attributes:
-        name: as the user calls it.
-        about: version and settings, as it describes itself.
-    """
-
-    name: str
-    about: Mapping[str, str] = field(default_factory=dict)
+    name: Annotated[str, "as the user calls it"]
+    about: Annotated[dict[str, str], "version and settings, as it describes itself"] = (
+        msgspec.field(default_factory=dict)
+    )
 
 
 class JudgedCase(NamedTuple):
-    """A case's manifest entry (see `CASE_FIELDS`) and its verdict."""
+    """A case and its verdict.
+
+    Attributes:
+        record: its manifest entry, see `CaseEntry`.
+        verdict: its verdict.
+        error_over_time: the largest margin at each step of the output that has all steps, by
+            direction; beyond 256 steps at each of so many runs of steps. () if it could not be
+            compared, or is not known.
+    """
 
     record: Mapping[str, Any]
     verdict: CaseVerdict
+    error_over_time: tuple[tuple[float, ...], ...] = ()
 
     def __repr__(self) -> str:
         return f"<rnncli case {self.verdict.id}: {self.verdict.verdict}>"
@@ -126,7 +129,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class VerificationReport(Displayed):
+class VerificationReport(Conclusion):
     """The verdicts on an implementation.
 
     Attributes:
@@ -140,6 +143,9 @@ class VerificationReport(Displayed):
         min_cases: number of cases that must be answered.
         unproved: number of invalid cases that were skipped because valid cases fail as well.
         date: when the run began, in UTC, as in 2026-11-23T02:53:21Z; "" if unknown.
+        concessions: the options by which it judged less than the whole pack, or not by the pack's
+            own rule.
+        shard: the part of the selected cases that was judged.
     """
 
     pack: JudgedPack
@@ -152,6 +158,29 @@ class VerificationReport(Displayed):
     min_cases: int = 1
     unproved: int = 0
     date: str = ""
+    concessions: tuple[str, ...] = ()
+    shard: Shard = ALL
+
+    @property
+    def terms(self) -> str:
+        """The rule and the concessions, in words: "the pack's tolerances, with --shard"."""
+        conceded = f", with {' and '.join(self.concessions)}" if self.concessions else ""
+        return f"{self.rule}{conceded}"
+
+    @property
+    def name(self) -> str:
+        """The name of the run: the suite's, and the shard if there are several."""
+        return f"{self.pack.name}{self.shard.suffix}"
+
+    @property
+    def verb(self) -> str:
+        """The command that judges such cases: `relate` if they are relations, else `verify`."""
+        return "relate" if any("relation" in case.record for case in self.cases) else "verify"
+
+    @property
+    def flag_noun(self) -> str:
+        """The word for the flags of its cases."""
+        return "relation" if self.verb == "relate" else "feature"
 
     @property
     def fails(self) -> bool:
@@ -178,11 +207,6 @@ class VerificationReport(Displayed):
         few = f"only {counted(answered, 'case')}" if answered else "no case was"
         required = f"; --min-cases requires {self.min_cases}" if self.min_cases > 1 else ""
         return f"{few} answered{required}"
-
-    @property
-    def passed(self) -> bool:
-        """Whether no case fails and enough cases were answered."""
-        return not self.exit_code
 
     @property
     def exit_code(self) -> int:
@@ -231,9 +255,9 @@ class VerificationReport(Displayed):
         ids = (*verdict.after, verdict.id)
         selection = " or ".join(f"id:{each}" for each in ids)
         if len(ids) > MOST_NAMED:
-            return self.command or "rnncli.verify(...)"
+            return self.command or f"rnncli.{self.verb}(...)"
         if not self.command:
-            return f"rnncli.verify(..., select={selection!r})"
+            return f"rnncli.{self.verb}(..., select={selection!r})"
         return f"{self.command} -k {shlex.quote(selection)}"
 
 

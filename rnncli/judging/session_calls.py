@@ -8,12 +8,13 @@ from an earlier call. A call that is also wrong alone gets the verdict it has wi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
-from rnncli.judging.explaining.earlier_calls import leak_fits
-from rnncli.judging.judgement import agrees, judge
+from msgspec.structs import replace
+
+from rnncli.judging.comparing.margins import MeasuredAttempt
+from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, JudgedAttempt, Verdict
+from rnncli.judging.judgement import agrees, judged
 from rnncli.packs.attempt import Attempt, Status
 
 if TYPE_CHECKING:
@@ -60,51 +61,55 @@ class SessionCalls(NamedTuple):
     alone: Callable[[Vector], Attempt] | None = None
 
 
-def judge_session(session: SessionCalls, rule: Rule) -> CaseVerdict:
-    """Judge a case by all of its calls."""
-    found: list[CaseVerdict] = []
+def judge_session(session: SessionCalls, rule: Rule) -> JudgedAttempt:
+    """Judge a case by all of its calls; the verdict is that on the worst, not explained yet."""
+    found: list[JudgedAttempt] = []
     for number in range(len(session.attempts)):
-        verdict = _call(session, number, rule)
+        call = _call(session, session.order[number], session.attempts[number], rule)
         # If the first call fails, that is the report; later calls are not run alone.
-        is_asked = session.alone and number and found[0].verdict not in FAILURES
-        if is_asked and verdict.verdict in FAILURES:
-            verdict = _explained(session, number, verdict, found[0], rule)
-        found.append(verdict)
-    seconds = sum(verdict.seconds for verdict in found)
-    worst = max(found, key=_severity)
-    if worst.verdict is Verdict.ACCEPTABLE:
-        worst = next(_at_odds(session, worst.reading, rule), worst)
-    return replace(worst, seconds=seconds)
+        is_asked = session.alone and number and found[0].verdict.verdict not in FAILURES
+        if is_asked and call.verdict.verdict in FAILURES:
+            call = _told_apart(session, number, call, found[0], rule)
+        found.append(call)
+    seconds = sum(call.verdict.seconds for call in found)
+    worst = max(found, key=lambda call: severity(call.verdict))
+    if worst.verdict.verdict is Verdict.ACCEPTABLE:
+        worst = next(_at_odds(session, worst.verdict.reading, rule), worst)
+    return worst._replace(verdict=replace(worst.verdict, seconds=seconds))
 
 
-def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[CaseVerdict]:
+def _at_odds(session: SessionCalls, reading: str, rule: Rule) -> Iterator[JudgedAttempt]:
     """Yield a verdict on each call that contradicts the reading accepted for another call."""
     for number, attempt in enumerate(session.attempts):
         data_set = session.order[number]
         vector = session.vector.calls[data_set]
-        if not agrees(vector, attempt.outputs, rule, reading):
+        measured = MeasuredAttempt(vector, attempt.outputs, rule)
+        if not agrees(measured, reading):
             sentence = (
                 f"call {number + 1} of {len(session.order)}: does not follow {reading}, by which"
                 " another call is acceptable"
             )
-            yield CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
+            verdict = CaseVerdict(vector.id, Verdict.DIFFERS, sentence, data_set=data_set)
+            yield JudgedAttempt(verdict, measured)
 
 
-def _call(session: SessionCalls, number: int, rule: Rule) -> CaseVerdict:
-    data_set = session.order[number]
-    verdict = judge(session.vector.calls[data_set], session.attempts[number], rule)
-    return replace(verdict, data_set=data_set)
+def _call(session: SessionCalls, data_set: int, attempt: Attempt, rule: Rule) -> JudgedAttempt:
+    found = judged(session.vector.calls[data_set], attempt, rule)
+    return found._replace(verdict=replace(found.verdict, data_set=data_set))
 
 
-def _explained(
-    session: SessionCalls, number: int, verdict: CaseVerdict, first: CaseVerdict, rule: Rule
-) -> CaseVerdict:
+def _told_apart(
+    session: SessionCalls, number: int, call: JudgedAttempt, first: JudgedAttempt, rule: Rule
+) -> JudgedAttempt:
     """Return the verdict on a later call that fails: stale, or the verdict it has alone."""
-    alone = first if verdict.data_set == 0 else _alone(session, verdict.data_set, rule)
-    if alone.verdict in FAILURES:
+    data_set = call.verdict.data_set
+    alone = first if data_set == 0 else _alone(session, data_set, rule)
+    if alone.verdict.verdict in FAILURES:
         return alone
-    found = stale(session, number, verdict, "another call of the same session")
-    return replace(found, fits=_leaks(session, number, rule))
+    return call._replace(
+        verdict=stale(session, number, call.verdict, "another call of the same session"),
+        before=session.vector.calls[session.order[number - 1]],
+    )
 
 
 def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) -> CaseVerdict:
@@ -120,19 +125,13 @@ def stale(session: SessionCalls, number: int, verdict: CaseVerdict, after: str) 
     message = f": {verdict.message}" if verdict.message else ""
     call = f"call {number + 1} of {len(session.order)}: " if len(session.order) > 1 else ""
     sentence = f"{call}after {after}, {what}{message}; alone it is right"
-    return replace(verdict, verdict=Verdict.STALE, message=sentence, fits={})
+    return replace(verdict, verdict=Verdict.STALE, message=sentence)
 
 
-def _leaks(session: SessionCalls, number: int, rule: Rule) -> dict[str, float]:
-    """Return the leaks from the previous call that fit the outputs of a call."""
-    before, call = (session.vector.calls[session.order[k]] for k in (number - 1, number))
-    return leak_fits(call, session.attempts[number].outputs, before, rule)
-
-
-def _alone(session: SessionCalls, data_set: int, rule: Rule) -> CaseVerdict:
+def _alone(session: SessionCalls, data_set: int, rule: Rule) -> JudgedAttempt:
     assert session.alone
-    vector = session.vector.calls[data_set]
-    return replace(judge(vector, session.alone(vector), rule), data_set=data_set)
+    attempt = session.alone(session.vector.calls[data_set])
+    return _call(session, data_set, attempt, rule)
 
 
 def _wrong(verdict: CaseVerdict) -> str:
@@ -140,7 +139,7 @@ def _wrong(verdict: CaseVerdict) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} wrong"
 
 
-def _severity(verdict: CaseVerdict) -> tuple[int, float]:
+def severity(verdict: CaseVerdict) -> tuple[int, float]:
     """Rank calls: among passing ones the largest margin is worst; other ties go to the first."""
     passes = verdict.verdict not in FAILURES
     return SEVERITY.index(verdict.verdict), verdict.margin if passes else 0.0

@@ -46,10 +46,18 @@ def load_data_set(model: Model, folder: Path) -> DataSetFolder:
     return DataSetFolder(folder, _tensors(folder, "input", inputs), outputs, tolerances)
 
 
-def tolerance_problem(tolerance: Array, output: Array | None) -> str:
-    """Return why a tolerance is not valid for an output, or ""."""
+def tolerance_problem(tolerance: Array, output: Array | None, *, may_be_wide: bool = False) -> str:
+    """Return why a tolerance is not valid for an output, or "".
+
+    Args:
+        tolerance: the tolerance of each element.
+        output: the output; None if there is none.
+        may_be_wide: whether it may be wider than generation allows, as that of a signal, by which
+            nothing passes that does not pass by its outputs.
+    """
     import numpy as np
 
+    from rnncli.models.conditioning import conditioning_problem
     from rnncli.numerics import dtype_of
 
     if output is None:
@@ -60,7 +68,8 @@ def tolerance_problem(tolerance: Array, output: Array | None) -> str:
         return f"is {dtype_of(tolerance)}, and should be float32"
     if not (np.isfinite(tolerance) & (tolerance >= 0)).all():
         return "has elements that are negative, infinite or NaN"
-    return ""
+    problem = "" if may_be_wide else conditioning_problem(output, tolerance)
+    return f"is too wide: {problem}" if problem else ""
 
 
 def _tensors(folder: Path, kind: str, names: Sequence[str]) -> dict[str, Array]:

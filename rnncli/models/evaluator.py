@@ -1,4 +1,4 @@
-"""Evaluation of whole models: recurrent nodes by our operators, others by onnx's reference.
+"""Evaluation of whole models: recurrent nodes by our operators, others by a host.
 
 As `onnx.reference.ReferenceEvaluator` does, there is one evaluator for each graph, subgraph and
 function. It stands in for that, whose `new_ops` do not reach into functions and which keeps every
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from traceback import clear_frames
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,8 +17,10 @@ from onnx import FunctionProto
 
 from rnncli import budget, deadline
 from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
-from rnncli.models.constant_folding import MOST_LEARNT, FoldedSchedule, OtherShapeError
-from rnncli.models.functions import FunctionCall, Library
+from rnncli.models.arrangement import arranged, draws
+from rnncli.models.functions import MOST_KEPT, FunctionCall, Library, kept
+from rnncli.models.hosted_nodes import HostedNodes, graph_of
+from rnncli.models.hosts import ONNX
 from rnncli.models.memory import MemoryTally, may_be_giant
 from rnncli.models.model import (
     captured_names,
@@ -27,24 +30,32 @@ from rnncli.models.model import (
     subgraphs,
     walk,
 )
-from rnncli.models.own_node import OwnNode
 from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
 from rnncli.models.refusals import place, placed
-from rnncli.models.schedule import Step, constants, fold_late, forget_early, may_fold
+from rnncli.models.regions import Division, division_of, shadows
+from rnncli.models.schedule import Step, bound, forget_early
 from rnncli.models.tensors import sparse_tensor_values, tensor_values
 from rnncli.operators import operator_for
+from rnncli.recurrence.recurrence import lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from onnx import GraphProto, NodeProto
     from onnx.reference.op_run import OpRun
 
-    from rnncli.models.calls import Call
+    from rnncli.models.arrangement import Numbered
     from rnncli.models.model import Body, Model
     from rnncli.models.observation import Observer, Watch
+    from rnncli.models.own_node import Call, OwnNode
     from rnncli.numerics import Array
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+MOST_SHAPES = 4
+"""The shapes of inputs for which a graph keeps what it made of them."""
 
 
 def prepare(
@@ -53,6 +64,7 @@ def prepare(
     backend: str = "numpy",
     compute: str = "float64",
     readings: Mapping[str, str] | None = None,
+    host: str = ONNX,
     observer: Observer | None = None,
 ) -> Evaluator:
     """Return a model's evaluator, with an implementation of every node at any depth.
@@ -62,6 +74,7 @@ def prepare(
         backend: which backend evaluates the recurrent nodes.
         compute: "float64" or "native".
         readings: for the nodes whose operator has them.
+        host: what evaluates all other nodes: "onnx" or "onnxruntime".
         observer: called for each execution of a recurrent node, at any depth.
 
     Raises:
@@ -69,7 +82,7 @@ def prepare(
             reading, or a node is malformed.
         Unsupported: the backend does not import, or a node has no implementation.
     """
-    arithmetic = EvaluationSettings(backend, compute, readings or {})
+    arithmetic = EvaluationSettings(backend, compute, readings or {}, host)
     arithmetic.check()
     _refuse_idle_readings(model, arithmetic.readings)
     library = Library(model, arithmetic, Evaluator, _watch(observer) if observer else None)
@@ -120,6 +133,8 @@ class Evaluator:
         versions: the opsets imported there.
         library: the library shared by the model's evaluators.
         path: the location of the body, for messages.
+        outer: constants around the body, by name.
+        replaced: initializers of the graph that each run is fed.
 
     Attributes:
         input_names, output_names: of the body.
@@ -133,30 +148,88 @@ class Evaluator:
     has_linked_attribute = False  # as onnx's nodes ask: references to attributes are resolved
 
     def __init__(
-        self, body: Body, versions: dict[str, int], library: Library, path: tuple[str, ...] = ()
+        self,
+        body: Body,
+        versions: dict[str, int],
+        library: Library,
+        path: tuple[str, ...] = (),
+        *,
+        outer: Mapping[str, Any] = NOTHING,
+        replaced: frozenset[str] = frozenset(),
     ) -> None:
-        self._library, self._path = library, path
+        self._body, self._library, self._path = body, library, path
         self.opsets = opsets(body) if isinstance(body, FunctionProto) else versions
         self.input_names, self.output_names = _names(body.input), _names(body.output)
-        self._initial = dict(self._initial_values(body))
-        steps = [self._step(node, index) for index, node in enumerate(body.node)]
-        self._constants = dict(constants(steps, defined_names(body)))
-        steps = [step for step in steps if self._constants.keys().isdisjoint(step.outputs)]
-        # A body or function may be given constants, the model's graph is not.
-        fed = set() if path or isinstance(body, FunctionProto) else {*self.input_names}
-        self._steps = forget_early(
-            fold_late(steps, fed - self._initial.keys()),
-            {*self.output_names, *self._initial, *self._constants},
-        )
-        self._folded: FoldedSchedule | None = None
-        self._has_run = False
-        self._replaced: dict[str, Array] = {}  # initializers for which a run was given others
-        self._learnt = 0  # how often the schedule was made for other shapes
+        initial = dict(self._initial_values(body))
+        # Only the graph's inputs have one shape in a run, and values by default.
+        is_graph = not path and not isinstance(body, FunctionProto)
+        self._replaceable = initial.keys() - replaced if is_graph else set[str]()
+        self._variants: dict[frozenset[str], Evaluator] = {}
+        fed = replaced.union(self.input_names) - self._replaceable
+        names = fed | initial.keys() | {name for node in body.node for name in node.output}
+        known = {name: values for name, values in outer.items() if name not in names}
+        known |= {name: values for name, values in initial.items() if name not in fed}
+        self._hosts = library.has_host and not shadows(body.node, defined_names(body))
+        division = self._folded(known, fed if is_graph else set())
+        self._shaped = [self._step(node, i, known) for i, node in division.shaped]
+        steps = [self._part(part, division, known) for part in division.parts]
+        self._of_shapes: dict[tuple[Any, ...], dict[Any, Any]] = {}
+        read = [{*step.inputs, *step.captured} for step in (*self._shaped, *steps)]
+        self._constants = {n: known[n] for n in {*self.output_names}.union(*read) if n in known}
+        ready = {*self._constants}.union(*(step.outputs for step in self._shaped))
+        self._steps = forget_early(steps, ready.union(self.output_names))
         self.is_recurrent = all(isinstance(s.operator, OwnRecurrentNode) for s in steps)
-        held = [*self._initial.values(), *self._constants.values()]
-        self._library.folding.hold(held)
-        if self._library.watch:
-            self._library.watch.hold(held)
+
+    def _folded(self, known: dict[str, Any], fed: Collection[str]) -> Division:
+        """Return the division of the nodes; add to what is known what constant ones make.
+
+        A constant node that cannot be evaluated, or makes too much, is one to run.
+        """
+        nodes = [*enumerate(self._body.node)]
+        first, defined = {*known}, defined_names(self._body)
+        folds = {index for index, node in nodes if self._may_fold(node)}
+        while True:
+            arrangement = arranged(nodes, first, fed, defined, folds)
+            found = division_of(arrangement, self.output_names, self._stays)
+            if failed := self._fold(found.constant, known):
+                folds -= failed
+                continue
+            for values in known.values():
+                lock(values)
+            if self._library.watch:
+                self._library.watch.hold(known.values())
+            return found
+
+    def _fold(self, nodes: Sequence[Numbered], known: dict[str, Any]) -> set[int]:
+        """Compute constants from constants; return the places of nodes that failed."""
+        failed = set()
+        values: dict[Any, Any] = {"": None, **known}
+        with budget.limited(MOST_KEPT), np.errstate(all="ignore"):
+            for index, node in nodes:
+                if known.keys() >= {*node.output} - {""}:
+                    continue
+                try:
+                    step = self._step(node, index, known)
+                    made = step.run(values)
+                except Exception:  # noqa: BLE001 -- raised again when the node runs, if it does
+                    failed.add(index)
+                    continue
+                if not self._library.may_keep(made):
+                    failed.add(index)
+                    continue
+                named = zip(step.outputs, made, strict=False)
+                found = {name: kept(each) for name, each in named if name}
+                known |= found
+                values |= found
+        return failed
+
+    def _stays(self, node: NodeProto) -> bool:
+        return not self._hosts or self._library.stays(node, self.opsets)
+
+    def _may_fold(self, node: NodeProto) -> bool:
+        is_function = (node.domain, node.op_type, node.overload) in self._library.functions
+        row = operator_for(node.domain, node.op_type, self.opsets.get(node.domain, 0))
+        return not (row or is_function or draws(node) or any(subgraphs(node)))
 
     def _initial_values(self, body: Body) -> Iterator[tuple[str, Array]]:
         if isinstance(body, FunctionProto):
@@ -170,12 +243,12 @@ class Evaluator:
         except RnncliError as error:
             raise type(error)(f"{self._library.model.name}: {error}") from error
 
-    def _step(self, node: NodeProto, index: int) -> Step:
+    def _step(self, node: NodeProto, index: int, known: Mapping[str, Any]) -> Step:
         name = display_name(node, index)
         path = (*self._path, name)
         branches = (f"{name}.{branch}" for branch, _ in subgraphs(node))
         with self._placed(path, node):
-            operator = self._operator(node, partial(self._subgraph, branches))
+            operator = self._operator(node, partial(self._subgraph, branches, known))
         if hasattr(operator, "begin_run"):
             self._library.draws = True
             self._library.drawing.add(operator)
@@ -188,8 +261,28 @@ class Evaluator:
             captured=captured_names(node),
             sees_outer=operator.need_context(),
             may_be_giant=not node.domain and may_be_giant(node.op_type),
-            may_fold=may_fold(operator),
         )
+
+    def _part(
+        self, part: Numbered | list[Numbered], division: Division, known: Mapping[str, Any]
+    ) -> Step:
+        """Return the step of a node, or of the nodes that a host engine evaluates."""
+        if not isinstance(part, list):
+            index, node = part
+            return bound(self._step(node, index, known), known)
+        hosted = division.region(part, known, self.output_names)
+        named = [(display_name(node, index), node) for index, node in hosted.nodes]
+        graph = graph_of(named, hosted.inputs, hosted.outputs)
+        library = self._library
+        operator = HostedNodes(
+            graph,
+            self.opsets,
+            library.called(graph.node).values(),
+            {name: known[name] for name in hosted.constants},
+            lambda: Evaluator(graph, self.opsets, library.without_host, self._path, outer=known),
+        )
+        path = (*self._path, f"{named[0][0]} to {named[-1][0]}")
+        return Step(operator, operator.run, path, (*hosted.inputs,), (*hosted.outputs,))
 
     def _place(self, step: Step) -> str:
         return place(self._library.model.name, step.path, step.operator.onnx_node, self.opsets)
@@ -197,9 +290,13 @@ class Evaluator:
     def _placed(self, path: tuple[str, ...], node: NodeProto) -> AbstractContextManager[None]:
         return placed(self._library.model.name, path, node, self.opsets)
 
-    def _subgraph(self, branches: Iterator[str], graph: GraphProto, **_: Any) -> Evaluator:
+    def _subgraph(
+        self, branches: Iterator[str], known: Mapping[str, Any], graph: GraphProto, **_: Any
+    ) -> Evaluator:
         """Build the evaluator of a node's next subgraph; OpRun asks in the order of attributes."""
-        return Evaluator(graph, self.opsets, self._library, (*self._path, next(branches)))
+        return Evaluator(
+            graph, self.opsets, self._library, (*self._path, next(branches)), outer=known
+        )
 
     def _operator(self, node: NodeProto, subgraph: Callable[..., Evaluator]) -> OpRun | OwnNode:
         """Return a node's implementation: functions of the model, then ours, then onnx's."""
@@ -241,43 +338,57 @@ class Evaluator:
         return [values[name] for name in wanted]
 
     def outputs(self, feed_inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Evaluate the nodes as `run` does, and return the body's outputs by name."""
+        """Evaluate the nodes as `run` does, and return the body's outputs by name.
+
+        Initializers that are fed are no constants of the nodes that run.
+        """
+        if not self._replaceable.isdisjoint(feed_inputs):
+            replaced = self._replaceable.intersection(feed_inputs)
+            return self._replacing(frozenset(replaced)).outputs(feed_inputs)
         values = self._evaluated(feed_inputs)
         return {name: values[name] for name in self.output_names}
+
+    def _replacing(self, names: frozenset[str]) -> Evaluator:
+        """Return the evaluator of the graph whose runs are fed some initializers."""
+        if names not in self._variants:
+            self._variants[names] = Evaluator(
+                self._body, self.opsets, self._library, replaced=names
+            )
+        return self._variants[names]
 
     def _evaluated(self, feed_inputs: Mapping[str, Any]) -> dict[Any, Any]:
         """Evaluate the nodes; return the values that are left, by name."""
         memory = budget.current()
-        values, steps = self._start(feed_inputs)
+        # An omitted input is named ""; constants may have names that others have outside.
+        values = {"": None, **feed_inputs, **self._constants}
         tally = MemoryTally(memory, values.values()) if memory and memory.counts else None
-        self._run_steps(steps, values, tally)
+        if self._shaped:
+            values |= self._made_of_shapes(values, tally)
+        self._run_steps(self._steps, values, tally)
         if tally:
             tally.close()
-        self._has_run = True
         return values
 
-    def _start(self, fed: Mapping[str, Any]) -> tuple[dict[Any, Any], Sequence[Step]]:
-        """Return the values that are known, by name, and the steps to run.
-
-        These are all steps in the first run, and where folded ones would read other constants.
-        """
-        if self._has_run and self._folded is None and not self._library.watch:
-            kept = {k: v for k, v in self._initial.items() if k not in self._replaced}
-            known, outputs = {"": None, **self._constants}, self.output_names
-            self._folded = self._library.folding.schedule(self._steps, kept, known, outputs)
-        folded = self._folded
-        if folded is not None and folded.holds(fed):
-            return {**self._replaced, **fed, **folded.known}, folded.steps
-        self._folded = None
-        self._replaced |= {k: v for k, v in self._initial.items() if k in fed}
-        # An omitted input is named ""; constants may have names that others have outside.
-        return {"": None, **self._initial, **fed, **self._constants}, self._steps
+    def _made_of_shapes(self, values: dict[Any, Any], tally: MemoryTally | None) -> dict[Any, Any]:
+        """Return what nodes make of the shapes of these inputs, computed once for each."""
+        shapes = tuple([np.shape(values[name]) for name in self.input_names])
+        if shapes not in self._of_shapes:
+            scratch = {**values}
+            self._run_steps(self._shaped, scratch, tally)
+            names = {name for step in self._shaped for name in step.outputs if name}
+            made = {name: scratch[name] for name in names}
+            if not self._library.may_keep(made.values()):
+                return made
+            if len(self._of_shapes) >= MOST_SHAPES:
+                self._of_shapes.clear()
+            self._of_shapes[shapes] = {name: kept(each) for name, each in made.items()}
+        return self._of_shapes[shapes]
 
     def _run_steps(
         self, steps: Sequence[Step], values: dict[Any, Any], tally: MemoryTally | None
     ) -> None:
         """Run steps; their outputs are added to the values, which are released when read."""
-        watch, folded, activity = self._library.watch, self._library.folding.run, deadline.current()
+        watch, activity = self._library.watch, deadline.current()
         for step in steps:
             try:
                 if activity:
@@ -285,12 +396,9 @@ class Evaluator:
                 if step.short:
                     step.short(values)
                 else:
-                    made = folded(step, values) if step.may_fold else step.run(values)
-                    values.update(zip(step.outputs, made))  # noqa: B905 -- `strict` takes 0.1 us
+                    values.update(zip(step.outputs, step.run(values)))  # noqa: B905 -- `strict` takes 0.1 us
                 if tally:
                     tally.add(map(values.get, step.outputs))
-            except OtherShapeError:
-                return self._run_steps(self._learnt_from(step, values), values, tally)
             except Exception as error:  # noqa: BLE001 -- raised again, with the node named
                 self._fail(step, values, error)
             if watch:
@@ -299,22 +407,6 @@ class Evaluator:
                 value = values.pop(name, None)
                 if tally:
                     tally.drop(value)
-        return None
-
-    def _learnt_from(self, step: Step, values: dict[Any, Any]) -> Sequence[Step]:
-        """Return all steps from one on that reads another shape than the schedule expects.
-
-        Constants that only folded steps read are added to the values.
-        """
-        assert self._folded
-        at = next(i for i, each in enumerate(self._steps) if each.operator is step.operator)
-        for name, value in self._folded.own.items():
-            values.setdefault(name, value)
-        self._folded, steps = None, self._steps[at:]
-        if self._learnt < MOST_LEARNT:
-            self._learnt += 1
-            self._library.folding.forget(steps)
-        return steps
 
     def _fail(self, step: Step, values: dict[str | None, Any], error: Exception) -> NoReturn:
         """Raise a node's exception as an error that names the node."""
@@ -334,12 +426,8 @@ def _watch(observer: Observer) -> Watch:
 
 
 def _call_of(operator: OpRun | OwnNode) -> Call:
-    """Return the function that evaluates a node, without importing onnx for our own."""
-    if isinstance(operator, OwnNode):
-        return operator.run
-    from rnncli.models.calls import call_of
-
-    return call_of(operator)
+    """Return the function that evaluates a node, without onnx's `run` for our own."""
+    return getattr(operator, "call", operator.run)
 
 
 def _names(values: Sequence[Any]) -> list[str]:

@@ -6,17 +6,22 @@ by its value, so nodes inside a function are like any others.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
+import numpy as np
 from onnx import AttributeProto, FunctionProto, TypeProto
 
-from rnncli.models.constant_folding import Folding
-from rnncli.models.model import bodies, function_name
+from rnncli.models.arrangement import draws
+from rnncli.models.hosts import ONNX
+from rnncli.models.model import bodies, function_name, opsets, subgraphs
 from rnncli.models.own_node import OwnNode
+from rnncli.operators import operator_for
+from rnncli.recurrence.recurrence import is_constant, lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from onnx import NodeProto
     from onnx.defs import OpSchema
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from rnncli.models.model import Model
     from rnncli.models.observation import Watch
     from rnncli.models.recurrent_node import EvaluationSettings
+    from rnncli.numerics import Array
 
 
 def resolve_call(
@@ -76,6 +82,17 @@ def _copy(attribute: AttributeProto) -> AttributeProto:
     return copy
 
 
+MOST_KEPT = 1 << 26
+"""The most bytes that a model's nodes make of constants and shapes and that are kept."""
+
+
+def kept(values: Array) -> Array:
+    """Return values as a constant, copied if an operator may own their memory."""
+    found = values if is_constant(values) else values.copy("K")
+    lock(found)
+    return found
+
+
 class Runnable(Protocol):
     """The prepared body of a function."""
 
@@ -103,12 +120,57 @@ class Library:
         watch: Watch | None = None,
     ) -> None:
         self.model, self.arithmetic, self.build = model, arithmetic, build
-        self.watch, self.folding = watch, Folding()
+        self.watch, self._nbytes = watch, 0
         self.functions = {(f.domain, f.name, f.overload): f for f in model.proto.functions}
         self.drawing: WeakSet[Any] = WeakSet()  # operators that each run resets
         self.draws = False  # whether there ever was one: to look takes a microsecond
+        self._staying: dict[tuple[str, str, str], bool] = {}
         self._built: dict[tuple[Any, ...], Runnable] = {}
         self._building: list[str] = []
+
+    @property
+    def has_host(self) -> bool:
+        """Whether a host engine evaluates the nodes that are not recurrent."""
+        return self.arithmetic.host != ONNX
+
+    @cached_property
+    def without_host(self) -> Library:
+        """The library of evaluators of what the host engine refuses."""
+        return Library(self.model, self.arithmetic._replace(host=ONNX), self.build)
+
+    def stays(self, node: NodeProto, versions: Mapping[str, int]) -> bool:
+        """Return whether a node is not one for a host engine: it, or one inside, is ours.
+
+        Those are recurrent nodes, and nodes that draw random numbers, the same in each run.
+        """
+        if draws(node) or operator_for(node.domain, node.op_type, versions.get(node.domain, 0)):
+            return True
+        if any(self.stays(n, versions) for _, graph in subgraphs(node) for n in graph.node):
+            return True
+        function = self.functions.get(key := (node.domain, node.op_type, node.overload))
+        if function is not None and key not in self._staying:
+            inside = opsets(function)
+            self._staying[key] = any(self.stays(each, inside) for each in function.node)
+        return self._staying.get(key, False)
+
+    def called(self, nodes: Iterable[NodeProto]) -> dict[tuple[str, str, str], FunctionProto]:
+        """Return the functions that nodes call, at any depth."""
+        found: dict[tuple[str, str, str], FunctionProto] = {}
+        for node in nodes:
+            key = (node.domain, node.op_type, node.overload)
+            inner = [each for _, graph in subgraphs(node) for each in graph.node]
+            if key in self.functions:
+                found[key] = self.functions[key]
+                inner += self.functions[key].node
+            found |= self.called(inner)
+        return found
+
+    def may_keep(self, made: Collection[Any]) -> bool:
+        """Return whether values are tensors that fit; they count from now on."""
+        if not all(isinstance(values, np.ndarray) for values in made):
+            return False
+        self._nbytes += sum(values.nbytes for values in made)
+        return self._nbytes <= MOST_KEPT
 
     def evaluator(
         self, function: FunctionProto, call: NodeProto, schema: OpSchema | None = None

@@ -13,6 +13,7 @@ from rnncli.formats.messages import array_of
 from rnncli.models.model import Model, Site, bodies, subgraphs, walk
 from rnncli.models.shapes import shapes_in
 from rnncli.operators import operator_for
+from rnncli.operators.operator import Dim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -118,8 +119,8 @@ def _wanted(site: Site, position: int, facts: Facts) -> Purpose | None:
     node = site.node
     row = operator_for(node.domain, node.op_type, site.version)
     if row and position < len(row.inputs) and row.inputs[position].role == "lengths":
-        layout = _attribute(site, "layout", 1 if row.dialect == "OpenVINO" else 0)
-        return _up_to_length(facts.size(node.input[0], 1 if layout else 0))
+        dims = row.inputs[0].shape(_attribute(site, "layout", 0))
+        return _up_to_length(facts.size(node.input[0], dims.index(Dim("seq_length"))))
     ask = _WANTS.get((node.op_type, position))
     return ask(site, facts) if ask else None
 

@@ -17,7 +17,7 @@ from rnncli.models.loading import model_from
 from rnncli.models.model import GRAPH, Model
 from rnncli.models.node_listing import RECURRENT, UnevaluatedNode
 from rnncli.models.recurrent_node import EvaluationSettings, OwnRecurrentNode
-from rnncli.models.single_node import FREE_INITIALIZERS
+from rnncli.models.single_node import FREE_INITIALIZERS, node_attribute
 from rnncli.numerics import DTYPES, dtype_of
 from rnncli.operators import operator_for
 from rnncli.operators.openvino_rows import DOMAIN
@@ -195,7 +195,7 @@ class IrGraphReader:
         outputs = [name if name in made else "" for name in map(self._name, op.outputs())]
         names = [name for name, _ in inputs]
         node = helper.make_node(row.type, names, outputs, op.get_friendly_name(), domain=DOMAIN)
-        node.attribute.extend(_attributes(op))
+        node.attribute.extend(_attributes(op, row))
         OwnRecurrentNode(node, row, EvaluationSettings())  # which refuses wrong ones
         read = {name: output for name, output in inputs if values[name] is None}
         for output in read.values():
@@ -249,12 +249,11 @@ class IrGraphReader:
         return value_info(output, self._name(output))
 
 
-def _attributes(op: Any) -> Iterator[AttributeProto]:
+def _attributes(op: Any, row: Operator) -> Iterator[AttributeProto]:
     """Yield the attributes of a node that were written."""
     for name, value in sorted(op.get_attributes().items()):
         if value not in _UNWRITTEN.get(name, ()):
-            plain = int(value) if isinstance(value, bool) else value
-            yield helper.make_attribute(name, plain)
+            yield node_attribute(row, name, value)
 
 
 INVARIANT = "InvariantInputDescription"

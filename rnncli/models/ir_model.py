@@ -118,12 +118,10 @@ def _net(text: bytes, weights: bytes, path: Path) -> Any:
     except Exception as error:  # a RuntimeError, or one of its bindings
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = (lines or [type(error).__name__])[-1].encode("ascii", "replace").decode()[:200]
+        reader = f"openvino {openvino.__version__.partition('-')[0]}"
         if _LACKED.search(reason):
-            raise Unsupported(
-                f"{path}: openvino {openvino.__version__.partition('-')[0]} lacks an operator of"
-                f" it: {reason}"
-            ) from error
-        raise UnreadableFile(f"{path}: not a model of OpenVINO, or truncated: {reason}") from error
+            raise Unsupported(f"{path}: {reader} lacks an operator of it: {reason}") from error
+        raise UnreadableFile(f"{path}: {reader} cannot read it: {reason}") from error
 
 
 def _interface(net: Any, name: str) -> Model:

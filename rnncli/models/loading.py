@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from rnncli.errors import InvalidRequest, RnncliError, RnncliWarning, UnreadableFile
@@ -22,6 +24,9 @@ from rnncli.models.wire import refuse_bomb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+ModelSource: TypeAlias = Model | ModelProto | bytes | str | os.PathLike[str]
+"""A model: loaded, as a protobuf, serialized, or the path of its file."""
 
 FORMATS = {
     ".onnx": "protobuf",
@@ -63,6 +68,30 @@ def load_model(path: str | Path) -> Model:
     return _load_file(path, str(path))
 
 
+def as_model(what: object, wanted: str = "a model or the path of one") -> Model:
+    """Return a model that is given in any form; one that is loaded already is itself.
+
+    Args:
+        what: a `ModelSource`; a protobuf is not changed.
+        wanted: what the caller takes, for the message.
+
+    Raises:
+        UnreadableFile: as `load_model` does.
+        InvalidRequest: it is something else, or not a valid model.
+    """
+    if isinstance(what, Model):
+        return what
+    if isinstance(what, str | os.PathLike):
+        return load_model(Path(what))
+    if not isinstance(what, ModelProto | bytes):
+        raise InvalidRequest(f"what is evaluated must be {wanted}, got a {type(what).__name__}")
+    try:
+        proto = _message(what if isinstance(what, bytes) else what.SerializeToString())
+    except DecodeError as error:
+        raise InvalidRequest("the bytes that were given are not a model") from error
+    return model_from(proto, proto.graph.name or "model")
+
+
 def model_from(
     proto: ModelProto,
     name: str = "model",
@@ -89,22 +118,24 @@ def model_from(
     return Model(proto, name, folder, data_sets)
 
 
-def _load_archive(path: Path) -> Model:
-    import shutil
-    import tempfile
-    import weakref
+class UnpackedArchive:
+    """A temporary folder, removed with this object."""
 
+    def __init__(self) -> None:
+        import shutil
+        import tempfile
+        import weakref
+
+        self.folder = Path(tempfile.mkdtemp(prefix="rnncli-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+def _load_archive(path: Path) -> Model:
     from rnncli.models.archives import unpack
 
-    folder = Path(tempfile.mkdtemp(prefix="rnncli-"))
-    try:
-        unpack(path, folder)
-        model = _load_folder(folder, str(path))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
-    return model
+    unpacked = UnpackedArchive()
+    unpack(path, unpacked.folder)
+    return replace(_load_folder(unpacked.folder, str(path)), unpacked=unpacked)
 
 
 def _load_folder(folder: Path, name: str) -> Model:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rnncli.budget import Budget
-    from rnncli.models.calls import Call
+    from rnncli.models.own_node import Call
     from rnncli.numerics import Array
 
 

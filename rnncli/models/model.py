@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from onnx import (
@@ -35,6 +35,7 @@ class Model:
         folder: the folder of its external data; None for a model not read from a file.
         data_sets: folders ``test_data_set_N`` beside it, in numeric order.
         file: the file it was read from, or None.
+        unpacked: the owner of the temporary folder, which goes with the last copy of the model.
     """
 
     proto: ModelProto
@@ -42,6 +43,7 @@ class Model:
     folder: Path | None = None
     data_sets: tuple[Path, ...] = ()
     file: Path | None = None
+    unpacked: object = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[ValueInfoProto, ...]:

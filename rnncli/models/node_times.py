@@ -10,18 +10,21 @@ from rnncli.models.evaluator import Evaluator, run
 from rnncli.models.functions import Library
 from rnncli.models.model import operator_name
 from rnncli.models.observation import Watch
-from rnncli.models.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rnncli.models.model import Model
+    from rnncli.models.recurrent_node import EvaluationSettings
     from rnncli.models.schedule import Step
     from rnncli.numerics import Array
 
 
 def node_seconds(
-    model: Model, inputs: Mapping[str, Array], runs: int, *, backend: str, compute: str
+    model: Model,
+    inputs: Mapping[str, Array],
+    runs: int,
+    arithmetic: EvaluationSettings,
 ) -> dict[str, float]:
     """Return the seconds per run of each operator's nodes, including those of bodies and calls.
 
@@ -29,14 +32,13 @@ def node_seconds(
         model: from `load_model`.
         inputs: every required input by name.
         runs: the number of runs to average, after one warm-up run.
-        backend: the backend of the recurrent nodes.
-        compute: "float64" or "native".
+        arithmetic: how nodes are evaluated.
 
     Raises:
         RnncliError: the model cannot be evaluated.
     """
     clock = Clock()
-    library = Library(model, EvaluationSettings(backend, compute), Evaluator, clock)
+    library = Library(model, arithmetic, Evaluator, clock)
     evaluator = Evaluator(model.proto.graph, model.opsets, library)
     run(evaluator, inputs)
     clock.seconds.clear()

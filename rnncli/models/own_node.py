@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from onnx import NodeProto
+
+
+Call: TypeAlias = Callable[..., tuple[Any, ...]]
+"""A function from a node's inputs to its outputs."""
 
 
 class OwnNode:

@@ -9,9 +9,11 @@ from onnx import ModelProto, ValueInfoProto
 from rnncli.models.model import Model, captured_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Sequence
 
     from onnx import NodeProto
+
+    Numbered = tuple[int, NodeProto]
 
 
 def part_that_makes(model: Model, names: Collection[str]) -> Model:
@@ -22,7 +24,7 @@ def part_that_makes(model: Model, names: Collection[str]) -> Model:
         names: values of its graph, which become the outputs.
     """
     source = model.proto
-    nodes = [*_needed(model, names)]
+    nodes = [node for _, node in nodes_that_make([*enumerate(source.graph.node)], names)]
     read = {name for node in nodes for name in (*node.input, *captured_names(node))} | {*names}
     part = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import)
     part.functions.extend(source.functions)
@@ -37,11 +39,11 @@ def part_that_makes(model: Model, names: Collection[str]) -> Model:
     return Model(part, model.name, model.folder)
 
 
-def _needed(model: Model, names: Collection[str]) -> Iterator[NodeProto]:
-    """Yield the nodes that some values depend on, in the graph's order."""
+def nodes_that_make(nodes: Sequence[Numbered], names: Collection[str]) -> list[Numbered]:
+    """Return the nodes, each with its place, that some values depend on, in order."""
     wanted, found = {*names} - {""}, []
-    for node in reversed(model.proto.graph.node):
+    for index, node in reversed(nodes):
         if not wanted.isdisjoint(node.output):
             wanted |= {*node.input, *captured_names(node)} - {""}
-            found.append(node)
-    yield from reversed(found)
+            found.append((index, node))
+    return found[::-1]

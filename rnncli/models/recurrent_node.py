@@ -8,6 +8,7 @@ from onnx import AttributeProto
 
 from rnncli.backends import backend_named
 from rnncli.errors import InvalidOperator, Problem
+from rnncli.models.hosts import ONNX, check_host
 from rnncli.models.model import attribute_value
 from rnncli.models.own_node import OwnNode
 from rnncli.models.single_node import STORED_TYPES
@@ -26,25 +27,29 @@ if TYPE_CHECKING:
 
 
 class EvaluationSettings(NamedTuple):
-    """The settings of recurrent operators.
+    """How the nodes of a model are evaluated.
 
     Attributes:
-        backend: name of the backend.
+        backend: name of the backend of recurrent nodes.
         compute: "float64" or "native".
         readings: contested points, each by its name; the operators' own defaults otherwise.
+        host: what evaluates all other nodes: "onnx", its reference with our corrections, or
+            "onnxruntime".
     """
 
     backend: str = "numpy"
     compute: str = "float64"
     readings: Mapping[str, str] = {}
+    host: str = ONNX
 
     def check(self) -> None:
         """Raise if a setting does not exist, before any node runs.
 
         Raises:
-            InvalidRequest: there is no such backend, mode, reading or choice.
-            Unsupported: the backend does not import.
+            InvalidRequest: there is no such backend, mode, reading, choice or host.
+            Unsupported: the backend or the host does not import.
         """
+        check_host(self.host)
         backend_named(self.backend)
         compute_named(self.compute)
         for name, choice in self.readings.items():

@@ -45,7 +45,7 @@ def placed(
     except Exception as error:  # onnx's kernels raise anything
         begins = error.where if isinstance(error, InvalidOperator) else str(error)
         if isinstance(error, RnncliError) and begins.startswith(f"{model}{_NODE}"):
-            if error.failure:
+            if error.failure and node.output:
                 error.failure = error.failure._replace(makes=tuple(node.output))
             raise
         where = place(model, path, node, versions)

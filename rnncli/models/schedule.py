@@ -1,4 +1,4 @@
-"""Schedules: the nodes of a body in order, with what may be folded or forgotten."""
+"""Schedules: the nodes of a body in order, with the values that may be forgotten."""
 
 from __future__ import annotations
 
@@ -6,26 +6,12 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rnncli.models.memory import refuse_giant
-from rnncli.models.model import subgraphs
-from rnncli.models.own_node import OwnNode
+from rnncli.models.memory import refuse_giant, unless_giant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from onnx.reference.op_run import OpRun
-
-    from rnncli.models.calls import Call
-    from rnncli.numerics import Array
-
-
-# Operators that draw different numbers in each run.
-RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
-
-# Operators that read nothing of their input but its shape.
-OF_SHAPES = {"Shape", "Size"}
+    from rnncli.models.own_node import Call
 
 
 @dataclass(slots=True, eq=False)
@@ -40,20 +26,17 @@ class Step:
     path: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str | None, ...]
-    captured: frozenset[str]
-    sees_outer: bool
-    may_be_giant: bool
-    may_fold: bool
+    captured: frozenset[str] = frozenset()
+    sees_outer: bool = False
+    may_be_giant: bool = False
     last_reads: tuple[str | None, ...] = ()
-    of_shapes: bool = field(init=False)
     read: Callable[[Mapping[str | None, Any]], tuple[Any, ...]] = field(init=False)
     short: Callable[[dict[Any, Any]], None] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.of_shapes = self.may_fold and self.operator.op_type in OF_SHAPES
         self.read = _reader(self.inputs)
-        is_short = not (self.may_be_giant or self.sees_outer or self.may_fold)
-        self.short = _short(self) if is_short and len(self.outputs) == 1 else None
+        is_short = len(self.outputs) == 1 and not (self.may_be_giant or self.sees_outer)
+        self.short = _short(self) if is_short else None
 
     def run(self, values: Mapping[str | None, Any]) -> tuple[Any, ...]:
         """Run the node; return its outputs, at least the named ones."""
@@ -100,42 +83,26 @@ def _short(step: Step) -> Callable[[dict[Any, Any]], None]:
     return {1: unary, 2: binary}.get(len(step.inputs), variadic)
 
 
-def may_fold(operator: OpRun | OwnNode) -> bool:
-    """Return whether a node's outputs depend only on its inputs.
-
-    Bodies and functions do not fold, but their nodes do. Recurrent nodes are observed, so they run.
-    """
-    node = operator.onnx_node
-    if isinstance(operator, OwnNode):
-        return False
-    return bool(node.input) and not any(subgraphs(node)) and node.op_type not in RANDOM
-
-
-def fold_late(steps: list[Step], fed: set[str]) -> list[Step]:
-    """Disable folding of steps that depend on fed values."""
-    varying: set[str | None] = {*fed}
-    planned = []
-    for step in steps:
-        folds = step.may_fold and (step.of_shapes or varying.isdisjoint(step.inputs))
-        varying.update(() if folds else step.outputs)
-        planned.append(replace(step, may_fold=folds))
-    return planned
+def bound(step: Step, known: Mapping[Any, Any]) -> Step:
+    """Return a step that has done the first stage of its kernel, if it has one, of constants."""
+    late = getattr(step.operator, "late", None)
+    if not late:
+        return step
+    early = [name for i, name in enumerate(step.inputs) if i not in late]
+    if not known.keys() >= {*early} - {""}:
+        return step
+    constants = [known.get(name) for name in early]
+    try:
+        call = step.operator.prepared(constants)
+    except Exception:  # noqa: BLE001 -- raised again when the step runs, if it does
+        return step
+    if step.may_be_giant:
+        call = unless_giant(step.operator.op_type, call, late, constants)
+    inputs = tuple(name for i, name in enumerate(step.inputs) if i in late)
+    return replace(step, call=call, inputs=inputs, may_be_giant=False)
 
 
-def constants(steps: list[Step], known: set[str]) -> Iterator[tuple[str, Array]]:
-    """Yield the tensors that are known without running a node, by name.
-
-    A name that shadows another is left out, since it has its old meaning until its node runs.
-    """
-    for step in steps:
-        held = getattr(step.operator, "cst", None)  # the value of onnx's Constant
-        match step.outputs:
-            case (str() as name,) if isinstance(held, np.ndarray) and name not in known:
-                yield name, held  # sparse values are not arrays
-        known |= {*step.inputs, *step.captured}
-
-
-def forget_early(steps: list[Step], kept: set[str | None]) -> list[Step]:
+def forget_early(steps: list[Step], kept: Collection[str | None]) -> list[Step]:
     """Assign to each step the values with no later reader, including its own unread outputs."""
     seen, planned = {*kept, ""}, []
     for step in reversed(steps):

@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from rnncli import budget, deadline
+from rnncli.backends.threads import allowed
 from rnncli.errors import Unsupported
+from rnncli.limits import UNLIMITED
 from rnncli.models import evaluator
 from rnncli.models.declarations import check_inputs
+from rnncli.models.hosts import ONNX
+from rnncli.models.loading import as_model
 from rnncli.models.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rnncli.limits import Limits
     from rnncli.models.evaluator import Evaluator
+    from rnncli.models.loading import ModelSource
     from rnncli.models.model import Model
     from rnncli.numerics import Array
 
@@ -127,54 +133,59 @@ def session_of(model: Model, settings: EvaluationSettings) -> ModelSession:
 
 
 def evaluate_model(
-    model: Model,
+    model: ModelSource,
     inputs: Mapping[str, Array],
     *,
     backend: str = "numpy",
     compute: str = "float64",
     readings: Mapping[str, str] | None = None,
-    max_memory: int | None = None,
-    timeout: float | None = None,
+    host: str = ONNX,
+    limits: Limits = UNLIMITED,
 ) -> dict[str, Array]:
     """Evaluate a model.
 
-    What the first call prepares is kept with the model, for each `backend`, `compute` and
-    `readings`; later calls only run the nodes. Threads may evaluate one model at the same time. A
-    model whose protobuf is altered after its first call must be made anew:
+    What the first call prepares is kept with a loaded model, for each `backend`, `compute`,
+    `readings` and `host`; later calls only run the nodes. Threads may evaluate one model at the
+    same time. A model whose protobuf is altered after its first call must be made anew:
     ``dataclasses.replace(model)``.
 
     Args:
-        model: from `load_model`.
+        model: from `load_model`, a protobuf, a serialized one, or a path.
         inputs: every required input by name, and initializers to replace, if any.
         backend: which backend evaluates the recurrent nodes.
         compute: "float64" or "native".
         readings: for the nodes whose operator has them.
-        max_memory: bytes that the nodes' outputs may take together; None for any number, but no
-            tensor of more than 512 MiB is made from next to nothing.
-        timeout: seconds after which no further node, trip of a loop or block of a recurrence's
-            steps is begun; None for any number.
+        host: what evaluates all other nodes: "onnx" or "onnxruntime".
+        limits: memory is that of the nodes' outputs together; whatever it is, no tensor of more
+            than 512 MiB is made from next to nothing. When the time is up, no further node, trip of
+            a loop or block of a recurrence's steps is begun.
 
     Returns:
         Every output of the graph by name.
 
     Raises:
-        InvalidRequest: inputs do not fit the graph, no node has a reading, a node is invalid.
+        InvalidRequest: the model is malformed, inputs do not fit the graph, no node has a reading,
+            a node is invalid.
         Unsupported: a node cannot be evaluated here, or an output is no tensor.
         Exhausted: it takes more memory or time than it may.
     """
-    session = session_of(model, EvaluationSettings(backend, compute, readings or {}))
-    with within(max_memory, timeout):
+    session = session_of(
+        as_model(model), EvaluationSettings(backend, compute, readings or {}, host)
+    )
+    with within(limits):
         return session.run(inputs)
 
 
 @contextmanager
-def within(max_memory: int | None, timeout: float | None) -> Iterator[None]:
-    """Limit the memory, in bytes, and the seconds of a run; None for no limit."""
-    with ExitStack() as limits:
-        if max_memory is not None:
-            limits.enter_context(budget.limited(max_memory))
-        if timeout is not None:
-            limits.enter_context(deadline.timed(timeout))
+def within(limits: Limits) -> Iterator[None]:
+    """Limit a run; what is not limited stays as it is."""
+    with ExitStack() as stack:
+        if limits.threads is not None:
+            stack.enter_context(allowed(limits.threads))
+        if limits.max_memory is not None:
+            stack.enter_context(budget.limited(limits.max_memory))
+        if limits.timeout is not None:
+            stack.enter_context(deadline.timed(limits.timeout))
         yield
 
 

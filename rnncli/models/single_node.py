@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, ModelProto, ValueInfoProto, helper
 
+from rnncli.errors import InvalidRequest
 from rnncli.formats.messages import tensor_of
 from rnncli.numerics import DType, dtype_of
 from rnncli.operators.attributes import TYPES
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rnncli.numerics import Array
-    from rnncli.operators import Attribute, Operator
+    from rnncli.operators import Operator
 
 # Before this IR version, initializers had to be graph inputs as well.
 FREE_INITIALIZERS = 4
@@ -60,7 +61,7 @@ def single_node_model(
         domain=operator.domain,
     )
     node.attribute.extend(
-        _attribute(operator.attributes.get(name), name, value)
+        node_attribute(operator, name, value)
         for name, value in sorted(attributes.items())
         if value is not None
     )
@@ -77,11 +78,20 @@ def single_node_model(
     )
 
 
-def _attribute(row: Attribute | None, name: str, value: Any) -> AttributeProto:
-    """Return an attribute of its row's type, if the value allows that."""
-    if row is None or not TYPES[row.type][1](value):
+def node_attribute(operator: Operator, name: str, value: Any) -> AttributeProto:
+    """Return an attribute of the type that the operator gives it, if the value allows that.
+
+    Raises:
+        InvalidRequest: neither it nor the value says a type, as of an empty list.
+    """
+    row = operator.attributes.get(name)
+    if row is not None and TYPES[row.type][1](value):
+        written, kind = TYPES[row.type][2](value), STORED_TYPES[row.type]
+        return helper.make_attribute(name, written, attr_type=kind)
+    try:
         return helper.make_attribute(name, value)
-    return helper.make_attribute(name, TYPES[row.type][2](value), attr_type=STORED_TYPES[row.type])
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"no model can have attribute '{name}': {error}") from error
 
 
 def _positions(

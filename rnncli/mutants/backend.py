@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import QUANTISED
+from rnncli.mutants.catalogue import mutant_named
 from rnncli.mutants.structural.bug import StructuralMutant
-from rnncli.mutants.table import mutant_named
 
 if TYPE_CHECKING:
     from rnncli.backends.backend import Compute

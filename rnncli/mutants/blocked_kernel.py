@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.recurrence import Recurrence, Result
 
 Seam: TypeAlias = "Callable[..., Any]"
@@ -75,9 +75,7 @@ class BlockedLane:
         lengths: valid steps [N].
         order: the sequences, longest first [N].
         activations: letter of the cell -> the activation and the bound of its argument.
-        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
-        input_forget: LSTM: the forget gate is 1 - it.
-        linear_before_reset: GRU: reset after the linear transformation.
+        options: the lines of the cell's equations that hold.
         still: whether every multiplied state is zero, so that products with R are skipped.
         packs: packed weights by kind and gates, made on first use.
     """
@@ -95,9 +93,7 @@ class BlockedLane:
     lengths: Array
     order: Array
     activations: Mapping[str, tuple[Activation, float]]
-    peephole_previous: bool
-    input_forget: bool
-    linear_before_reset: bool
+    options: CellOptions
     still: bool = False
     packs: dict[tuple[str, int, int], Array] = field(default_factory=dict)
 
@@ -105,6 +101,10 @@ class BlockedLane:
     def units(self) -> int:
         """H."""
         return int(self.R.shape[-1])
+
+    def opting(self, **options: bool) -> BlockedLane:
+        """Return a copy with some other options of its cell."""
+        return replace(self, options=self.options._replace(**options))
 
 
 class BatchTile(NamedTuple):
@@ -194,8 +194,8 @@ class BlockedKernel:
         H = r.W.shape[-2]
         lengths = np.full(N, T, np.int64) if r.lengths is None else r.lengths
         lengths = self.given("lengths", d, lengths)
-        biases = [widened(name, None if b is None else b[:, :, None]) for name, b in _biases(r)]
-        bias, Rbh = placed(*biases, after=r.linear_before_reset)
+        Wb, Rb = (widened(name, None if b is None else b[:, :, None]) for name, b in _biases(r))
+        bias, Rbh = placed(Wb, Rb, r.options)
         initial = [widened(f"initial_{k}", state) for k, state in enumerate(r.initial)]
         letters = zip(r.cell.activations, r.activations[d], strict=True)
         return BlockedLane(
@@ -212,9 +212,7 @@ class BlockedKernel:
             lengths,
             self.order(lengths),
             {letter: (function, r.bound(letter)) for letter, function in letters},
-            r.peephole_previous,
-            r.input_forget,
-            r.linear_before_reset,
+            r.options,
         )
 
     def given(self, name: str, d: int, values: Any) -> Any:
@@ -341,9 +339,7 @@ class BlockedKernel:
             blend=MATH.blend,
             P=lane.P,
             Rbh=0 if lane.Rbh is None else lane.Rbh,
-            peephole_previous=lane.peephole_previous,
-            input_forget=lane.input_forget,
-            linear_before_reset=lane.linear_before_reset,
+            options=lane.options,
         )
 
     def activated(self, lane: BlockedLane, letter: str, x: Array) -> Array:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.mutants.equivalence import Unreached, first, lengths_of, untouched
-from rnncli.mutants.mutant import Change, Mutant
+from rnncli.mutants.mutant import Change, Mutant, always_seen, id_of, words_of
 from rnncli.numerics import NumPyArithmetic
 from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Recurrence, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from rnncli.mutants.mutant import Reason, Run
     from rnncli.numerics import Array
@@ -27,35 +27,89 @@ if TYPE_CHECKING:
 Right: TypeAlias = "Callable[[Parameters, Value, States], States]"
 Last: TypeAlias = "tuple[Array, ...]"
 Outputs: TypeAlias = "tuple[Array, Last]"
+Elementwise: TypeAlias = "Callable[[Value], Value]"
+Function = TypeVar("Function", bound="Callable[..., Any]")
+Changed: TypeAlias = "Change | Callable[[Recurrence], Recurrence]"
 
 RNN, GRU, LSTM = ("RNN",), ("GRU",), ("LSTM",)
 GATED = tuple(name for name, cell in CELLS.items() if len(cell.gates) > 1)
 ALL = tuple(CELLS)
 
 
-def row(
-    id: str,  # noqa: A002 -- the row's own name for it
-    cells: tuple[str, ...],
-    sentence: str,
-    effect: str,
-    change: Change | Callable[[Recurrence], Recurrence],
-    *reasons: Reason,
-) -> Mutant:
-    """Return a mutant without a family.
+class Family:
+    """The bugs of one part of the equations, and the decorator of the functions that are bugs.
 
-    A mutant that changes only the recurrence is equivalent where the recurrence stays the same.
+    Args:
+        name: its name.
+        effect: the visible effect of most of its bugs.
+        of: the names of the cells whose kernels can have most of its bugs.
+
+    Attributes:
+        rows: its mutants, in the order in which the bugs are written.
     """
-    seen_at_once = [each for each in reasons if not isinstance(each, Unreached)]
-    tried = [each for each in reasons if isinstance(each, Unreached)]
-    idle = first(*tried)
-    if not isinstance(change, Change):
-        idle, change = untouched(change), Change(recurrence=change)
-    return Mutant(id, cells, "", sentence, effect, change, first(*seen_at_once), idle)
+
+    def __init__(self, name: str, effect: str = "", of: tuple[str, ...] = ALL) -> None:
+        self.name, self.effect, self.of = name, effect, of
+        self.rows: list[Mutant] = []
+
+    def __call__(
+        self,
+        *reasons: Reason,
+        changes: Callable[[Any], Changed] = lambda function: function,
+        effect: str = "",
+        **settings: Any,
+    ) -> Callable[[Function], Function]:
+        """Return the decorator of a bug: its name is the id, its docstring sentence and effect.
+
+        Args:
+            reasons: why it cannot be seen in some recurrences.
+            changes: function -> the change that it makes; without, it changes the recurrence.
+            effect: the visible effect, if the docstring has no second paragraph.
+            settings: what differs from the family, as in `row`.
+        """
+
+        def add(function: Function) -> Function:
+            sentence, own_effect = words_of(function)
+            settings["effect"] = own_effect or effect
+            self.row(id_of(function), sentence, changes(function), *reasons, **settings)
+            return function
+
+        return add
+
+    def row(
+        self,
+        id: str,  # noqa: A002 -- what a mutant itself calls it
+        sentence: str,
+        change: Changed,
+        *reasons: Reason,
+        effect: str = "",
+        of: tuple[str, ...] = (),
+        unreached: str = "",
+    ) -> None:
+        """Add a bug.
+
+        A mutant that changes only the recurrence is equivalent where the recurrence stays the
+        same; another one where its results are right, if it says so in `unreached`.
+        """
+        idle: Reason = always_seen
+        if not isinstance(change, Change):
+            idle, change = untouched(change), Change(recurrence=change)
+        elif unreached:
+            idle = Unreached(change, unreached)
+        of, effect = of or self.of, effect or self.effect
+        self.rows.append(Mutant(id, of, self.name, sentence, effect, change, first(*reasons), idle))
 
 
-def family(name: str, rows: Iterable[Mutant]) -> tuple[Mutant, ...]:
-    """Return rows as members of a family."""
-    return tuple(replace(each, family=name) for each in rows)
+def running(function: Callable[[Run, Recurrence], Result]) -> Change:
+    """Return the change (run, recurrence) -> result, from any number of right runs."""
+    return Change(result=function)
+
+
+def reading(
+    *names: str,
+) -> Callable[[Callable[[Array], Array]], Callable[[Recurrence], Recurrence]]:
+    """Return the change that reads some arrays by a function."""
+    return partial(arrays, names)
 
 
 def arrays(
@@ -201,7 +255,6 @@ def padding_of(recurrence: Recurrence) -> Array:
     return len(recurrence.X) - lengths_of(recurrence)
 
 
-Function: TypeAlias = "Callable[[Value], Value]"
 RIGHT = NumPyArithmetic()
 
 

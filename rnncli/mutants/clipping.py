@@ -9,34 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, GATED, LSTM, directions, family, joined, row, stepped
+from rnncli.mutants.changes import GATED, LSTM, Family, directions, joined, running, stepped
 from rnncli.mutants.equivalence import NO_BIAS, NO_CLIP, ONE_DIRECTION
-from rnncli.mutants.mutant import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rnncli.mutants.changes import Right
-    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.mutant import Run
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-
-def _bound(recurrence: Recurrence) -> float:
-    return recurrence.clip
+bug = Family("clip", "Without clip, or where nothing reaches it, everything is right.")
 
 
-def _clip_set(function: Callable[[float], float]) -> Callable[[Recurrence], Recurrence]:
+def bound(function: Callable[[float], float]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that clips to another bound."""
     return lambda r: replace(r, clip=function(r.clip))
 
 
-def _unclipped(
-    function: Callable[..., States],
-) -> Callable[[Recurrence], Recurrence]:
+def steps(function: Callable[..., States]) -> Callable[[Recurrence], Recurrence]:
     """Return the change to function(step, p, x, states, bound), activations not clipped."""
-    change = stepped(function, bound=_bound)
+    change = stepped(function, bound=lambda r: r.clip)
     return lambda r: replace(change(r), clip=math.inf)
 
 
@@ -44,36 +40,22 @@ def _clip(values: Value, bound: float) -> Value:
     return np.clip(values, -bound, bound)
 
 
-def _input_clipped(
-    right: Right, p: Parameters, x: Value, states: States, *, bound: float
-) -> States:
-    return right(p, _clip(x, bound), states)
+@bug(NO_CLIP, changes=bound)
+def clip_ignored(_: float) -> float:
+    """clip is not applied."""
+    return math.inf
 
 
-def _product_clipped(
-    right: Right, p: Parameters, x: Value, states: States, *, bound: float
-) -> States:
-    product = replace(p, R=lambda *given: _clip(p.R(*given), bound))
-    return right(product, x, states)
+@bug(NO_CLIP, changes=bound)
+def clip_doubled(clip: float) -> float:
+    """Pre-activations are clipped to 2*clip."""
+    return 2 * clip
 
 
-def _state_clipped(
-    which: int, right: Right, p: Parameters, x: Value, states: States, *, bound: float
-) -> States:
-    new = list(right(p, x, states))
-    new[which] = _clip(new[which], bound)
-    return tuple(new)
-
-
-def _values_clipped(
-    right: Right, p: Parameters, x: Value, states: States, *, bound: float
-) -> States:
-    """Clip the values of activations instead of their arguments."""
-    own: dict[str, Any] = {letter: getattr(p, letter) for letter in "fgh"}
-    clipped: dict[str, Any] = {
-        k: lambda v, own=function: _clip(own(v), bound) for k, function in own.items()
-    }
-    return right(replace(p, **clipped), x, states)
+@bug(NO_CLIP, changes=bound)
+def clip_halved(clip: float) -> float:
+    """Pre-activations are clipped to clip/2."""
+    return clip / 2
 
 
 def _clipped_by(
@@ -88,30 +70,36 @@ def _clipped_by(
         }
         return right(replace(p, **clipped), x, states)
 
-    return _unclipped(step)
+    return steps(step)
 
 
-def _magnitude(values: Value, bound: float) -> Value:
+def arguments(clip: Callable[[Value, float], Value]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that clips what is clipped by another function."""
+    return lambda r: _clipped_by("fgh" if r.clip_hidden else "fg", clip)(r)
+
+
+@bug(NO_CLIP, changes=arguments)
+def clip_from_above_only(values: Value, bound: float) -> Value:
+    """There is no lower bound."""
+    return np.minimum(values, bound)
+
+
+@bug(NO_CLIP, changes=lambda f: lambda r: r if math.isinf(r.clip) else arguments(f)(r))
+def clip_of_magnitude(values: Value, bound: float) -> Value:
+    """Pre-activations become min(|x|, clip)."""
     return np.minimum(np.abs(values), bound)
 
 
-def _sign_lost(recurrence: Recurrence) -> Recurrence:
-    if math.isinf(recurrence.clip):
-        return recurrence
-    return _clipped_by("fgh" if recurrence.clip_hidden else "fg", _magnitude)(recurrence)
-
-
-def _first_direction_only(run: Run, recurrence: Recurrence) -> Result:
+@bug(NO_CLIP, ONE_DIRECTION, changes=running)
+def clip_of_first_direction_only(run: Run, recurrence: Recurrence) -> Result:
+    """Pre-activations of the second direction are not clipped."""
     first, *others = directions(recurrence)
     return joined([run(first), *(run(replace(each, clip=math.inf)) for each in others)])
 
 
-def _no_lower_bound(recurrence: Recurrence) -> Recurrence:
-    return _clipped_by("fgh" if recurrence.clip_hidden else "fg", np.minimum)(recurrence)
-
-
-def _bias_after_clip(run: Run, recurrence: Recurrence) -> Result:
-    """Clip Xt*(W^T) + Ht-1*(R^T), then add the biases, for each direction."""
+@bug(NO_CLIP, NO_BIAS, changes=running)
+def clip_before_bias(run: Run, recurrence: Recurrence) -> Result:
+    """The biases are added after clipping."""
     return joined([run(_biased_late(each)) for each in directions(recurrence)])
 
 
@@ -135,71 +123,65 @@ def _summed_clipped(
     return right(replace(p, R=product), np.zeros_like(x), states)
 
 
-def _clips() -> Iterator[Mutant]:
-    effect = "Without clip, or where nothing reaches it, everything is right."
-
-    def clip_row(
-        id_: str,
-        sentence: str,
-        change: Change | Callable[[Recurrence], Recurrence],
-        cells: tuple[str, ...] = ALL,
-        *reasons: Any,
-    ) -> Mutant:
-        return row(f"clip-{id_}", cells, sentence, effect, change, NO_CLIP, *reasons)
-
-    yield clip_row("ignored", "clip is not applied.", _clip_set(lambda _: math.inf))
-    yield clip_row("doubled", "Pre-activations are clipped to 2*clip.", _clip_set(lambda c: 2 * c))
-    yield clip_row("halved", "Pre-activations are clipped to clip/2.", _clip_set(lambda c: c / 2))
-    yield clip_row("from-above-only", "There is no lower bound.", _no_lower_bound)
-    yield clip_row("of-magnitude", "Pre-activations become min(|x|, clip).", _sign_lost)
-    yield clip_row(
-        "of-first-direction-only",
-        "Pre-activations of the second direction are not clipped.",
-        Change(result=_first_direction_only),
-        ALL,
-        ONE_DIRECTION,
-    )
-    yield clip_row(
-        "before-bias",
-        "The biases are added after clipping.",
-        Change(result=_bias_after_clip),
-        ALL,
-        NO_BIAS,
-    )
-    yield clip_row(
-        "of-input-product", "Only Xt*(W^T) and the biases are clipped.", _unclipped(_input_clipped)
-    )
-    yield clip_row(
-        "of-recurrent-product", "Only Ht-1*(R^T) is clipped.", _unclipped(_product_clipped)
-    )
-    yield clip_row(
-        "of-values",
-        "The values of activations are clipped, not their arguments.",
-        _unclipped(_values_clipped),
-        GATED,  # of an RNN that is clip-of-h
-    )
-    yield clip_row(
-        "of-h", "Ht is clipped, not the pre-activations.", _unclipped(partial(_state_clipped, 0))
-    )
-    yield clip_row(
-        "of-c",
-        "Ct is clipped, not the pre-activations.",
-        _unclipped(partial(_state_clipped, 1)),
-        LSTM,
-    )
-    yield clip_row(
-        "of-h-activation-flipped",
-        "The argument of h is not clipped although it should be, or the other way round.",
-        lambda r: replace(r, clip_hidden=not r.clip_hidden),
-        LSTM,
-    )
-    for letters, cells in (("f", GATED), ("g", GATED)):
-        yield clip_row(
-            f"of-{letters}-only",
-            f"Only the argument of {letters} is clipped.",
-            _clipped_by(letters, _clip),
-            cells,
-        )
+@bug(NO_CLIP, changes=steps)
+def clip_of_input_product(
+    right: Right, p: Parameters, x: Value, states: States, *, bound: float
+) -> States:
+    """Only Xt*(W^T) and the biases are clipped."""
+    return right(p, _clip(x, bound), states)
 
 
-ROWS = family("clip", _clips())
+@bug(NO_CLIP, changes=steps)
+def clip_of_recurrent_product(
+    right: Right, p: Parameters, x: Value, states: States, *, bound: float
+) -> States:
+    """Only Ht-1*(R^T) is clipped."""
+    return right(replace(p, R=lambda *given: _clip(p.R(*given), bound)), x, states)
+
+
+@bug(NO_CLIP, changes=steps, of=GATED)  # of an RNN that is clip-of-h
+def clip_of_values(
+    right: Right, p: Parameters, x: Value, states: States, *, bound: float
+) -> States:
+    """The values of activations are clipped, not their arguments."""
+    own: dict[str, Any] = {letter: getattr(p, letter) for letter in "fgh"}
+    clipped: dict[str, Any] = {
+        k: lambda v, own=function: _clip(own(v), bound) for k, function in own.items()
+    }
+    return right(replace(p, **clipped), x, states)
+
+
+def _state_clipped(
+    which: int, right: Right, p: Parameters, x: Value, states: States, *, bound: float
+) -> States:
+    new = list(right(p, x, states))
+    new[which] = _clip(new[which], bound)
+    return tuple(new)
+
+
+for k, name, cells in ((0, "h", bug.of), (1, "c", LSTM)):
+    bug.row(
+        f"clip-of-{name}",
+        f"{name.upper()}t is clipped, not the pre-activations.",
+        steps(partial(_state_clipped, k)),
+        NO_CLIP,
+        of=cells,
+    )
+
+
+@bug(NO_CLIP, of=LSTM)
+def clip_of_h_activation_flipped(recurrence: Recurrence) -> Recurrence:
+    """The argument of h is not clipped although it should be, or the other way round."""
+    return replace(recurrence, clip_hidden=not recurrence.clip_hidden)
+
+
+for letter in "fg":
+    bug.row(
+        f"clip-of-{letter}-only",
+        f"Only the argument of {letter} is clipped.",
+        _clipped_by(letter, _clip),
+        NO_CLIP,
+        of=GATED,
+    )
+
+ROWS = bug.rows

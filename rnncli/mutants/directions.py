@@ -1,4 +1,4 @@
-"""Bugs of directions: their order of steps, what they share, where their outputs go."""
+"""Bugs of directions and of layout: order of steps, what is shared, where values lie."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from rnncli.mutants.changes import (
     ALL,
     GATED,
     LSTM,
+    Family,
     arrays,
     directions,
-    family,
+    initial_states,
     joined,
     of_first_direction,
     padding_of,
+    reading,
     results,
     rolled,
-    row,
+    running,
     second_zeroed,
 )
 from rnncli.mutants.equivalence import (
     NO_BIAS,
     NO_FORWARD,
+    NO_INITIAL,
     NO_PEEPHOLES,
     NO_RECURRENT_PRODUCT,
     NO_REVERSE,
@@ -37,52 +40,145 @@ from rnncli.mutants.mutant import Change
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.mutant import Run
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-
 SECOND = "Only the second direction is wrong."
+BOTH = "Both directions are wrong."
+MISPLACED = "Values of Y are right and in the wrong places."
+PER_DIRECTION = ("W", "R", "Wb", "Rb", "P")
+
+bug = Family("directions", SECOND)
 
 
-def _walk(*, forward: Direction, reverse: Direction) -> Callable[[Recurrence], Recurrence]:
-    walked = {Direction.FORWARD: forward, Direction.REVERSE: reverse}
-    return lambda r: replace(r, directions=tuple(walked[each] for each in r.directions))
+def walking(other: Callable[[Direction], Direction]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that walks each direction as another."""
+    return lambda r: replace(r, directions=tuple(map(other, r.directions)))
 
 
-def _first_activations(recurrence: Recurrence) -> Recurrence:
+@bug(NO_REVERSE, ONE_STEP, changes=walking)
+def reverse_runs_forward(_: Direction) -> Direction:
+    """The reverse direction is computed as forward.
+
+    Forward is right, reverse is wrong unless T is 1.
+    """
+    return Direction.FORWARD
+
+
+@bug(NO_FORWARD, ONE_STEP, changes=walking)
+def forward_runs_reverse(_: Direction) -> Direction:
+    """The forward direction is computed as reverse.
+
+    Reverse is right, forward is wrong unless T is 1.
+    """
+    return Direction.REVERSE
+
+
+@bug(ONE_STEP, changes=walking)
+def directions_walked_the_other_way(direction: Direction) -> Direction:
+    """Forward walks backwards and reverse forwards.
+
+    Everything is wrong unless T is 1.
+    """
+    return Direction.FORWARD if direction is Direction.REVERSE else Direction.REVERSE
+
+
+for spelled, names, cells, reasons in (
+    ("W", ("W",), ALL, ()),
+    ("R", ("R",), ALL, (NO_RECURRENT_PRODUCT,)),
+    ("biases", ("Wb", "Rb"), ALL, (NO_BIAS,)),
+    ("peepholes", ("P",), LSTM, (NO_PEEPHOLES,)),
+    ("weights and biases", PER_DIRECTION, ALL, ()),
+):
+    bug.row(
+        f"second-direction-reuses-{spelled.lower().replace(' ', '-')}",
+        f"The second direction is computed with the first's {spelled}.",
+        arrays(names, of_first_direction),
+        ONE_DIRECTION,
+        *reasons,
+        of=cells,
+    )
+
+
+@bug(ONE_DIRECTION)
+def second_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
+    """The second direction applies the first's activations."""
     first = recurrence.activations[0]
     return replace(recurrence, activations=(first,) * len(recurrence.directions))
 
 
-def _interleaved_activations(recurrence: Recurrence) -> Recurrence:
-    """Read f, f, g, g ... instead of f, g ..., f, g ..."""
+@bug(ONE_DIRECTION, NO_BIAS)
+def second_direction_biases_at_half(recurrence: Recurrence) -> Recurrence:
+    """The second direction's biases are read at half their offset: the first's Rb is its Wb."""
+    Wb, Rb = recurrence.Wb, recurrence.Rb
+    if Wb is None or Rb is None or len(Wb) == 1:
+        return recurrence
+    return replace(recurrence, Wb=np.stack([Wb[0], Rb[0]]), Rb=np.stack([Rb[0], Wb[1]]))
+
+
+@bug(ONE_DIRECTION, changes=running)
+def second_direction_continues(run: Run, recurrence: Recurrence) -> Result:
+    """The second direction starts from the last states of the first."""
+    first, *others = directions(recurrence)
+    result = run(first)
+    return joined([result, *(run(replace(each, initial=result.last)) for each in others)])
+
+
+@bug(ONE_DIRECTION, of=GATED)
+def activations_by_letter(recurrence: Recurrence) -> Recurrence:
+    """The list of activations is read f, f, g, g instead of f, g, f, g.
+
+    With two directions, only lists of one function are right.
+    """
     D = len(recurrence.directions)
     flat = [each for row in recurrence.activations for each in row]
     return replace(recurrence, activations=tuple(tuple(flat[d::D]) for d in range(D)))
 
 
-def _directions_interleaved(values: Array) -> Array:
-    """Read the buffer of [D, rows, K] as one of [rows, D, K]."""
+@bug(ONE_DIRECTION, changes=reading(*PER_DIRECTION), effect=BOTH)
+def weights_of_directions_swapped(values: Array) -> Array:
+    """Each direction is computed with the other's W, R, B and P."""
+    return np.flipud(values)
+
+
+@bug(ONE_DIRECTION, changes=reading("W", "R"), effect=BOTH)
+def weights_of_directions_interleaved(values: Array) -> Array:
+    """W and R are read row by row of both directions."""
     D, G, H, K = values.shape
     return values.reshape(G * H, D, K).swapaxes(0, 1).reshape(D, G, H, K)
 
 
-def _swapped_directions(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    del recurrence
+@bug(ONE_DIRECTION, changes=results)
+def outputs_of_directions_swapped(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """The outputs of the directions are written to each other's place.
+
+    Both directions are wrong, and each is right in the other's place.
+    """
     return Y[:, ::-1], tuple(state[::-1] for state in last)
 
 
-def _second_missing(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    del recurrence
+@bug(ONE_DIRECTION, changes=results)
+def second_direction_missing(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """The second direction is never computed: zeros."""
     return second_zeroed(Y.swapaxes(0, 1)).swapaxes(0, 1), tuple(map(second_zeroed, last))
 
 
-def _left_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Leave the valid steps of a reverse direction in their order of computation."""
+@bug(ONE_DIRECTION, ONE_SEQUENCE, NO_Y, changes=results, effect=MISPLACED)
+def y_directions_beside_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y is written as [T, N, D, H] instead of [T, D, N, H]."""
+    return Y.swapaxes(1, 2).reshape(Y.shape), last
+
+
+@bug(NO_REVERSE, ONE_STEP, NO_Y, changes=results)
+def reverse_y_in_order_of_computation(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y of a reverse direction is not put back into the order of X.
+
+    Y of reverse is right and in the wrong places.
+    """
     Y = Y.copy()
     for d, direction in enumerate(recurrence.directions):
         if direction is Direction.REVERSE:
@@ -90,158 +186,48 @@ def _left_reversed(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
     return Y, last
 
 
-def _beside_units(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Write [T, N, D, H], as PyTorch returns it, to the buffer of [T, D, N, H]."""
-    del recurrence
-    return Y.swapaxes(1, 2).reshape(Y.shape), last
+layout_bug = Family(
+    "layout",
+    "Values are right and in the wrong places, or inputs are mixed; with N = 1 all is right.",
+)
 
 
-def _second_biases_too_early(recurrence: Recurrence) -> Recurrence:
-    """Read the second direction's Wb and Rb from half a direction before them."""
-    Wb, Rb = recurrence.Wb, recurrence.Rb
-    if Wb is None or Rb is None or len(Wb) == 1:
-        return recurrence
-    return replace(recurrence, Wb=np.stack([Wb[0], Rb[0]]), Rb=np.stack([Rb[0], Wb[1]]))
+@layout_bug(ONE_SEQUENCE, ONE_STEP, changes=reading("X"))
+def layout_of_x_ignored(X: Array) -> Array:
+    """The batch-major buffer of X is read as a time-major one."""
+    return X.swapaxes(0, 1).reshape(X.shape)
 
 
-def _second_continues(run: Run, recurrence: Recurrence) -> Result:
-    """Start the second direction from the last states of the first."""
-    first, *others = directions(recurrence)
-    result = run(first)
-    return joined([result, *(run(replace(each, initial=result.last)) for each in others)])
+@layout_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_INITIAL, changes=initial_states)
+def layout_of_initial_states_ignored(state: Array) -> Array:
+    """The batch-major buffers of initial_h and initial_c are read as direction-major ones."""
+    return state.swapaxes(0, 1).reshape(state.shape)
 
 
-def _walks() -> Iterator[Mutant]:
-    F, R = Direction.FORWARD, Direction.REVERSE
-    yield row(
-        "reverse-runs-forward",
-        ALL,
-        "The reverse direction is computed as forward.",
-        "Forward is right, reverse is wrong unless T is 1.",
-        _walk(forward=F, reverse=F),
-        NO_REVERSE,
-        ONE_STEP,
-    )
-    yield row(
-        "forward-runs-reverse",
-        ALL,
-        "The forward direction is computed as reverse.",
-        "Reverse is right, forward is wrong unless T is 1.",
-        _walk(forward=R, reverse=R),
-        NO_FORWARD,
-        ONE_STEP,
-    )
-    yield row(
-        "directions-walked-the-other-way",
-        ALL,
-        "Forward walks backwards and reverse forwards.",
-        "Everything is wrong unless T is 1.",
-        _walk(forward=R, reverse=F),
-        ONE_STEP,
-    )
+@layout_bug(NO_Y, ONE_SEQUENCE, changes=results)
+def layout_of_y_ignored(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y is written time-major to a batch-major buffer."""
+    T, D, N, H = Y.shape
+    return Y.reshape(N, T, D, H).transpose(1, 2, 0, 3), last
 
 
-def _sharing() -> Iterator[Mutant]:
-    for part, names, cells, reasons in (
-        ("w", ("W",), ALL, ()),
-        ("r", ("R",), ALL, (NO_RECURRENT_PRODUCT,)),
-        ("biases", ("Wb", "Rb"), ALL, (NO_BIAS,)),
-        ("peepholes", ("P",), LSTM, (NO_PEEPHOLES,)),
-        ("weights-and-biases", ("W", "R", "Wb", "Rb", "P"), ALL, ()),
-    ):
-        spelled = {"w": "W", "r": "R"}.get(part, part.replace("-", " "))
-        yield row(
-            f"second-direction-reuses-{part}",
-            cells,
-            f"The second direction is computed with the first's {spelled}.",
-            SECOND,
-            arrays(names, of_first_direction),
-            ONE_DIRECTION,
-            *reasons,
-        )
-    yield row(
-        "second-direction-reuses-activations",
-        ALL,
-        "The second direction applies the first's activations.",
-        SECOND,
-        _first_activations,
-        ONE_DIRECTION,
-    )
-    yield row(
-        "second-direction-biases-at-half",
-        ALL,
-        "The second direction's biases are read at half their offset: the first's Rb is its Wb.",
-        SECOND,
-        _second_biases_too_early,
-        ONE_DIRECTION,
-        NO_BIAS,
-    )
-    yield row(
-        "second-direction-continues",
-        ALL,
-        "The second direction starts from the last states of the first.",
-        SECOND,
-        Change(result=_second_continues),
-        ONE_DIRECTION,
-    )
-    yield row(
-        "activations-by-letter",
-        GATED,
-        "The list of activations is read f, f, g, g instead of f, g, f, g.",
-        "With two directions, only lists of one function are right.",
-        _interleaved_activations,
-        ONE_DIRECTION,
-    )
-    for id_, sentence, misread in (
-        (
-            "weights-of-directions-swapped",
-            "Each direction is computed with the other's W, R, B and P.",
-            arrays(("W", "R", "Wb", "Rb", "P"), np.flipud),
-        ),
-        (
-            "weights-of-directions-interleaved",
-            "W and R are read row by row of both directions.",
-            arrays(("W", "R"), _directions_interleaved),
-        ),
-    ):
-        yield row(id_, ALL, sentence, "Both directions are wrong.", misread, ONE_DIRECTION)
+@layout_bug(ONE_DIRECTION, ONE_SEQUENCE, changes=results)
+def layout_of_last_states_ignored(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y_h and Y_c are written direction-major to batch-major buffers."""
+    D, N, H = last[0].shape
+    return Y, tuple(state.reshape(N, D, H).swapaxes(0, 1) for state in last)
 
 
-def _placing() -> Iterator[Mutant]:
-    for id_, sentence, effect, function, reasons in (
-        (
-            "outputs-of-directions-swapped",
-            "The outputs of the directions are written to each other's place.",
-            "Both directions are wrong, and each is right in the other's place.",
-            _swapped_directions,
-            (),
-        ),
-        (
-            "second-direction-missing",
-            "The second direction is never computed: zeros.",
-            SECOND,
-            _second_missing,
-            (),
-        ),
-        (
-            "y-directions-beside-units",
-            "Y is written as [T, N, D, H] instead of [T, D, N, H].",
-            "Values of Y are right and in the wrong places.",
-            _beside_units,
-            (ONE_SEQUENCE, NO_Y),
-        ),
-    ):
-        yield row(id_, ALL, sentence, effect, results(function), ONE_DIRECTION, *reasons)
-    yield row(
-        "reverse-y-in-order-of-computation",
-        ALL,
-        "Y of a reverse direction is not put back into the order of X.",
-        "Y of reverse is right and in the wrong places.",
-        results(_left_reversed),
-        NO_REVERSE,
-        ONE_STEP,
-        NO_Y,
-    )
+def _inputs_ignored(recurrence: Recurrence) -> Recurrence:
+    X_ignored = arrays(("X",), layout_of_x_ignored)(recurrence)
+    return initial_states(layout_of_initial_states_ignored)(X_ignored)
 
 
-ROWS = family("directions", (*_walks(), *_sharing(), *_placing()))
+@layout_bug(ONE_SEQUENCE, changes=lambda f: Change(_inputs_ignored, result=results(f).result))
+def layout_ignored(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """All batch-major buffers, of inputs and outputs, are taken for time-major ones."""
+    Y, _ = layout_of_y_ignored(recurrence, Y, last)
+    return layout_of_last_states_ignored(recurrence, Y, last)
+
+
+ROWS = (*bug.rows, *layout_bug.rows)

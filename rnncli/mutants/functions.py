@@ -6,14 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rnncli.mutants.changes import ALL, GATED, LSTM, family, parameters, row
+from rnncli.mutants.changes import GATED, LSTM, Family, parameters
 from rnncli.mutants.equivalence import NO_STEP, ONE_DIRECTION
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from rnncli.mutants.mutant import Mutant
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -69,43 +68,10 @@ def _zero_default(key: str) -> Callable[[Recurrence], Recurrence]:
     return every_value(key, lambda name, v: 0.0 if v == getattr(ACTIVATIONS[name], key) else v)
 
 
-UNDEFINED = ("Affine", "ScaledTanh", "ThresholdedRelu")
-
-
-def _undefined_zero(recurrence: Recurrence) -> Recurrence:
-    """Zero alpha and beta of functions without defaults in ONNX Runtime."""
-
-    def zero(key: str, name: str, value: float) -> float:
-        return 0.0 if name in UNDEFINED and value == _own_default(key, name, value) else value
-
-    changes = [every_value(key, partial(zero, key)) for key in ("alpha", "beta")]
-    return changes[1](changes[0](recurrence))
-
-
-def _exchanged(each: Activation) -> Activation:
-    if each.alpha is None or each.beta is None:
-        return each
-    return replace(each, alpha=each.beta, beta=each.alpha)
-
-
 def _queue(recurrence: Recurrence, key: str) -> list[float]:
     """Return activation_alpha or activation_beta in full, as a node must write it."""
     flat = (getattr(each, key) for row in recurrence.activations for each in row)
     return [value for value in flat if value is not None]
-
-
-def _positional(recurrence: Recurrence) -> Recurrence:
-    """Give activation k element k, or the default beyond the end of the list."""
-    for key in ("alpha", "beta"):
-        recurrence = dealt(recurrence, key, restart=False, positional=True)
-    return recurrence
-
-
-def _restarted(recurrence: Recurrence) -> Recurrence:
-    """Give the second direction the values of the first."""
-    for key in ("alpha", "beta"):
-        recurrence = dealt(recurrence, key, restart=True, positional=False)
-    return recurrence
 
 
 def dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) -> Recurrence:
@@ -120,110 +86,113 @@ def dealt(recurrence: Recurrence, key: str, *, restart: bool, positional: bool) 
     queue, rows, k = _queue(recurrence, key), [], 0
     for given in recurrence.activations:
         k = 0 if restart else k
-        row_ = []
+        new = []
         for each in given:
             takes = getattr(each, key) is not None
             value = queue[k] if k < len(queue) else getattr(ACTIVATIONS[each.name], key)
-            row_.append(_with_value(each, key, value) if takes else each)
+            new.append(_with_value(each, key, value) if takes else each)
             k += positional or takes
-        rows.append(tuple(row_))
+        rows.append(tuple(new))
     return replace(recurrence, activations=tuple(rows))
 
 
-def _names() -> Iterator[Mutant]:
-    effect = "The default activations are right."
-    yield row(
-        "activations-ignored",
-        ALL,
-        "The default activations are applied, whichever the node names.",
-        effect,
-        each_row(partial(_default, "")),
+bug = Family("activations", "The default activations are right.")
+
+
+@bug(changes=each_row)
+def activations_ignored(recurrence: Recurrence, given: tuple[Activation, ...]) -> Any:
+    """The default activations are applied, whichever the node names."""
+    return _default("", recurrence, given)
+
+
+for letter, cells in (("f", GATED), ("g", GATED), ("h", LSTM)):
+    bug.row(
+        f"activation-{letter}-ignored",
+        f"The default is applied in place of {letter}.",
+        each_row(partial(_default, letter)),
+        of=cells,
     )
-    for letter, cells in (("f", GATED), ("g", GATED), ("h", LSTM)):
-        yield row(
-            f"activation-{letter}-ignored",
-            cells,
-            f"The default is applied in place of {letter}.",
-            effect,
-            each_row(partial(_default, letter)),
-        )
-    for pair, a, b, cells in (
-        ("f-g", 0, 1, GATED),
-        ("f-h", 0, 2, LSTM),
-        ("g-h", 1, 2, LSTM),
-    ):
-        letters = " and ".join(pair.split("-"))
-        yield row(
-            f"activations-{pair}-swapped",
-            cells,
-            f"{letters} are exchanged.",
-            "Right only where both are the same.",
-            each_row(partial(_swapped, a, b)),
-        )
+for a, b, cells in ((0, 1, GATED), (0, 2, LSTM), (1, 2, LSTM)):
+    one, other = "fgh"[a], "fgh"[b]
+    bug.row(
+        f"activations-{one}-{other}-swapped",
+        f"{one} and {other} are exchanged.",
+        each_row(partial(_swapped, a, b)),
+        of=cells,
+        effect="Right only where both are the same.",
+    )
+for letter, cells in (("f", bug.of), ("g", GATED), ("h", LSTM)):
+    bug.row(
+        f"activation-{letter}-missing",
+        f"{letter} is not applied at all.",
+        _replaced_by_letter(letter),
+        NO_STEP,
+        of=cells,
+        effect="Values are larger than they should be, saturated ones most.",
+    )
+for key in ("alpha", "beta"):
+    bug.row(
+        f"{key}-default-zero",
+        f"An absent activation_{key} is 0 instead of the function's default.",
+        _zero_default(key),
+        effect=f"Functions that take no {key} are right, and so are given values.",
+    )
+    bug.row(
+        f"{key}-ignored",
+        f"activation_{key} is not read: the function's default is taken.",
+        every_value(key, partial(_own_default, key)),
+        effect=f"Functions that take no {key} are right.",
+    )
 
 
-def _missing() -> Iterator[Mutant]:
-    for letter, cells in (("f", ALL), ("g", GATED), ("h", LSTM)):
-        yield row(
-            f"activation-{letter}-missing",
-            cells,
-            f"{letter} is not applied at all.",
-            "Values are larger than they should be, saturated ones most.",
-            _replaced_by_letter(letter),
-            NO_STEP,
-        )
+@bug()
+def undefined_defaults_zero(recurrence: Recurrence) -> Recurrence:
+    """Affine, ScaledTanh and ThresholdedRelu take 0 for absent values, whose defaults few runtimes
+    know.
+
+    Other functions are right, and so are given values.
+    """
+    undefined = ("Affine", "ScaledTanh", "ThresholdedRelu")  # in ONNX Runtime
+
+    def zero(key: str, name: str, value: float) -> float:
+        return 0.0 if name in undefined and value == _own_default(key, name, value) else value
+
+    changes = [every_value(key, partial(zero, key)) for key in ("alpha", "beta")]
+    return changes[1](changes[0](recurrence))
 
 
-def _alpha_and_beta() -> Iterator[Mutant]:
+@bug(changes=lambda function: each_row(lambda _, given: map(function, given)))
+def alpha_beta_exchanged(each: Activation) -> Activation:
+    """alpha and beta are exchanged in functions that take both.
+
+    Only Affine, ScaledTanh and HardSigmoid are wrong.
+    """
+    if each.alpha is None or each.beta is None:
+        return each
+    return replace(each, alpha=each.beta, beta=each.alpha)
+
+
+@bug()
+def alpha_beta_positional(recurrence: Recurrence) -> Recurrence:
+    """Element k of activation_alpha and activation_beta is given to activation k, whether it takes
+    one or not; lists are taken as written in full.
+
+    Right where the functions that take values come first.
+    """
     for key in ("alpha", "beta"):
-        yield row(
-            f"{key}-default-zero",
-            ALL,
-            f"An absent activation_{key} is 0 instead of the function's default.",
-            f"Functions that take no {key} are right, and so are given values.",
-            _zero_default(key),
-        )
-        yield row(
-            f"{key}-ignored",
-            ALL,
-            f"activation_{key} is not read: the function's default is taken.",
-            f"Functions that take no {key} are right.",
-            every_value(key, partial(_own_default, key)),
-        )
+        recurrence = dealt(recurrence, key, restart=False, positional=True)
+    return recurrence
 
 
-def _alpha_with_beta() -> Iterator[Mutant]:
-    yield row(
-        "undefined-defaults-zero",
-        ALL,
-        "Affine, ScaledTanh and ThresholdedRelu take 0 for absent values, whose defaults few"
-        " runtimes know.",
-        "Other functions are right, and so are given values.",
-        _undefined_zero,
-    )
-    yield row(
-        "alpha-beta-exchanged",
-        ALL,
-        "alpha and beta are exchanged in functions that take both.",
-        "Only Affine, ScaledTanh and HardSigmoid are wrong.",
-        each_row(lambda _, given: map(_exchanged, given)),
-    )
-    yield row(
-        "alpha-beta-positional",
-        ALL,
-        "Element k of activation_alpha and activation_beta is given to activation k, whether it"
-        " takes one or not; lists are taken as written in full.",
-        "Right where the functions that take values come first.",
-        _positional,
-    )
-    yield row(
-        "alpha-beta-restarted",
-        ALL,
-        "The second direction reads activation_alpha and activation_beta from their start.",
-        "Only the second direction is wrong.",
-        _restarted,
-        ONE_DIRECTION,
-    )
+@bug(ONE_DIRECTION)
+def alpha_beta_restarted(recurrence: Recurrence) -> Recurrence:
+    """The second direction reads activation_alpha and activation_beta from their start.
+
+    Only the second direction is wrong.
+    """
+    for key in ("alpha", "beta"):
+        recurrence = dealt(recurrence, key, restart=True, positional=False)
+    return recurrence
 
 
-ROWS = family("activations", (*_names(), *_missing(), *_alpha_and_beta(), *_alpha_with_beta()))
+ROWS = bug.rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import GRU, LSTM, arrays, family, parameters, row, stepped
+from rnncli.mutants.changes import GRU, LSTM, Family, arrays, parameters, stepped
 from rnncli.mutants.equivalence import (
     CELL_STARTS_AT_ZERO,
     COUPLED,
@@ -20,22 +20,44 @@ from rnncli.mutants.equivalence import (
     UNCOUPLED,
     where,
 )
+from rnncli.mutants.weights import gate_zeroed
 from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rnncli.mutants.changes import Right
-    from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Parameters, States
     from rnncli.recurrence.recurrence import Recurrence
 
 
-def _reset_bias_outside(recurrence: Recurrence) -> Recurrence:
-    """Add Rbh to Wbh: the reset gate then does not multiply it."""
-    if recurrence.Rb is None or not recurrence.linear_before_reset:
+reset_bug = Family("linear_before_reset", "linear_before_reset = 0 is right.", GRU)
+AFTER = "linear_before_reset != 0 is right."
+ZERO_STATE = "Right where Ht-1 is zero."
+
+
+@reset_bug(RESETS_BEFORE)
+def linear_before_reset_ignored(recurrence: Recurrence) -> Recurrence:
+    """The reset gate is applied before the linear transformation also where linear_before_reset is
+    not 0.
+    """
+    return recurrence.opting(linear_before_reset=False)
+
+
+@reset_bug(RESETS_AFTER, effect=AFTER)
+def linear_before_reset_always(recurrence: Recurrence) -> Recurrence:
+    """The reset gate is applied after the linear transformation also where linear_before_reset is
+    0.
+    """
+    return recurrence.opting(linear_before_reset=True)
+
+
+@reset_bug(RESETS_BEFORE, NO_RECURRENT_BIAS)
+def linear_before_reset_bias_outside(recurrence: Recurrence) -> Recurrence:
+    """With linear_before_reset, Rbh is added after the reset gate is applied."""
+    if recurrence.Rb is None or not recurrence.options.linear_before_reset:
         return recurrence
     Wb = np.zeros_like(recurrence.Rb) if recurrence.Wb is None else recurrence.Wb.copy()
     Rb = recurrence.Rb.copy()
@@ -44,11 +66,21 @@ def _reset_bias_outside(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=Wb, Rb=Rb)
 
 
-def _always_outside(recurrence: Recurrence) -> Recurrence:
-    return _reset_bias_outside(replace(recurrence, linear_before_reset=True))
+NOTHING_MOVES = where(
+    lambda r: r.options.linear_before_reset and r.Rb is None,
+    "linear_before_reset is not 0 and no recurrent bias is given",
+)
 
 
-def _calls_of_f(
+@reset_bug(NOTHING_MOVES, effect=AFTER)
+def linear_before_reset_always_bias_outside(recurrence: Recurrence) -> Recurrence:
+    """The reset gate is applied to Ht-1*(Rh^T) also where linear_before_reset is 0, and never to
+    Rbh.
+    """
+    return linear_before_reset_bias_outside(recurrence.opting(linear_before_reset=True))
+
+
+def calls_of_f(
     function: Callable[[list[Value]], list[Value]],
 ) -> Callable[[Recurrence], Recurrence]:
     """Return the change that replaces the values of f in a step, in order of the calls.
@@ -76,123 +108,138 @@ def _calls_of_f(
     return stepped(step)
 
 
-def _without_reset(values: list[Value]) -> list[Value]:
+@reset_bug(NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
+def reset_ignored(values: list[Value]) -> list[Value]:
+    """The reset gate is 1."""
     z, r = values[0]
     return [np.stack([z, np.ones_like(r)])]
 
 
-def _reset_inverted(values: list[Value]) -> list[Value]:
+@reset_bug(NO_STEP, changes=calls_of_f, effect=ZERO_STATE)
+def reset_inverted(values: list[Value]) -> list[Value]:
+    """The reset gate is 1 - rt."""
     z, r = values[0]
     return [np.stack([z, 1 - r])]
 
 
-def _input_from_forget(recurrence: Recurrence) -> Recurrence:
-    """I = 1 - f instead of f = 1 - i."""
-    if not recurrence.input_forget:
+update_bug = Family("update gate", "Wrong from the first step on.", GRU)
+
+
+def blend(function: Callable[[Value, Value, Value], Value]) -> Callable[[Recurrence], Recurrence]:
+    """Return the change that computes Ht from zt, ht and Ht-1 by a function."""
+    return parameters(lambda p: replace(p, blend=function))
+
+
+@update_bug(NO_STEP, changes=blend)
+def z_inverted(z: Value, h: Value, H: Value) -> Value:
+    """Ht = zt (.) ht + (1 - zt) (.) Ht-1."""
+    return z * h + (1 - z) * H
+
+
+@update_bug(NO_STEP, changes=blend)
+def z_ignored(_: Value, h: Value, __: Value) -> Value:
+    """Ht = ht: the update gate is not applied."""
+    return h
+
+
+@update_bug(NO_STEP, changes=blend)
+def z_of_old_state_only(z: Value, h: Value, H: Value) -> Value:
+    """Ht = ht + zt (.) Ht-1."""
+    return h + z * H
+
+
+@update_bug(NO_STEP, changes=blend)
+def z_of_new_state_only(z: Value, h: Value, H: Value) -> Value:
+    """Ht = (1 - zt) (.) ht + Ht-1."""
+    return (1 - z) * h + H
+
+
+peephole_bug = Family("peepholes", "Without P everything is right.", LSTM)
+
+
+@peephole_bug(NO_PEEPHOLES)
+def peepholes_dropped(recurrence: Recurrence) -> Recurrence:
+    """P is not read."""
+    return replace(recurrence, P=None)
+
+
+for k, gate in enumerate("iof"):
+    peephole_bug.row(
+        f"peepholes-dropped-from-{gate}",
+        f"The peephole of gate {gate} is not added.",
+        arrays(("P",), partial(gate_zeroed, k)),
+        NO_PEEPHOLES,
+        *((COUPLED,) if gate == "f" else ()),
+    )
+
+
+def _peepholes_ordered(order: str, values: Array) -> Array:
+    return values[:, [order.index(gate) for gate in "iof"]]
+
+
+for order in ("ifo", "ofi", "oif", "fio", "foi"):
+    peephole_bug.row(
+        f"peepholes-in-order-{order}",
+        f"P is read in the order {order} instead of iof.",
+        arrays(("P",), partial(_peepholes_ordered, order)),
+        NO_PEEPHOLES,
+    )
+OLD_CELL = where(lambda r: r.options.peephole_previous, "Ct-1 is right: peephole-o is previous")
+
+
+@peephole_bug(NO_PEEPHOLES, OLD_CELL, NO_STEP)
+def peepholes_of_old_cell_for_o(recurrence: Recurrence) -> Recurrence:
+    """Po is multiplied by Ct-1."""
+    return recurrence.opting(peephole_previous=True)
+
+
+@peephole_bug(NO_PEEPHOLES, NO_STEP, changes=stepped)
+def peepholes_of_h(right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Pi and Pf are multiplied by Ht-1."""
+    if p.P is None:
+        return right(p, x, states)
+    x = x.copy()
+    x[0] += p.P[0] * states[0]
+    x[2] += p.P[2] * states[0]
+    return right(replace(p, P=np.stack([0 * p.P[0], p.P[1], 0 * p.P[2]])), x, states)
+
+
+coupling_bug = Family("input_forget", "input_forget = 0 is right.", LSTM)
+
+
+@coupling_bug(UNCOUPLED, CELL_STARTS_AT_ZERO)
+def input_forget_ignored(recurrence: Recurrence) -> Recurrence:
+    """input_forget is not read: the forget gate is computed from its weights."""
+    return recurrence.opting(input_forget=False)
+
+
+@coupling_bug(COUPLED, CELL_STARTS_AT_ZERO)
+def input_forget_always(recurrence: Recurrence) -> Recurrence:
+    """The forget gate is 1 - it also where input_forget is 0.
+
+    input_forget = 1 is right.
+    """
+    return recurrence.opting(input_forget=True)
+
+
+@coupling_bug(UNCOUPLED)
+def input_forget_other_way(recurrence: Recurrence) -> Recurrence:
+    """With input_forget, the input gate is 1 - ft."""
+    if not recurrence.options.input_forget:
         return recurrence
-    change = _calls_of_f(lambda values: [1 - values[1], None, None])
-    return change(replace(recurrence, input_forget=False))
+    change = calls_of_f(lambda values: [1 - values[1], None, None])
+    return change(recurrence.opting(input_forget=False))
 
 
-def _blended(blend: Callable[[Value, Value, Value], Value], p: Parameters) -> Parameters:
-    return replace(p, blend=blend)
+forget_bug = Family("forget bias", of=LSTM)
 
 
-def _blends() -> Iterator[Mutant]:
-    for id_, sentence, blend in (
-        ("z-inverted", "Ht = zt (.) ht + (1 - zt) (.) Ht-1.", lambda z, h, H: z * h + (1 - z) * H),
-        ("z-ignored", "Ht = ht: the update gate is not applied.", lambda _, h, __: h),
-        ("z-of-old-state-only", "Ht = ht + zt (.) Ht-1.", lambda z, h, H: h + z * H),
-        ("z-of-new-state-only", "Ht = (1 - zt) (.) ht + Ht-1.", lambda z, h, H: (1 - z) * h + H),
-    ):
-        yield row(
-            id_,
-            GRU,
-            sentence,
-            "Wrong from the first step on.",
-            parameters(partial(_blended, blend)),
-            NO_STEP,
-        )
+@forget_bug(COUPLED, CELL_STARTS_AT_ZERO)
+def forget_bias_plus_one(recurrence: Recurrence) -> Recurrence:
+    """1 is added to the bias of the forget gate.
 
-
-def _resets() -> Iterator[Mutant]:
-    before, after = "linear_before_reset = 0 is right.", "linear_before_reset != 0 is right."
-    yield row(
-        "linear-before-reset-ignored",
-        GRU,
-        "The reset gate is applied before the linear transformation also where"
-        " linear_before_reset is not 0.",
-        before,
-        lambda r: replace(r, linear_before_reset=False),
-        RESETS_BEFORE,
-    )
-    yield row(
-        "linear-before-reset-always",
-        GRU,
-        "The reset gate is applied after the linear transformation also where"
-        " linear_before_reset is 0.",
-        after,
-        lambda r: replace(r, linear_before_reset=True),
-        RESETS_AFTER,
-    )
-    yield row(
-        "linear-before-reset-bias-outside",
-        GRU,
-        "With linear_before_reset, Rbh is added after the reset gate is applied.",
-        before,
-        _reset_bias_outside,
-        RESETS_BEFORE,
-        NO_RECURRENT_BIAS,
-    )
-    yield row(
-        "linear-before-reset-always-bias-outside",
-        GRU,
-        "The reset gate is applied to Ht-1*(Rh^T) also where linear_before_reset is 0, and never"
-        " to Rbh.",
-        after,
-        _always_outside,
-        where(
-            lambda r: r.linear_before_reset and r.Rb is None,
-            "linear_before_reset is not 0 and no recurrent bias is given",
-        ),
-    )
-    for id_, sentence, function in (
-        ("reset-ignored", "The reset gate is 1.", _without_reset),
-        ("reset-inverted", "The reset gate is 1 - rt.", _reset_inverted),
-    ):
-        yield row(id_, GRU, sentence, "Right where Ht-1 is zero.", _calls_of_f(function), NO_STEP)
-
-
-def _couplings() -> Iterator[Mutant]:
-    yield row(
-        "input-forget-ignored",
-        LSTM,
-        "input_forget is not read: the forget gate is computed from its weights.",
-        "input_forget = 0 is right.",
-        lambda r: replace(r, input_forget=False),
-        UNCOUPLED,
-        CELL_STARTS_AT_ZERO,
-    )
-    yield row(
-        "input-forget-always",
-        LSTM,
-        "The forget gate is 1 - it also where input_forget is 0.",
-        "input_forget = 1 is right.",
-        lambda r: replace(r, input_forget=True),
-        COUPLED,
-        CELL_STARTS_AT_ZERO,
-    )
-    yield row(
-        "input-forget-other-way",
-        LSTM,
-        "With input_forget, the input gate is 1 - ft.",
-        "input_forget = 0 is right.",
-        _input_from_forget,
-        UNCOUPLED,
-    )
-
-
-def _forget_bias(recurrence: Recurrence) -> Recurrence:
+    Cells forget too slowly; a single step from a zero cell is right.
+    """
     forget = CELLS["LSTM"].gates.index("f")
     given = recurrence.Wb
     D, G, H, _ = recurrence.W.shape
@@ -202,68 +249,10 @@ def _forget_bias(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, Wb=Wb)
 
 
-FORGET_BIAS = row(
-    "forget-bias-plus-one",
-    LSTM,
-    "1 is added to the bias of the forget gate.",
-    "Cells forget too slowly; a single step from a zero cell is right.",
-    _forget_bias,
-    COUPLED,
-    CELL_STARTS_AT_ZERO,
-)
-
-
-def _peepholes_ordered(order: str, values: Array) -> Array:
-    return values[:, [order.index(gate) for gate in "iof"]]
-
-
-def _h_for_c(right: Right, p: Parameters, x: Value, states: States) -> States:
-    """Give i and f the peepholes of Ht-1."""
-    if p.P is None:
-        return right(p, x, states)
-    x = x.copy()
-    x[0] += p.P[0] * states[0]
-    x[2] += p.P[2] * states[0]
-    return right(replace(p, P=np.stack([0 * p.P[0], p.P[1], 0 * p.P[2]])), x, states)
-
-
-def _peepholes() -> Iterator[Mutant]:
-    effect = "Without P everything is right."
-
-    def peep(
-        id_: str, sentence: str, change: Callable[[Recurrence], Recurrence], *reasons: Any
-    ) -> Mutant:
-        return row(f"peepholes-{id_}", LSTM, sentence, effect, change, NO_PEEPHOLES, *reasons)
-
-    yield peep("dropped", "P is not read.", lambda r: replace(r, P=None))
-    for k, gate in enumerate("iof"):
-        change = arrays(("P",), partial(_zeroed, k))
-        sentence = f"The peephole of gate {gate} is not added."
-        reasons = (COUPLED,) if gate == "f" else ()
-        yield peep(f"dropped-from-{gate}", sentence, change, *reasons)
-    for order in ("ifo", "ofi", "oif", "fio", "foi"):
-        change = arrays(("P",), partial(_peepholes_ordered, order))
-        yield peep(f"in-order-{order}", f"P is read in the order {order} instead of iof.", change)
-    yield peep(
-        "of-old-cell-for-o",
-        "Po is multiplied by Ct-1.",
-        lambda r: replace(r, peephole_previous=True),
-        where(lambda r: r.peephole_previous, "Ct-1 is right: peephole-o is previous"),
-        NO_STEP,
-    )
-    yield peep("of-h", "Pi and Pf are multiplied by Ht-1.", stepped(_h_for_c), NO_STEP)
-
-
-def _zeroed(gate: int, values: Array) -> Array:
-    values = values.copy()
-    values[:, gate] = 0
-    return values
-
-
 ROWS = (
-    *family("linear_before_reset", _resets()),
-    *family("update gate", _blends()),
-    *family("peepholes", _peepholes()),
-    *family("input_forget", _couplings()),
-    *family("forget bias", (FORGET_BIAS,)),
+    *reset_bug.rows,
+    *update_bug.rows,
+    *peephole_bug.rows,
+    *coupling_bug.rows,
+    *forget_bug.rows,
 )

@@ -7,6 +7,7 @@ recurrence, the arithmetic, or the result.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import getdoc
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rnncli.backends.backend import Compute, working_dtype
@@ -39,6 +40,17 @@ def always_seen(recurrence: Recurrence) -> str:
     """Return no reason."""
     del recurrence
     return ""
+
+
+def id_of(bug: Callable[..., Any]) -> str:
+    """Return the id of a bug that is a function."""
+    return bug.__name__.replace("_", "-")
+
+
+def words_of(bug: Callable[..., Any]) -> tuple[str, str]:
+    """Return a bug's sentence and its effect, the two paragraphs of a docstring; "" for none."""
+    sentence, _, effect = (getdoc(bug) or "").partition("\n\n")
+    return " ".join(sentence.split()), " ".join(effect.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,23 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.approximations import NO_SIGMOID, SMOOTH
+from rnncli.mutants.arithmetic import NO_SIGMOID, SMOOTH, sigmoid
 from rnncli.mutants.changes import (
     ALL,
     GATED,
     LSTM,
     RNN,
+    Family,
     arrays,
-    computing,
-    family,
     of_second_direction,
+    reading,
     results,
-    row,
 )
+from rnncli.mutants.clipping import bound
 from rnncli.mutants.equivalence import (
     COUPLED,
     NO_CLIP,
@@ -45,11 +45,11 @@ from rnncli.mutants.equivalence import (
     where,
 )
 from rnncli.mutants.functions import each_row, every_value
-from rnncli.mutants.lengths import SORTED, longest_first, starts_unsorted
+from rnncli.mutants.ragged import LONGEST_FIRST, SORTED, longest_first, starts_unsorted
 from rnncli.mutants.weights import (
     ORDERS,
     PARTS_OF_ORDER,
-    gate_order,
+    add_order,
     gate_pairs,
     gate_zeroed,
     gates_swapped,
@@ -59,10 +59,8 @@ from rnncli.recurrence.cells import CELLS
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rnncli.mutants.changes import Last, Outputs
-    from rnncli.mutants.mutant import Mutant, Reason
+    from rnncli.mutants.mutant import Reason
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
     from rnncli.recurrence.arithmetic import Value
@@ -70,22 +68,28 @@ if TYPE_CHECKING:
 
 OFF = "Values are off by what is left out."
 
-
-def _orders() -> Iterator[Mutant]:
-    """Yield gates in every other order, and two that are swapped in one tensor."""
-    for cell, known in ORDERS.items():
-        right = CELLS[cell].gates
-        swaps = {gates_swapped(right, *pair): pair for pair in gate_pairs(right)}
-        for order in map("".join, permutations(right)):
-            if order not in (right, *known, *swaps):
-                sentence = f"The gates of W, R and B are read in the order {order}."
-                yield gate_order(cell, f"gate-order-{order}", order, "", sentence)
-        for (order, (a, b)), (part, (_, name)) in product(swaps.items(), PARTS_OF_ORDER.items()):
-            if part and order not in known:
-                sentence = f"Gates {a} and {b} are each computed with the other's {name}."
-                yield gate_order(cell, f"gates-{a}-{b}-swapped", order, part, sentence)
+order_bug = Family("gate order")
 
 
+def _add_orders(cell: str, right: str, known: tuple[str, ...]) -> None:
+    """Add gates in every other order, and two that are swapped in one tensor."""
+    swaps = {gates_swapped(right, *pair): pair for pair in gate_pairs(right)}
+    for order in map("".join, permutations(right)):
+        if order not in (right, *known, *swaps):
+            sentence = f"The gates of W, R and B are read in the order {order}."
+            add_order(order_bug, cell, f"gate-order-{order}", sentence, order=order)
+    for (order, (a, b)), part in product(swaps.items(), PARTS_OF_ORDER):
+        if part and order not in known:
+            tensors = PARTS_OF_ORDER[part][1]
+            sentence = f"Gates {a} and {b} are each computed with the other's {tensors}."
+            name = f"gates-{a}-{b}-swapped"
+            add_order(order_bug, cell, name, sentence, order=order, part=part)
+
+
+for kind, orders in ORDERS.items():
+    _add_orders(kind, CELLS[kind].gates, orders)
+
+term_bug = Family("terms of gates", OFF)
 # The terms of a gate's sum: id, array, term, reasons.
 TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
     ("input-product", "W", "Xt*(W^T)", ()),
@@ -93,81 +97,21 @@ TERMS: tuple[tuple[str, str, str, tuple[Reason, ...]], ...] = (
     ("input-bias", "Wb", "Wb", (NO_INPUT_BIAS,)),
     ("recurrent-bias", "Rb", "Rb", (NO_RECURRENT_BIAS,)),
 )
-
-
-def _terms() -> Iterator[Mutant]:
-    """Yield terms left out of one gate's sum, and products left out of every gate's."""
-    for id_, array, term, reasons in TERMS[:2]:
-        sentence, change = f"{term} is not added.", arrays((array,), np.zeros_like)
-        yield row(f"{id_}-dropped", ALL, sentence, OFF, change, *reasons)
-    for cell, (id_, array, term, reasons) in product(GATED, TERMS):
-        for k, gate in enumerate(CELLS[cell].gates):
-            yield row(
-                f"{id_}-of-{gate}-dropped",
-                (cell,),
-                f"{term} is not added in gate {gate}.",
-                OFF,
-                arrays((array,), partial(gate_zeroed, k)),
-                *reasons,
-                *((COUPLED,) if gate == "f" else ()),
-            )
-
-
-def _functions() -> Iterator[Mutant]:
-    """Yield functions applied in place of others, and other defaults of alpha and beta."""
-    for cells, letter, names in (
-        (RNN, "f", ("Sigmoid", "HardSigmoid")),
-        (GATED, "f", ("Tanh",)),
-        (ALL, "f", ("Relu",)),
-        (GATED, "g", ("Sigmoid", "Relu", "HardSigmoid")),
-        (LSTM, "h", ("Sigmoid", "Relu", "HardSigmoid")),
-    ):
-        for name in names:
-            yield row(
-                f"activation-{letter}-is-{name.lower()}",
-                cells,
-                f"{name} is applied in place of {letter}.",
-                f"{name} as {letter} is right.",
-                each_row(partial(_with, letter, name)),
-            )
-    yield from _defaults()
-    for key in ("alpha", "beta"):
-        yield row(
-            f"{key}-zero",
-            ALL,
-            f"activation_{key} is taken as 0, whether it is given or not.",
-            f"Functions that take no {key} are right.",
-            every_value(key, lambda _, __: 0.0),
+for name, array, term, reasons in TERMS[:2]:
+    change = arrays((array,), np.zeros_like)
+    term_bug.row(f"{name}-dropped", f"{term} is not added.", change, *reasons)
+for kind, (name, array, term, reasons) in product(GATED, TERMS):
+    for k, gate in enumerate(CELLS[kind].gates):
+        term_bug.row(
+            f"{name}-of-{gate}-dropped",
+            f"{term} is not added in gate {gate}.",
+            arrays((array,), partial(gate_zeroed, k)),
+            *reasons,
+            *((COUPLED,) if gate == "f" else ()),
+            of=(kind,),
         )
 
-
-# Function, alpha or beta, and the default of another library.
-DEFAULTS: tuple[tuple[str, str, str, float], ...] = (
-    ("LeakyRelu", "alpha", "0.1", 0.1),
-    ("LeakyRelu", "alpha", "0.2", 0.2),
-    ("LeakyRelu", "alpha", "0.3", 0.3),
-    ("HardSigmoid", "alpha", "sixth", 1 / 6),
-    ("ScaledTanh", "alpha", "1.7159", 1.7159),
-    ("ScaledTanh", "beta", "two-thirds", 2 / 3),
-)
-
-
-def _defaults() -> Iterator[Mutant]:
-    """Yield functions with another default of alpha or beta."""
-    for name, key, spelled, value in DEFAULTS:
-        own = getattr(ACTIVATIONS[name], key)
-        yield row(
-            f"{name.lower()}-{key}-{spelled}",
-            ALL,
-            f"{name} has {key} {value:.5g} by default, instead of {own:.5g}.",
-            f"Right where {key} is given.",
-            every_value(key, partial(_other_default, name, own, value)),
-            uses_none_of(name),
-        )
-
-
-def _other_default(which: str, own: float, value: float, name: str, given: float) -> float:
-    return value if (name, given) == (which, own) else given
+function_bug = Family("activations")
 
 
 def _with(
@@ -177,47 +121,89 @@ def _with(
     return [ACTIVATIONS[name] if each == letter else activation for each, activation in own]
 
 
-def _second_activations(recurrence: Recurrence) -> Recurrence:
+for cells, letter, names in (
+    (RNN, "f", ("Sigmoid", "HardSigmoid")),
+    (GATED, "f", ("Tanh",)),
+    (ALL, "f", ("Relu",)),
+    (GATED, "g", ("Sigmoid", "Relu", "HardSigmoid")),
+    (LSTM, "h", ("Sigmoid", "Relu", "HardSigmoid")),
+):
+    for name in names:
+        function_bug.row(
+            f"activation-{letter}-is-{name.lower()}",
+            f"{name} is applied in place of {letter}.",
+            each_row(partial(_with, letter, name)),
+            of=cells,
+            effect=f"{name} as {letter} is right.",
+        )
+
+
+def _other_default(which: str, own: float, value: float, name: str, given: float) -> float:
+    return value if (name, given) == (which, own) else given
+
+
+# Function, alpha or beta, and the default of another library.
+for name, key, spelled, value in (
+    ("LeakyRelu", "alpha", "0.1", 0.1),
+    ("LeakyRelu", "alpha", "0.2", 0.2),
+    ("LeakyRelu", "alpha", "0.3", 0.3),
+    ("HardSigmoid", "alpha", "sixth", 1 / 6),
+    ("ScaledTanh", "alpha", "1.7159", 1.7159),
+    ("ScaledTanh", "beta", "two-thirds", 2 / 3),
+):
+    own = getattr(ACTIVATIONS[name], key)
+    function_bug.row(
+        f"{name.lower()}-{key}-{spelled}",
+        f"{name} has {key} {value:.5g} by default, instead of {own:.5g}.",
+        every_value(key, partial(_other_default, name, own, value)),
+        uses_none_of(name),
+        effect=f"Right where {key} is given.",
+    )
+for key in ("alpha", "beta"):
+    function_bug.row(
+        f"{key}-zero",
+        f"activation_{key} is taken as 0, whether it is given or not.",
+        every_value(key, lambda _, __: 0.0),
+        effect=f"Functions that take no {key} are right.",
+    )
+
+direction_bug = Family("directions", "Only the first direction is wrong.")
+
+
+@direction_bug(ONE_DIRECTION, changes=reading("W", "R", "Wb", "Rb", "P"))
+def first_direction_reuses_weights_and_biases(values: Array) -> Array:
+    """The first direction is computed with the second's weights and biases."""
+    return of_second_direction(values)
+
+
+@direction_bug(ONE_DIRECTION)
+def first_direction_reuses_activations(recurrence: Recurrence) -> Recurrence:
+    """The first direction is computed with the second's activations."""
     second = recurrence.activations[-1]
     return replace(recurrence, activations=(second,) * len(recurrence.directions))
 
 
-def _both_forward(recurrence: Recurrence) -> Recurrence:
-    """Leave a lone direction as it is."""
+@direction_bug(ONE_DIRECTION, ONE_STEP)
+def both_directions_run_forward(recurrence: Recurrence) -> Recurrence:
+    """Both directions of a bidirectional node walk forward; a lone reverse one is right.
+
+    Only the second direction is wrong, unless T is 1.
+    """
     if len(recurrence.directions) == 1:
         return recurrence
     return replace(recurrence, directions=(Direction.FORWARD,) * len(recurrence.directions))
 
 
-def _directions() -> Iterator[Mutant]:
-    """Yield the first direction with parts of the second, and the second as another first."""
-    changes: tuple[tuple[str, Callable[[Recurrence], Recurrence]], ...] = (
-        ("weights and biases", arrays(("W", "R", "Wb", "Rb", "P"), of_second_direction)),
-        ("activations", _second_activations),
-    )
-    for part, change in changes:
-        yield row(
-            f"first-direction-reuses-{part.replace(' ', '-')}",
-            ALL,
-            f"The first direction is computed with the second's {part}.",
-            "Only the first direction is wrong.",
-            change,
-            ONE_DIRECTION,
-        )
-    yield row(
-        "both-directions-run-forward",
-        ALL,
-        "Both directions of a bidirectional node walk forward; a lone reverse one is right.",
-        "Only the second direction is wrong, unless T is 1.",
-        _both_forward,
-        ONE_DIRECTION,
-        ONE_STEP,
-    )
+approximation_bug = Family("approximations", SMOOTH)
 
 
-def _hard_sigmoid(x: Value) -> Value:
-    """min(max(x/6 + 1/2, 0), 1), as PyTorch and ONNX's HardSwish have it."""
-    return np.clip(x / 6 + 0.5, 0, 1)
+@approximation_bug(NO_SIGMOID, NO_STEP, changes=sigmoid)
+def hard_sigmoid_of_a_sixth(x: Value) -> Value:
+    """Sigmoid is min(max(x/6 + 1/2, 0), 1)."""
+    return np.clip(x / 6 + 0.5, 0, 1)  # as PyTorch and ONNX's HardSwish have it
+
+
+length_bug = Family("lengths", LONGEST_FIRST)
 
 
 def _left_sorted(which: int | None, recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
@@ -228,83 +214,72 @@ def _left_sorted(which: int | None, recurrence: Recurrence, Y: Array, last: Last
     return Y, tuple(s[:, order] if k == which else s for k, s in enumerate(last))
 
 
-SORTED_OUTPUTS: tuple[tuple[str, tuple[str, ...], int | None], ...] = (
+OUTPUTS: tuple[tuple[str, tuple[str, ...], int | None], ...] = (
     ("y", ALL, None),
     ("last-h", ALL, 0),
     ("last-c", LSTM, 1),
 )
+for name, cells, which in OUTPUTS:
+    length_bug.row(
+        f"{name}-left-sorted-by-length",
+        f"Sequences are computed longest first, and {name} is not put back.",
+        results(partial(_left_sorted, which)),
+        NOT_RAGGED,
+        SORTED,
+        of=cells,
+    )
+for name, cells, k, reason in (
+    ("initial-h", ALL, 0, NO_INITIAL_H),
+    ("initial-c", LSTM, 1, NO_INITIAL_C),
+):
+    length_bug.row(
+        f"{name}-not-sorted-by-length",
+        f"Sequences are computed longest first, and {name} is not sorted with them.",
+        partial(starts_unsorted, which=(k,)),
+        NOT_RAGGED,
+        SORTED,
+        reason,
+        of=cells,
+    )
+
+clip_bug = Family("clip", OFF)
 
 
-def _sorted() -> Iterator[Mutant]:
-    """Yield sequences sorted by length, with one tensor that is not sorted alike."""
-    effect = "Right where the longest sequences come first."
-    for id_, cells, which in SORTED_OUTPUTS:
-        yield row(
-            f"{id_}-left-sorted-by-length",
-            cells,
-            f"Sequences are computed longest first, and {id_} is not put back.",
-            effect,
-            results(partial(_left_sorted, which)),
-            NOT_RAGGED,
-            SORTED,
-        )
-    for id_, cells, which, reason in (
-        ("initial-h", ALL, 0, NO_INITIAL_H),
-        ("initial-c", LSTM, 1, NO_INITIAL_C),
-    ):
-        yield row(
-            f"{id_}-not-sorted-by-length",
-            cells,
-            f"Sequences are computed longest first, and {id_} is not sorted with them.",
-            effect,
-            partial(starts_unsorted, which=(which,)),
-            NOT_RAGGED,
-            SORTED,
-            reason,
-        )
+@clip_bug(NO_CLIP, changes=bound)
+def clip_rounded(clip: float) -> float:
+    """clip is rounded to an integer."""
+    return float(np.rint(clip))
 
 
-def _clips() -> Iterator[Mutant]:
-    """Yield clip in a narrower type."""
-    for id_, spelled, function in (
-        ("rounded", "rounded to an integer", np.rint),
-        ("truncated", "cut to an integer", np.trunc),
-        ("in-float16", "rounded to float16", np.float16),
-    ):
-
-        def change(recurrence: Recurrence, function: Any = function) -> Recurrence:
-            return replace(recurrence, clip=float(function(recurrence.clip)))
-
-        yield row(f"clip-{id_}", ALL, f"clip is {spelled}.", OFF, change, NO_CLIP)
+@clip_bug(NO_CLIP, changes=bound)
+def clip_truncated(clip: float) -> float:
+    """clip is cut to an integer."""
+    return float(np.trunc(clip))
 
 
-NEW_CELL_FOR_O = row(
-    "peepholes-of-new-cell-for-o",
-    LSTM,
-    "Po is multiplied by Ct, although the reading peephole-o says Ct-1.",
-    "Without P, and where Ct is right, everything is right.",
-    lambda r: replace(r, peephole_previous=False),
-    where(lambda r: not r.peephole_previous, "Ct is right: peephole-o is new"),
-    NO_PEEPHOLES,
-    NO_STEP,
-)
-HARD_SIGMOID = row(
-    "hard-sigmoid-of-a-sixth",
-    ALL,
-    "Sigmoid is min(max(x/6 + 1/2, 0), 1).",
-    SMOOTH,
-    computing(sigmoid=_hard_sigmoid),
-    NO_SIGMOID,
-    NO_STEP,
-)
+@clip_bug(NO_CLIP, changes=bound)
+def clip_in_float16(clip: float) -> float:
+    """clip is rounded to float16."""
+    return float(np.float16(clip))
+
+
+peephole_bug = Family("peepholes", "Without P, and where Ct is right, everything is right.", LSTM)
+NEW_CELL = where(lambda r: not r.options.peephole_previous, "Ct is right: peephole-o is new")
+
+
+@peephole_bug(NEW_CELL, NO_PEEPHOLES, NO_STEP)
+def peepholes_of_new_cell_for_o(recurrence: Recurrence) -> Recurrence:
+    """Po is multiplied by Ct, although the reading peephole-o says Ct-1."""
+    return recurrence.opting(peephole_previous=False)
+
 
 ROWS = (
-    *family("gate order", _orders()),
-    *family("terms of gates", _terms()),
-    *family("activations", _functions()),
-    *family("directions", _directions()),
-    *family("approximations", (HARD_SIGMOID,)),
-    *family("lengths", _sorted()),
-    *family("clip", _clips()),
-    *family("peepholes", (NEW_CELL_FOR_O,)),
+    *order_bug.rows,
+    *term_bug.rows,
+    *function_bug.rows,
+    *direction_bug.rows,
+    *approximation_bug.rows,
+    *length_bug.rows,
+    *clip_bug.rows,
+    *peephole_bug.rows,
 )

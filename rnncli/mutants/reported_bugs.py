@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnncli.mutants.arithmetic import sigmoid
 from rnncli.mutants.changes import (
-    ALL,
     GRU,
     RIGHT,
-    computing,
+    Family,
     each_direction,
-    family,
     results,
-    row,
+    running,
     stepped,
 )
 from rnncli.mutants.equivalence import (
@@ -32,18 +31,16 @@ from rnncli.mutants.equivalence import (
     ONE_SEQUENCE,
     ONE_STEP,
     RESETS_BEFORE,
-    Unreached,
     lengths_of,
     where,
 )
-from rnncli.mutants.mutant import Change
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rnncli.mutants.changes import Last, Outputs, Right
-    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.mutant import Run
     from rnncli.numerics import Array
     from rnncli.recurrence.arithmetic import Value
     from rnncli.recurrence.cells import Cell, Parameters, States
@@ -51,9 +48,15 @@ if TYPE_CHECKING:
 
 ONE_UNIT = where(lambda r: r.R.shape[3] == 1, "H is 1")
 
+state_bug = Family("states")
 
-def _each_step_from_the_start(run: Run, recurrence: Recurrence) -> Result:
-    """Compute each step as a separate sequence from the initial states."""
+
+@state_bug(ONE_STEP, changes=running)
+def states_never_advance(run: Run, recurrence: Recurrence) -> Result:
+    """Every step is computed from the initial states.
+
+    The first step is right, and the others are not.
+    """
     T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
     if not T:
         return run(recurrence)
@@ -86,8 +89,12 @@ def _forward(direction: Direction) -> bool:
     return direction is Direction.FORWARD
 
 
-def _sequences_continue(run: Run, recurrence: Recurrence) -> Result:
-    """Run the sequences one after another, each from the last states of the one before."""
+@state_bug(ONE_SEQUENCE, changes=running)
+def sequences_continue(run: Run, recurrence: Recurrence) -> Result:
+    """Each sequence of the batch starts from the last states of the one before.
+
+    The first sequence is right, and the others are not.
+    """
     lengths, initial = lengths_of(recurrence), tuple(_first(s) for s in recurrence.initial)
     found: list[Result] = []
     for n in range(recurrence.X.shape[1]):
@@ -108,33 +115,66 @@ def _first(state: Array | None) -> Array | None:
     return None if state is None else state[:, :1]
 
 
-def _after_units(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Write [T, N, H, D] to the buffer of [T, D, N, H]."""
-    del recurrence
-    return Y.transpose(0, 2, 3, 1).reshape(Y.shape), last
+@state_bug(NO_ZERO_LENGTH, changes=results)
+def last_states_of_length_zero_not_written(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y_h and Y_c of a sequence of length 0 are never written: NaN here.
 
-
-def _inputs_flipped(recurrence: Recurrence) -> Recurrence:
-    """Go forward over the steps and backward over the inputs of each."""
-    if Direction.REVERSE not in recurrence.directions:
-        return recurrence
-    return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))
-
-
-def _zero_length_garbage(recurrence: Recurrence, Y: Array, last: Last) -> Outputs:
-    """Leave the last states of sequences of length 0 unwritten: NaN here."""
+    Sequences that have steps are right.
+    """
     empty = (lengths_of(recurrence) == 0)[:, None]
     return Y, tuple(np.where(empty, state.dtype.type(np.nan), state) for state in last)
 
 
-def _in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
-    """Compute the units one after another, each from an H with new values before it."""
+@state_bug(NO_STEP, ONE_UNIT, changes=stepped)
+def state_updated_in_place(right: Right, p: Parameters, x: Value, states: States) -> States:
+    """Units are computed one after another from H, which already holds the new ones.
+
+    The first unit of the first step is right.
+    """
     H, *others = states
     H, new = H.copy(), [state.copy() for state in others]
     for unit in range(H.shape[-1]):
         for target, state in zip((H, *new), right(p, x, (H, *others)), strict=True):
             target[..., unit] = state[..., unit]
     return (H, *new)
+
+
+direction_bug = Family("directions")
+
+
+@direction_bug(ONE_DIRECTION, NO_Y, changes=results)
+def y_directions_after_units(_: Recurrence, Y: Array, last: Last) -> Outputs:
+    """Y is written as [T, N, H, D] instead of [T, D, N, H].
+
+    Values of Y are right and in the wrong places.
+    """
+    return Y.transpose(0, 2, 3, 1).reshape(Y.shape), last
+
+
+@direction_bug(NO_REVERSE, changes=each_direction)
+def reverse_flips_inputs(recurrence: Recurrence) -> Recurrence:
+    """Reverse walks forward over the steps, and backwards over the inputs of each.
+
+    Reverse is wrong.
+    """
+    if Direction.REVERSE not in recurrence.directions:
+        return recurrence
+    return replace(recurrence, X=recurrence.X[:, :, ::-1], directions=(Direction.FORWARD,))
+
+
+number_bug = Family("numbers lost")
+
+
+@number_bug(changes=sigmoid, unreached="no argument of Sigmoid is above 88.7")
+def sigmoid_overflows(x: Value) -> Value:
+    """Sigmoid is NaN above 88.7, where e^x / (1 + e^x) overflows in float32.
+
+    Large arguments give NaN.
+    """
+    return np.where(x > 88.7, x.dtype.type(np.nan), RIGHT.sigmoid(x))
+
+
+reset_bug = Family("linear_before_reset", of=GRU)
 
 
 class _HeldProduct:
@@ -166,18 +206,6 @@ class _LateBias:
         return self.right(given, x, states)
 
 
-def _accumulating(recurrence: Recurrence) -> Recurrence:
-    if not _accumulates(recurrence):
-        return recurrence
-    return replace(recurrence, cell=_stepping(recurrence, _HeldProduct))
-
-
-def _late(recurrence: Recurrence) -> Recurrence:
-    if recurrence.initial[0] is not None or not recurrence.linear_before_reset:
-        return recurrence
-    return replace(recurrence, cell=_stepping(recurrence, _LateBias))
-
-
 def _stepping(recurrence: Recurrence, kind: Callable[[Right], Right]) -> Cell:
     return replace(recurrence.cell, step=kind(recurrence.cell.step))
 
@@ -185,108 +213,38 @@ def _stepping(recurrence: Recurrence, kind: Callable[[Right], Right]) -> Cell:
 def _accumulates(recurrence: Recurrence) -> bool:
     """Whether there is no B, linear_before_reset, and a batch of three."""
     r = recurrence
-    return bool(r.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3)
-
-
-def _overflowing_sigmoid(x: Value) -> Value:
-    return np.where(x > 88.7, x.dtype.type(np.nan), RIGHT.sigmoid(x))
-
-
-def _states() -> Iterator[Mutant]:
-    yield row(
-        "states-never-advance",
-        ALL,
-        "Every step is computed from the initial states.",
-        "The first step is right, and the others are not.",
-        Change(result=_each_step_from_the_start),
-        ONE_STEP,
-    )
-    yield row(
-        "sequences-continue",
-        ALL,
-        "Each sequence of the batch starts from the last states of the one before.",
-        "The first sequence is right, and the others are not.",
-        Change(result=_sequences_continue),
-        ONE_SEQUENCE,
-    )
-    yield row(
-        "last-states-of-length-zero-not-written",
-        ALL,
-        "Y_h and Y_c of a sequence of length 0 are never written: NaN here.",
-        "Sequences that have steps are right.",
-        results(_zero_length_garbage),
-        NO_ZERO_LENGTH,
-    )
-    yield row(
-        "state-updated-in-place",
-        ALL,
-        "Units are computed one after another from H, which already holds the new ones.",
-        "The first unit of the first step is right.",
-        stepped(_in_place),
-        NO_STEP,
-        ONE_UNIT,
+    return bool(
+        r.options.linear_before_reset and r.Wb is None and r.Rb is None and r.X.shape[1] >= 3
     )
 
 
-def _directions() -> Iterator[Mutant]:
-    yield row(
-        "y-directions-after-units",
-        ALL,
-        "Y is written as [T, N, H, D] instead of [T, D, N, H].",
-        "Values of Y are right and in the wrong places.",
-        results(_after_units),
-        ONE_DIRECTION,
-        NO_Y,
-    )
-    yield row(
-        "reverse-flips-inputs",
-        ALL,
-        "Reverse walks forward over the steps, and backwards over the inputs of each.",
-        "Reverse is wrong.",
-        each_direction(_inputs_flipped),
-        NO_REVERSE,
-    )
-
-
-def _losses() -> Iterator[Mutant]:
-    change = computing(sigmoid=_overflowing_sigmoid)
-    yield row(
-        "sigmoid-overflows",
-        ALL,
-        "Sigmoid is NaN above 88.7, where e^x / (1 + e^x) overflows in float32.",
-        "Large arguments give NaN.",
-        change,
-        Unreached(change, "no argument of Sigmoid is above 88.7"),
-    )
-
-
-def _resets() -> Iterator[Mutant]:
-    yield row(
-        "linear-output-accumulates-without-bias",
-        GRU,
-        "Without B, linear_before_reset adds Ht-1*(Rh^T) to that of the step before, from a batch"
-        " of three on.",
-        "The first steps are right, and so are nodes with B.",
-        each_direction(_accumulating),
-        where(lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"),
-        Unreached(each_direction(_accumulating), "no earlier product shows"),
-    )
-    yield row(
-        "first-step-lacks-hidden-bias",
-        GRU,
-        "Without initial_h the first step of linear_before_reset leaves Rbh out.",
-        "Nodes with an initial_h are right.",
-        each_direction(_late),
-        RESETS_BEFORE,
-        NO_RECURRENT_BIAS,
-        NO_STEP,
-        where(lambda r: r.initial[0] is not None, "initial_h is given"),
-    )
-
-
-ROWS = (
-    *family("states", _states()),
-    *family("directions", _directions()),
-    *family("numbers lost", _losses()),
-    *family("linear_before_reset", _resets()),
+NOTHING_ADDS = where(
+    lambda r: not _accumulates(r), "B is given, or the reset is before, or N is below 3"
 )
+INITIAL_H = where(lambda r: r.initial[0] is not None, "initial_h is given")
+
+
+@reset_bug(NOTHING_ADDS, changes=each_direction, unreached="no earlier product shows")
+def linear_output_accumulates_without_bias(recurrence: Recurrence) -> Recurrence:
+    """Without B, linear_before_reset adds Ht-1*(Rh^T) to that of the step before, from a batch of
+    three on.
+
+    The first steps are right, and so are nodes with B.
+    """
+    if not _accumulates(recurrence):
+        return recurrence
+    return replace(recurrence, cell=_stepping(recurrence, _HeldProduct))
+
+
+@reset_bug(RESETS_BEFORE, NO_RECURRENT_BIAS, NO_STEP, INITIAL_H, changes=each_direction)
+def first_step_lacks_hidden_bias(recurrence: Recurrence) -> Recurrence:
+    """Without initial_h the first step of linear_before_reset leaves Rbh out.
+
+    Nodes with an initial_h are right.
+    """
+    if recurrence.initial[0] is not None or not recurrence.options.linear_before_reset:
+        return recurrence
+    return replace(recurrence, cell=_stepping(recurrence, _LateBias))
+
+
+ROWS = (*state_bug.rows, *direction_bug.rows, *number_bug.rows, *reset_bug.rows)

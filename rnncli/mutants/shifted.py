@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, LSTM, arrays, directions, family, joined, row
+from rnncli.mutants.changes import LSTM, Family, directions, joined, reading, running
 from rnncli.mutants.equivalence import lengths_of, where
-from rnncli.mutants.mutant import Change
 from rnncli.recurrence.lanes import clear_unstarted, in_order
 from rnncli.recurrence.recurrence import Direction, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from rnncli.mutants.mutant import Mutant, Run
+    from rnncli.mutants.mutant import Run
     from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
-
-Cells: TypeAlias = "tuple[str, ...]"
 
 # Chunk sizes of kernels, in steps.
 CHUNKS = (4, 8, 16, 32, 64)
@@ -77,75 +74,79 @@ def _as_it_is(state: Array) -> Array:
     return state
 
 
-def _states() -> Iterator[Mutant]:
-    """Yield resets of states to zero or to the initial ones after every chunk of steps."""
-    rows: tuple[
-        tuple[str, tuple[str, ...], tuple[int, ...], Callable[[Array], Array], str], ...
-    ] = (
-        ("h-reset", ALL, (0,), np.zeros_like, "H is zero again"),
+state_bug = Family("states")
+
+for steps in CHUNKS:
+    for name, cells, which, start, sentence in (
+        ("h-reset", state_bug.of, (0,), np.zeros_like, "H is zero again"),
         ("c-reset", LSTM, (1,), np.zeros_like, "C is zero again"),
         ("states-reset", LSTM, (0, 1), np.zeros_like, "H and C are zero again"),
-        ("states-reset-to-initial", ALL, (0, 1), _as_it_is, "States are the initial ones again"),
-    )
-    for every in CHUNKS:
-        for id_, cells, which, start, sentence in rows:
-            yield row(
-                f"{id_}-every-{every}-steps",
-                cells,
-                f"{sentence} after every {every} steps.",
-                f"The first {every} steps of a sequence are right.",
-                Change(result=partial(_restarting, every, which, start)),
-                where(partial(_is_one_chunk, every), f"no sequence has more than {every} steps"),
-            )
+        (
+            "states-reset-to-initial",
+            state_bug.of,
+            (0, 1),
+            _as_it_is,
+            "States are the initial ones again",
+        ),
+    ):
+        state_bug.row(
+            f"{name}-every-{steps}-steps",
+            f"{sentence} after every {steps} steps.",
+            running(partial(_restarting, steps, which, start)),
+            where(partial(_is_one_chunk, steps), f"no sequence has more than {steps} steps"),
+            of=cells,
+            effect=f"The first {steps} steps of a sequence are right.",
+        )
+
+input_bug = Family("inputs", "Values are right where what is read is the same.")
 
 
-def _late(X: Array) -> Array:
+@input_bug(changes=reading("X"))
+def x_one_step_late(X: Array) -> Array:
+    """Each step reads the X of the one before, the first zeros."""
     return np.concatenate([np.zeros_like(X[:1]), X[:-1]])
 
 
-def _early(X: Array) -> Array:
+@input_bug(changes=reading("X"))
+def x_first_step_twice(X: Array) -> Array:
+    """Each step reads the X of the one before, the first its own."""
+    return np.concatenate([X[:1], X[:-1]])
+
+
+@input_bug(changes=reading("X"))
+def x_one_step_early(X: Array) -> Array:
+    """Each step reads the X of the next one, the last zeros."""
     return np.concatenate([X[1:], np.zeros_like(X[:1])])
 
 
-def _inputs() -> Iterator[Mutant]:
-    """Yield shifts of X by one along each of its axes."""
-    rows: tuple[tuple[str, str, Callable[[Array], Array]], ...] = (
-        ("x-one-step-late", "Each step reads the X of the one before, the first zeros.", _late),
-        (
-            "x-first-step-twice",
-            "Each step reads the X of the one before, the first its own.",
-            lambda X: np.concatenate([X[:1], X[:-1]]),
-        ),
-        ("x-one-step-early", "Each step reads the X of the next one, the last zeros.", _early),
-        (
-            "x-last-step-twice",
-            "Each step reads the X of the next one, the last its own.",
-            lambda X: np.concatenate([X[1:], X[-1:]]),
-        ),
-        (
-            "x-of-sequence-before",
-            "Each sequence reads the X of the one before, the first of the last.",
-            lambda X: np.roll(X, 1, axis=1),
-        ),
-        (
-            "x-of-next-sequence",
-            "Each sequence reads the X of the next one, the last of the first.",
-            lambda X: np.roll(X, -1, axis=1),
-        ),
-        (
-            "x-one-input-late",
-            "Each input is read at the place of the next one, the last at that of the first.",
-            lambda X: np.roll(X, 1, axis=2),
-        ),
-        (
-            "x-one-input-early",
-            "Each input is read at the place of the one before, the first at that of the last.",
-            lambda X: np.roll(X, -1, axis=2),
-        ),
-    )
-    for id_, sentence, function in rows:
-        effect = "Values are right where what is read is the same."
-        yield row(id_, ALL, sentence, effect, arrays(("X",), function))
+@input_bug(changes=reading("X"))
+def x_last_step_twice(X: Array) -> Array:
+    """Each step reads the X of the next one, the last its own."""
+    return np.concatenate([X[1:], X[-1:]])
 
 
-ROWS = (*family("states", _states()), *family("inputs", _inputs()))
+@input_bug(changes=reading("X"))
+def x_of_sequence_before(X: Array) -> Array:
+    """Each sequence reads the X of the one before, the first of the last."""
+    return np.roll(X, 1, axis=1)
+
+
+@input_bug(changes=reading("X"))
+def x_of_next_sequence(X: Array) -> Array:
+    """Each sequence reads the X of the next one, the last of the first."""
+    return np.roll(X, -1, axis=1)
+
+
+@input_bug(changes=reading("X"))
+def x_one_input_late(X: Array) -> Array:
+    """Each input is read at the place of the next one, the last at that of the first."""
+    return np.roll(X, 1, axis=2)
+
+
+@input_bug(changes=reading("X"))
+def x_one_input_early(X: Array) -> Array:
+    """Each input is read at the place of the one before, the first at that of the last."""
+    return np.roll(X, -1, axis=2)
+
+
+ROWS = (*state_bug.rows, *input_bug.rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnncli.backends.backend import Compute, working_dtype
 from rnncli.backends.reference import evaluate
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import TENSORS, Result, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 # Limit on the inputs, sums and weights of a stack, so that they fit the cache.
 NUMBERS = 1 << 17
-TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
-_tensors = attrgetter(*TENSORS)
+_tensors, _settings = attrgetter(*TENSORS), all_but(*TENSORS, "initial")
 Named = TypeVar("Named")
 # The most numbers in cached evaluations.
 KEPT = 1 << 22
@@ -35,9 +34,7 @@ def kind_of(recurrence: Recurrence) -> Hashable:
     tensors = (*_tensors(r), *r.initial)
     return (
         *[None if values is None else values.shape for values in tensors],
-        *[(a.function, a.alpha, a.beta) for row in r.activations for a in row],
-        *(r.cell, r.dtype, r.directions, r.clip, r.clip_hidden),
-        *(r.keep_initial, r.peephole_previous, r.input_forget, r.linear_before_reset, r.wants_Y),
+        *_settings(r),
     )
 
 
@@ -108,7 +105,7 @@ class Runs:
         """Return a cached evaluation with an engine; its results must not be changed."""
 
         def run(recurrence: Recurrence) -> Result:
-            key = engine, _fingerprint(recurrence)
+            key = engine, fingerprint(recurrence)
             if key not in self._done:
                 result = evaluate(recurrence, engine(working_dtype(recurrence, Compute.FLOAT64)))
                 self._keep(key, recurrence, result)
@@ -125,7 +122,7 @@ class Runs:
         self._done[key] = recurrence, result  # the recurrence keeps the memory that the key names
 
 
-def _fingerprint(recurrence: Recurrence) -> Hashable:
+def fingerprint(recurrence: Recurrence) -> Hashable:
     """Return the key of a recurrence: its settings and the addresses of its arrays."""
     tensors = (*_tensors(recurrence), *recurrence.initial)
     return (kind_of(recurrence), *map(_place, tensors))

@@ -84,6 +84,26 @@ def complete(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any
     return {**operator.fixed, **written}
 
 
+def held_values(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a node's attributes with the numbers that it holds: float32, where they are floats.
+
+    Args:
+        operator: the row.
+        attributes: as they were asked for; wrong ones stay as they are.
+    """
+    rows = operator.attributes
+    return {
+        name: _held(value) if name in rows and "float" in rows[name].type else value
+        for name, value in attributes.items()
+    }
+
+
+def _held(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_held(each) for each in value]
+    return value if not _is_float(value) or float32(value) == value else float32(value)
+
+
 # The maximum number of cached results about nodes; most nodes are evaluated many times.
 MOST_REMEMBERED = 4096
 

@@ -62,7 +62,7 @@ def problems(
     if not misdirected:
         yield from _input_problems(operator, completed, inputs)
     yield from _output_problems(operator, completed, outputs)
-    yield from _reading_problems(operator, readings or {})
+    yield from reading_problems(operator, readings or {})
 
 
 def length_problems(operator: Operator, inputs: Mapping[str, Array], T: int) -> Iterator[Problem]:
@@ -236,7 +236,8 @@ def _output_problems(
             yield Problem(("outputs", name), f"output '{name}' is named twice")
 
 
-def _reading_problems(operator: Operator, readings: Mapping[str, str]) -> Iterator[Problem]:
+def reading_problems(operator: Operator, readings: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the readings that do not exist, or have no effect on an operator."""
     for name, value in readings.items():
         try:
             check_reading(name, value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
+from rnncli.backends.blas import bounded
 from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.numerics import dtype_named
 from rnncli.operators.node import checked
@@ -72,7 +73,10 @@ def evaluate_recurrence(
             f"{operator.name}: backend '{backend.name}' {reason};"
             " `rnncli backends` lists what each can do"
         )
-    return backend.run(recurrence, compute)
+    T, N, I = recurrence.X.shape  # noqa: E741 -- the specification's letter
+    _, G, H, _ = recurrence.W.shape
+    largest = N * G * H * (T * I + H)  # inputs of all steps may be multiplied at once
+    return bounded(backend.run, largest)(recurrence, compute)
 
 
 def arrays_of(operator: Operator, inputs: Mapping[str, Any]) -> dict[str, Array]:

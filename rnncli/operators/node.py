@@ -20,7 +20,9 @@ from rnncli.operators.axis_moves import moves_between
 from rnncli.operators.checking import length_problems, problems
 from rnncli.operators.operator import shape
 from rnncli.operators.weights import EVALUATED
+from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.quantisation import Quantiser
+from rnncli.recurrence.readings import READINGS
 from rnncli.recurrence.recurrence import Direction, Recurrence, Result
 
 if TYPE_CHECKING:
@@ -112,9 +114,7 @@ class Node:
             "clip": math.inf if values["clip"] is None else values["clip"],
             "clip_hidden": self.readings.get("clip-scope") != "gates",
             "keep_initial": self.readings.get("zero-length") == "initial",
-            "peephole_previous": self.readings.get("peephole-o") == "previous",
-            "input_forget": bool(values.get("input_forget")),
-            "linear_before_reset": bool(values.get("linear_before_reset")),
+            "options": _options(values, self.readings),
             "wants_Y": any(row.role == "Y" and row.name in self.outputs for row in rows),
         }
 
@@ -280,6 +280,15 @@ def _orders(operator: Operator, variant: int) -> Orders:
         moves = (None, None) if have == want else moves_between(have, want)
         orders[row.name] = row.role, *moves
     return orders
+
+
+def _options(values: Mapping[str, Any], readings: Mapping[str, str]) -> CellOptions:
+    """Return the options that attributes, by role, and readings set."""
+    set_by_reading = {
+        row.option for name, row in READINGS.items() if readings.get(name) == row.choices[1]
+    }
+    names = CellOptions._fields
+    return CellOptions(*[bool(values.get(name)) or name in set_by_reading for name in names])
 
 
 def _lengths(tensors: Mapping[str, Array]) -> Array | None:

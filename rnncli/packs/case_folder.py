@@ -19,12 +19,10 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from rnncli.errors import UnreadableFile
-from rnncli.files.paths import Identifier, RelativePath, below, found_in
-from rnncli.files.regular import read_bytes
+from rnncli.files.paths import Identifier
 from rnncli.formats import pb
 from rnncli.formats.messages import array_of
 from rnncli.formats.onnx_folder import MODEL
-from rnncli.formats.pb import LARGEST as LARGEST_PROTOBUF
 from rnncli.formats.reading import reading
 from rnncli.formats.stored import normalised
 from rnncli.packs.manifest import calls_of, sha256
@@ -36,15 +34,18 @@ from rnncli.packs.vector import (
     Vector,
     answered,
     signal_names,
+    stored_alternatives,
     stored_answers,
+    stored_inputs,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
+    from rnncli.packs.case_contents import CaseContents
     from rnncli.packs.pack import Pack
 
 PREFIX = "test_"
@@ -130,35 +131,38 @@ def _numbered(folder: str, role: str, tensors: Tensors) -> dict[str, bytes]:
 
 
 def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
-    """Return the vector of a case, whose parts are read on first use."""
-    return StoredVector(below(pack.folder, folder_of(record["id"])), record)
+    """Return the vector of a case, whose parts are parsed on first use."""
+    return StoredVector(pack.contents(record), record)
 
 
 class StoredVector(Vector):
-    """A vector in its folder; each part is read on first use.
+    """A vector as its files have it; each part is parsed on first use.
 
     Args:
-        folder: the case's folder.
+        contents: the case's files.
         record: its manifest entry.
         call: the number of its data set.
 
     Raises:
-        UnreadableFile: on use of a part, if a file is missing or damaged.
+        UnreadableFile: on use of a part, if a file is not listed or does not make sense.
     """
 
-    def __init__(self, folder: Path, record: Mapping[str, Any], call: int = 0) -> None:
-        vars(self).update(id=record["id"], folder=folder, record=record, call=call)
+    def __init__(self, contents: CaseContents, record: Mapping[str, Any], call: int = 0) -> None:
+        vars(self).update(id=record["id"], contents=contents, record=record, call=call)
 
     @cached_property
     def later(self) -> tuple[Vector, ...]:
         """The later calls; empty for a record of a later call."""
         later = enumerate(calls_of(self.record)[1:], 1)
-        return tuple(StoredVector(vars(self)["folder"], own, call) for call, own in later)
+        found = tuple(StoredVector(self._contents, own, call) for call, own in later)
+        for each in found:
+            vars(each)["model"] = self.model
+        return found
 
     @cached_property
     def model(self) -> bytes:
         """The content of the model's file."""
-        return read_bytes(self._path(MODEL), LARGEST_PROTOBUF)
+        return self._contents.take(MODEL)
 
     @cached_property
     def initializers(self) -> tuple[str, ...]:
@@ -170,12 +174,7 @@ class StoredVector(Vector):
         """The inputs, in the record's order."""
         names = self.record["inputs"]
         fed = self._read(data_set(self.call), "input", len(names) - len(self._held))
-        found = {**fed, **self._held}
-        if set(found) != set(names):
-            raise UnreadableFile(
-                f"{vars(self)['folder']}: has inputs {', '.join(found)}, not {', '.join(names)}"
-            )
-        return {name: found[name] for name in names}
+        return stored_inputs(self.record, {**fed, **self._held})
 
     @cached_property
     def answers(self) -> Answers:
@@ -186,7 +185,9 @@ class StoredVector(Vector):
     def alternatives(self) -> Mapping[str, Answers]:
         """The outputs under other readings."""
         folder = readings_of(self.call)
-        return {name: self._answers(f"{folder}/{name}") for name in self.record["alternatives"]}
+        return stored_alternatives(
+            self.record, self.answers, lambda reading: self._answers(f"{folder}/{reading}")
+        )
 
     @cached_property
     def steps(self) -> Answers:
@@ -197,8 +198,9 @@ class StoredVector(Vector):
     def _held(self) -> Tensors:
         if self.record["weights"] == "inputs":
             return {}
-        with reading(self._path(MODEL)):
-            return _initializers(self.model)
+        model = self.model
+        with reading(f"{self._contents.folder}/{MODEL}"):
+            return _initializers(model)
 
     def _answers(self, folder: str) -> Answers:
         return self._stored(folder, answered(self.record))
@@ -210,13 +212,17 @@ class StoredVector(Vector):
         return stored_answers(self.record, outputs, tolerances, names)
 
     def _read(self, folder: str, role: str, count: int) -> Tensors:
-        if not count:
-            return {}
-        place = self._path(folder)
-        return dict(pb.read_named(found_in(place, f"{role}_{k}.pb")) for k in range(count))
+        return dict(self._tensor(f"{folder}/{role}_{k}.pb") for k in range(count))
 
-    def _path(self, path: str) -> Path:
-        return below(vars(self)["folder"], RelativePath(path))
+    def _tensor(self, path: str) -> tuple[str, Array]:
+        content = self._contents.take(path)
+        with reading(f"{self._contents.folder}/{path}"):
+            return pb.named_tensor(content)
+
+    @property
+    def _contents(self) -> CaseContents:
+        contents: CaseContents = vars(self)["contents"]
+        return contents
 
 
 def _initializers(model: bytes) -> Tensors:

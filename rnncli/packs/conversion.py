@@ -32,7 +32,7 @@ def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manif
     """Write a pack in another layout.
 
     Args:
-        pack: the pack to read; every file must match its checksum.
+        pack: the pack to read; every file of a case must match its checksum.
         folder: a new or empty folder; it appears whole or not at all.
         layout: a row of `LAYOUTS`.
         options: settings of that layout.
@@ -47,10 +47,6 @@ def convert_pack(pack: Pack, folder: Path, layout: str, **options: Any) -> Manif
     if strange := [name for name in options if name not in LAYOUTS[layout].options]:
         able = ", ".join(name for name, row in LAYOUTS.items() if strange[0] in row.options)
         raise InvalidRequest(f"{folder}: '{strange[0]}' is of the layout {able}, not of {layout}")
-    wrong = [f"{path} is {word}" for path, word in pack.problems()]
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise InvalidRequest(f"{pack.folder}: {wrong[0]}{more}; only whole packs are converted")
     with atomic_folder(folder, lambda _: False) as temporary:
         header = {**pack.manifest.header, "layout": layout}
         manifest = write_cases(header, pack, temporary, **options)

@@ -11,6 +11,7 @@ from rnncli.errors import Unsupported
 from rnncli.operators import operator_named
 from rnncli.packs.raw_form import RAW, raw_case
 from rnncli.packs.vector import CALLS, READINGS, STEPS, TOLERANCES, Vector
+from rnncli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rnncli.numerics import Array
 
 LONGEST_TEXT = 1000
+# An underscore that would be read as the beginning of a code, or as the end of the prefix `case_`.
+_LIKE_OURS = re.compile(r"_(?=x[0-9a-f]+[^A-Za-z0-9])|(?<=^case)_(?![A-Za-z])")
 
 
 class NamedTensor(NamedTuple):
@@ -48,8 +51,13 @@ def require_result(vector: Vector, dialect: str) -> None:
 
 
 def prefix_of(case_id: str) -> str:
-    """Return an id as an identifier of C and Verilog."""
-    plain = re.sub(r"[^A-Za-z0-9_]", lambda found: f"_x{ord(found[0]):x}_", case_id)
+    """Return an id as an identifier of C and Verilog; different ids have different ones.
+
+    Letters that identifiers lack become their codes, as in `_x2d_`. An underscore of an id that
+    would be read as the beginning of a code, or as the end of our own prefix, becomes one as well.
+    """
+    told = _LIKE_OURS.sub("_x5f_", case_id)
+    plain = re.sub(r"[^A-Za-z0-9_]", lambda found: f"_x{ord(found[0]):x}_", told)
     return plain if plain[:1].isalpha() else f"case_{plain}"
 
 
@@ -73,11 +81,11 @@ def facts_of(vector: Vector) -> Iterator[tuple[str, str | int | float]]:
 
 
 def words_of(vector: Vector) -> list[str]:
-    """Return the case in words, one line each."""
+    """Return the case in words, one line each, without what a comment would not show or end by."""
     case = raw_case(vector).case
     lines = [f"{case['id']}: {case['summary']}", *case["in_words"]]
     lines += [f"reading {name}: {row['means']}" for name, row in case["readings"].items()]
-    return [" ".join(line.split())[:LONGEST_TEXT] for line in lines]
+    return [visible(" ".join(line.split()))[:LONGEST_TEXT].rstrip("\\") for line in lines]
 
 
 def tensors_of(vector: Vector) -> Iterator[NamedTensor]:
@@ -115,7 +123,7 @@ def _named(name: str, file: str, tensors: Mapping[str, Array]) -> NamedTensor:
 
 def _spread(name: str, value: Any) -> Iterator[tuple[str, str | int | float]]:
     if not isinstance(value, list | tuple):
-        yield name, float(np.float32(value)) if isinstance(value, float) else value
+        yield name, value
         return
     yield f"{name}_COUNT", len(value)
     for k, each in enumerate(value):

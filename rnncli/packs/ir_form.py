@@ -2,8 +2,8 @@
 
 The model is one native node with its parameters and results, as the IR of version 11 has them:
 https://docs.openvino.ai, "OpenVINO IR format". Initializers are constants, in `model.bin` one after
-the other. Attributes are written with their defaults: OpenVINO 2026.4 fails on a sequence without
-activations, which its specification allows.
+the other, and so are absent inputs, as zeros. Attributes are written with their defaults: OpenVINO
+2026.4 fails on a sequence without activations, which its specification allows.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import math
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
 from rnncli.formats.raw import content_of
 from rnncli.models.ir_graph import TYPES
-from rnncli.numerics import dtype_of
+from rnncli.numerics import dtype_named, dtype_of
 from rnncli.packs import raw_form
 from rnncli.packs.conversion import held_inputs
 from rnncli.packs.derived_forms import require_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rnncli.numerics import Array
+    from rnncli.operators.operator import Operator, Tensor
     from rnncli.packs.vector import Vector
 
 XML, BIN = "model.xml", "model.bin"
@@ -63,9 +66,10 @@ class _IrModel:
     def __init__(self, vector: Vector) -> None:
         self.layers, self.edges = ET.Element("layers"), ET.Element("edges")
         self.constants = bytearray()
-        held = held_inputs(vector.node.operator, vector.record["weights"], vector.inputs)
-        for name, values in vector.inputs.items():
-            self._source(name, values, is_constant=name in held)
+        given = vector.inputs
+        held = held_inputs(vector.node.operator, vector.record["weights"], given)
+        for name, values in all_inputs(vector).items():
+            self._source(name, values, is_constant=name in held or name not in given)
         self._node(vector)
 
     def _layer(self, name: str, kind: str, opset: int, **data: Any) -> ET.Element:
@@ -96,18 +100,16 @@ class _IrModel:
         values = {
             row.name: node.values[row.role or row.name] for row in operator.attributes.values()
         }
-        written = {name: v for name, v in values.items() if v is not None and v != math.inf}
-        if "linear_before_reset" in written:
-            written["linear_before_reset"] = bool(written["linear_before_reset"])
+        given = {name: v for name, v in values.items() if v is not None and v != math.inf}
+        written = with_truths(operator, given)
         place = len(self.layers)
         layer = self._layer(operator.type, operator.type, operator.version, **written)
-        ports = {row.name: k for k, row in enumerate(operator.inputs)}
         inputs, outputs = ET.SubElement(layer, "input"), ET.SubElement(layer, "output")
-        for source, (name, tensor) in enumerate(vector.inputs.items()):
-            _port(inputs, ports[name], tensor)
-            self._edge(source, 0, place, ports[name])
-        for k, row in enumerate(operator.outputs, len(ports)):
-            shape = _shape(vector, row.name)
+        for port, tensor in enumerate(all_inputs(vector).values()):
+            _port(inputs, port, tensor)
+            self._edge(port, 0, place, port)
+        for k, row in enumerate(operator.outputs, len(operator.inputs)):
+            shape = _shape(vector, row)
             _port(outputs, k, vector.inputs["X"], row.name, shape)
             if row.name in node.outputs:
                 result = self._layer(f"{row.name}/result", "Result", 1)
@@ -120,9 +122,20 @@ class _IrModel:
         ET.SubElement(self.edges, "edge", dict(ends))
 
 
-def _shape(vector: Vector, output: str) -> tuple[int, ...]:
-    """Return the shape of an output, also of one that is not requested."""
-    (row,) = (row for row in vector.node.operator.outputs if row.name == output)
+def all_inputs(vector: Vector) -> dict[str, Array]:
+    """Return the inputs in the operator's order; absent ones, which mean zero, as zeros.
+
+    OpenVINO's reader requires them, also where its specification does not.
+    """
+    dtype, given = dtype_named(vector.record["dtype"]).numpy, vector.inputs
+    return {
+        row.name: given[row.name] if row.name in given else np.zeros(_shape(vector, row), dtype)
+        for row in vector.node.operator.inputs
+    }
+
+
+def _shape(vector: Vector, row: Tensor) -> tuple[int, ...]:
+    """Return the shape of a tensor, also of one that is not given or not requested."""
     sizes = {**vector.record["sizes"], "num_directions": len(vector.node.directions)}
     return tuple(dim.multiple * sizes[dim.symbol] for dim in row.shape(vector.node.variant))
 
@@ -140,6 +153,15 @@ def _port(
     port = ET.SubElement(parent, "port", about)
     for size in like.shape if shape is None else shape:
         ET.SubElement(port, "dim").text = str(size)
+
+
+def with_truths(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes with truth values where the specification has 0 and 1 for them."""
+    rows = operator.attributes
+    return {
+        name: bool(value) if name in rows and rows[name].choices == (0, 1) else value
+        for name, value in attributes.items()
+    }
 
 
 def _written(value: Any) -> str:

@@ -5,16 +5,10 @@ A layout is a row: `convert` writes every one, and `verify` and the others read 
 
 from __future__ import annotations
 
-import pkgutil
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from rnncli.errors import InvalidRequest
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rnncli.packs.pack import Pack
-    from rnncli.packs.vector import Vector
 
 ONNX = "onnx"
 
@@ -80,20 +74,3 @@ def file_of(layout: str) -> str:
 def described(separator: str = "; ") -> str:
     """Return every layout with its summary, for helps."""
     return separator.join(f"{name}: {row.summary}" for name, row in LAYOUTS.items())
-
-
-def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
-    """Return the vector of a case of a pack.
-
-    Raises:
-        InvalidRequest: the pack's layout is only written.
-        UnreadableFile: the vector is missing or damaged.
-    """
-    reader = LAYOUTS[pack.layout].reader
-    if not reader:
-        raise InvalidRequest(
-            f"{pack.folder}: is a pack in the layout {pack.layout}, which is only written;"
-            " read the pack that it was made from"
-        )
-    vector: Vector = pkgutil.resolve_name(reader)(pack, record)
-    return vector

@@ -1,22 +1,36 @@
-"""Packs on disk, in any of the layouts: their manifests and vectors."""
+"""Packs on disk, in any of the layouts: their manifests and vectors.
+
+Every byte of a vector comes from `Pack.content`, which compares it with the manifest: what is
+judged is what the digest names, whatever happens to the files while it is judged.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.cases.selection import Selection, is_called
-from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.packs.layouts import read_case
+from rnncli.errors import InvalidRequest, UnreadableFile, did_you_mean
+from rnncli.executors.tenancy import KeptOpen
+from rnncli.files.lock import LOCK
+from rnncli.files.paths import RelativePath, below, files_in
+from rnncli.files.regular import LARGEST, MissingFile, read_bytes
+from rnncli.formats.reading import named
+from rnncli.packs.case_contents import CaseContents
+from rnncli.packs.case_folder import folder_of
+from rnncli.packs.layouts import LAYOUTS, file_of
 from rnncli.packs.manifest import (
     JOURNAL,
     MANIFEST,
     SPOOL,
+    SUMS,
     Manifest,
     differences,
     read_manifest,
+    sha256,
 )
 from rnncli.packs.single_file import tensors_in
 
@@ -52,10 +66,12 @@ class Pack:
     Attributes:
         folder: its folder.
         manifest: its manifest.
+        is_trusted: whether files may differ from their checksums in the manifest.
     """
 
     folder: Path
     manifest: Manifest
+    is_trusted: bool = False
 
     def __repr__(self) -> str:
         return f"<rnncli pack {self.folder}: {len(self.manifest.cases)} cases>"
@@ -94,42 +110,144 @@ class Pack:
             InvalidRequest: it is not an expression.
             NothingSelected: no case is selected.
         """
-        return Selection(expression).chosen(self.manifest.cases, _is_called, str(self.folder))
+        cases, holder = self.manifest.cases, str(self.folder)
+        return Selection(expression).chosen(cases, record_is_called, holder)
+
+    @property
+    def reference(self) -> PackReference:
+        """What other processes open it by."""
+        return PackReference(str(self.folder.absolute()), self.manifest.digest, self.is_trusted)
+
+    def content(self, path: str) -> bytes:
+        """Return the content of a file, read once and compared with its checksum.
+
+        Raises:
+            UnreadableFile: the manifest does not list it, or it is missing or altered.
+        """
+        checksum = self.sums.get(path)
+        if checksum is None:
+            raise UnreadableFile(f"{self.folder}: {path} is not listed in {MANIFEST}")
+        try:
+            content = read_bytes(below(self.folder, RelativePath(path)), LARGEST)
+        except MissingFile:
+            raise UnreadableFile(f"{self.folder}: {path} is missing") from None
+        if not self.is_trusted and sha256(content) != checksum:
+            raise UnreadableFile(f"{self.folder}: {path} is altered; verify --trust uses it anyway")
+        return content
+
+    def contents(self, record: Mapping[str, Any]) -> CaseContents:
+        """Return the files of a case, all read and compared with their checksums.
+
+        Raises:
+            UnreadableFile: one is missing or altered.
+        """
+        folder = folder_of(record["id"])
+        sums = {path.removeprefix(f"{folder}/"): sum_ for path, sum_ in record["files"].items()}
+        files = {path: self.content(f"{folder}/{path}") for path in sums}
+        return CaseContents(self.folder / folder, files, sums)
 
     def read(self, record: Mapping[str, Any]) -> Vector:
-        """Return one vector; in ONNX folders, each part is read on first use.
+        """Return one vector, whose files are all read; in ONNX folders, parsed on first use.
 
         Raises:
             InvalidRequest: the layout is only written.
             UnreadableFile: the vector is missing or damaged.
         """
-        return read_case(self, record)
+        reader = LAYOUTS[self.layout].reader
+        if not reader:
+            raise InvalidRequest(
+                f"{self.folder}: is a pack in the layout {self.layout}, which is only written;"
+                " read the pack that it was made from"
+            )
+        vector: Vector = pkgutil.resolve_name(reader)(self, record)
+        return vector
+
+    @property
+    def sealed_digest(self) -> str:
+        """The digest if it says what is judged; "" if files may differ from their checksums."""
+        return "" if self.is_trusted else self.manifest.digest
+
+    def missing(self) -> list[str]:
+        """Return the paths of the listed files that are not there."""
+        there = {*self._there}
+        return [path for path in self.sums if path not in there]
+
+    def doubts(self) -> Iterator[str]:
+        """Yield a sentence about files that nobody compares, and one about files of others."""
+        if self.is_trusted:
+            yield f"{self.folder}: files may be altered: --trust does not compare their checksums"
+        known = {*self.sums, MANIFEST, SUMS, JOURNAL, LOCK}
+        if others := [path for path in self._there if path not in known]:
+            more = f" (and {len(others) - 1} more)" if others[1:] else ""
+            yield f"{self.folder}: {others[0]}{more} is not part of the pack and not judged"
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield (path, problem) for every file that is missing or does not match its checksum."""
-        return differences(self.manifest.sums(), self.folder)
+        own = {SUMS: sha256(self.manifest.contents()[SUMS])}
+        return differences({**self.sums, **own}, self.folder)
+
+    @cached_property
+    def _there(self) -> list[str]:
+        return [*files_in(self.folder)]
 
     @cached_property
     def _by_id(self) -> dict[str, Mapping[str, Any]]:
         return {record["id"]: record for record in self.manifest.cases}
 
     @cached_property
+    def sums(self) -> Mapping[str, str]:
+        """SHA-256 of every file except the manifest, by path."""
+        return self.manifest.sums()
+
+    @cached_property
     def tensors(self) -> Mapping[str, Tensors]:
         """The tensors of each case by id, in a layout of one file."""
-        return tensors_in(self.folder, self.layout)
+        with named(self.folder):
+            return tensors_in(self.content(file_of(self.layout)), self.layout)
 
 
-def _is_called(record: Mapping[str, Any], word: str) -> bool:
+def record_is_called(record: Mapping[str, Any], word: str) -> bool:
+    """Return whether a lower-case word of `-k` is true of a case of a pack."""
     if word.startswith(KILLS):
         return word.removeprefix(KILLS) in record.get("kills", ())
     return is_called(word, record["id"], record["flags"])
 
 
-def open_pack(path: str | Path) -> Pack:
+def open_pack(path: str | Path, digest: str = "", *, trust: bool = False) -> Pack:
     """Open a pack.
+
+    Args:
+        path: its folder.
+        digest: the required beginning of its digest; "" for any.
+        trust: whether its files may differ from their checksums.
 
     Raises:
         UnreadableFile: it has no manifest, or a damaged one.
+        InvalidRequest: it is another pack.
     """
-    folder = Path(path)
-    return Pack(folder, read_manifest(folder))
+    pack = Pack(Path(path), read_manifest(Path(path)), trust)
+    if not pack.manifest.digest.startswith(digest.lower()):
+        raise InvalidRequest(
+            f"{path}: is another pack: its digest is {pack.manifest.digest}, not {digest}"
+        )
+    return pack
+
+
+class PackReference(NamedTuple):
+    """A pack as another process opens it: the same one, or none.
+
+    Attributes:
+        folder: its absolute folder.
+        digest: its digest.
+        is_trusted: whether its files may differ from their checksums.
+    """
+
+    folder: str
+    digest: str
+    is_trusted: bool
+
+
+# The pack of this process's run, whose manifest is read once.
+OPEN_PACKS: KeptOpen[PackReference, Pack] = KeptOpen(
+    lambda reference: open_pack(reference.folder, reference.digest, trust=reference.is_trusted)
+)

@@ -14,127 +14,171 @@ hardware are made from this one.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import UnreadableFile, Unsupported
-from rnncli.files.paths import RelativePath, below
-from rnncli.files.regular import read_bytes
+from rnncli.files.described import Described, Digits, Stored, check, document, path_named
+from rnncli.files.paths import RelativePath
+from rnncli.files.regular import LARGEST_TEXT
 from rnncli.files.strict_json import parse_json
-from rnncli.formats.raw import content_of, read_raw, shape_of, tensor_from
+from rnncli.formats.raw import content_of, parse_described, shape_of
 from rnncli.formats.reading import reading
 from rnncli.numerics import DTYPES, dtype_named, dtype_of
 from rnncli.operators import operator_named
-from rnncli.packs.case_folder import folder_of
-from rnncli.packs.manifest import CASE_FIELDS, sha256
+from rnncli.packs.entries import (
+    Attributes,
+    CaseEntry,
+    CaseId,
+    Domain,
+    ElementType,
+    Expectation,
+    OperatorName,
+    Opset,
+    Reason,
+    Sizes,
+    Summary,
+    WeightsPlace,
+)
+from rnncli.packs.manifest import sha256
 from rnncli.packs.raw_words import explained_readings, in_words
-from rnncli.packs.schema_check import SchemaCheck, whole_object
 from rnncli.packs.single_file import vector_of
 from rnncli.packs.vector import INPUTS, OUTPUTS, READINGS, STEPS, TOLERANCES, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from rnncli.numerics import Array
+    from rnncli.packs.case_contents import CaseContents
     from rnncli.packs.pack import Pack
     from rnncli.packs.vector import Answers, Vector
 
 CASE, RAW = "case.json", ".bin"
 FORMAT = "rnncli-raw-1"
-# Entries of `case.json` that the manifest's record also has, with the same values.
-SHARED = (
-    *("id", "summary", "operator", "domain", "opset", "attributes", "sizes", "dtype", "weights"),
-    *("expect", "reason"),
-)
 
-_TEXT = {"type": "string"}
-_PATH = {"type": "string", "format": "rnncli-path"}
-_DIGITS = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_WHOLE = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}
-
-
-def _described(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": description, **schema}
-
-
-_INPUT = {
-    "name": _described("the name that the specification gives it", _TEXT),
-    "dtype": _described(
+if TYPE_CHECKING:
+    TensorType = str
+else:
+    TensorType = Annotated[
+        Literal[tuple(name for name in DTYPES if name != "string")],
         "the type of the elements; bfloat16 and float16 are stored as their 16 bits",
-        {"enum": [name for name in DTYPES if name != "string"]},
-    ),
-    "shape": _described(
+    ]
+
+
+class RawInput(Described):
+    """An input."""
+
+    name: Annotated[str, "the name that the specification gives it"]
+    dtype: TensorType
+    shape: Annotated[
+        list[Stored],
         "the number of elements along each dimension, the last one varying fastest",
-        {"type": "array", "items": _WHOLE},
-    ),
-    "file": _described("the file of the elements, below the folder of the case", _PATH),
-    "sha256": _described("the SHA-256 of the file", _DIGITS),
-}
-_EXACT = {
-    **_INPUT,
-    "tolerance": _described("every element must match exactly", {"type": "integer", "const": 0}),
-}
-_TOLERANT = {
-    **_INPUT,
-    "tolerance": _described(
-        "the file of the absolute tolerances, float32 in the shape of the output", _PATH
-    ),
-    "tolerance_sha256": _described("the SHA-256 of that file", _DIGITS),
-}
-_INPUTS = {"type": "array", "items": whole_object(_INPUT)}
-_OUTPUTS = {
-    "type": "array",
-    "items": {"anyOf": [whole_object(_EXACT), whole_object(_TOLERANT)]},
-}
-_DATA_SET = {
-    "inputs": _described("every input that is present, in the node's order", _INPUTS),
-    "outputs": _described("the expected outputs, in the node's order", _OUTPUTS),
-    "other_readings": _described(
-        "READING=CHOICE -> the outputs under that reading, which are acceptable",
-        {"type": "object", "additionalProperties": _OUTPUTS},
-    ),
-    STEPS: _described("the signals of every step, if they were asked for", _OUTPUTS),
-}
-_READING = {
-    "choice": _described("how the point was read", _TEXT),
-    "about": _described("the contested point of the specification", _TEXT),
-    "means": _described("the choice in words", _TEXT),
-}
-_CASE: Mapping[str, Mapping[str, Any]] = {
-    "format": _described("the format of this file", {"const": FORMAT}),
-    **{name: _described(CASE_FIELDS[name].summary, CASE_FIELDS[name].schema) for name in SHARED},
-    "in_words": _described(
-        "what a kernel must know, for people: tensors, attributes, activations",
-        {"type": "array", "items": _TEXT},
-    ),
-    "readings": _described(
-        "how contested points of the specification were read",
-        {"type": "object", "additionalProperties": whole_object(_READING)},
-    ),
-    "output_names": _described(
-        "every output that the operator has, requested or not", {"type": "array", "items": _TEXT}
-    ),
-    "data_sets": _described(
-        "one object per call; one session runs them in turn, and then the first again",
+    ]
+    file: Annotated[RelativePath, "the file of the elements, below the folder of the case"]
+    sha256: Annotated[Digits, "the SHA-256 of the file"]
+
+
+class RawOutput(RawInput):
+    """An output with its tolerance."""
+
+    tolerance: Annotated[
+        Literal[0] | str,
+        "0 if every element must match exactly; otherwise the file of the absolute tolerances,"
+        " float32 in the shape of the output",
+    ]
+    tolerance_sha256: Annotated[Digits | UnsetType, "the SHA-256 of that file"] = UNSET
+
+    def __post_init__(self) -> None:
+        """Refuse a file of tolerances without checksum, or a checksum without file."""
+        if isinstance(self.tolerance, str):
+            path_named(self.tolerance, "has a tolerance that")
+        if (self.tolerance == 0) != (self.tolerance_sha256 is UNSET):
+            fault = "an unknown entry" if self.tolerance == 0 else "no"
+            raise ValueError(f"has {fault} 'tolerance_sha256'")
+
+
+_EITHER = {
+    "oneOf": [
         {
-            "type": "array",
-            "items": whole_object(_DATA_SET, required=[n for n in _DATA_SET if n != STEPS]),
+            "properties": {"tolerance": {"type": "integer"}},
+            "not": {"required": ["tolerance_sha256"]},
         },
-    ),
+        {
+            "properties": {"tolerance": {"type": "string", "format": "rnncli-path"}},
+            "required": ["tolerance_sha256"],
+        },
+    ]
 }
-_CHECK_CASE = SchemaCheck(whole_object(_CASE))
+RawOutputs = list[Annotated[RawOutput, Meta(extra_json_schema=_EITHER)]]
+
+
+class RawDataSet(Described):
+    """One call."""
+
+    inputs: Annotated[list[RawInput], "every input that is present, in the node's order"]
+    outputs: Annotated[RawOutputs, "the expected outputs, in the node's order"]
+    other_readings: Annotated[
+        dict[str, RawOutputs],
+        "READING=CHOICE -> the outputs under that reading, which are acceptable",
+    ]
+    steps: Annotated[
+        RawOutputs | UnsetType,
+        "the signals of every step, if they were asked for",
+    ] = UNSET
+
+
+class RawReading(Described):
+    """How a contested point was read."""
+
+    choice: Annotated[str, "how the point was read"]
+    about: Annotated[str, "the contested point of the specification"]
+    means: Annotated[str, "the choice in words"]
+
+
+class RawEntries(Described):
+    """`case.json` of a case in a pack in the layout raw."""
+
+    format: Annotated[Literal["rnncli-raw-1"], "the format of this file"]
+    id: CaseId
+    summary: Summary
+    operator: OperatorName
+    domain: Domain
+    opset: Opset
+    attributes: Attributes
+    sizes: Sizes
+    dtype: ElementType
+    weights: WeightsPlace
+    expect: Expectation
+    reason: Reason
+    in_words: Annotated[
+        list[str],
+        "what a kernel must know, for people: tensors, attributes, activations",
+    ]
+    readings: Annotated[
+        dict[str, RawReading],
+        "how contested points of the specification were read",
+    ]
+    output_names: Annotated[list[str], "every output that the operator has, requested or not"]
+    data_sets: Annotated[
+        list[RawDataSet],
+        "one object per call; one session runs them in turn, and then the first again",
+    ]
+
+
+# The entries that the manifest's record also has, with the same values.
+SHARED = tuple(
+    name
+    for name in RawEntries.__struct_fields__
+    if name in CaseEntry.__struct_fields__ and name != "readings"
+)
 
 
 def case_schema() -> dict[str, Any]:
     """Return the JSON Schema of `case.json`, draft 2020-12."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "rnncli raw case",
-        "description": "case.json of a case in a pack in the layout raw.",
-        **whole_object(_CASE),
-    }
+    about = "case.json of a case in a pack in the layout raw."
+    return document(RawEntries, "rnncli raw case", about)
 
 
 class RawCase(NamedTuple):
@@ -257,13 +301,15 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
         UnreadableFile: a file is missing, damaged, of another size, or does not match its checksum,
             or `case.json` is not the manifest's case.
     """
-    folder = below(pack.folder, folder_of(record["id"]))
-    path = below(folder, RelativePath(CASE))
-    with reading(path):
-        case = parse_json(read_bytes(path))
-        _CHECK_CASE(case, "the case")
+    contents = pack.contents(record)
+    text = contents.take(CASE)
+    with reading(contents.folder / CASE):
+        if len(text) > LARGEST_TEXT:
+            raise UnreadableFile(f"has {len(text)} bytes; the limit is {LARGEST_TEXT}")
+        case = parse_json(text)
+        check(case, RawEntries, "the case")
         _require_shared(case, record)
-    return vector_of(record, dict(_tensors(folder, case["data_sets"])))
+    return vector_of(record, dict(_tensors(contents, case["data_sets"])))
 
 
 def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
@@ -275,43 +321,41 @@ def _require_shared(case: Mapping[str, Any], record: Mapping[str, Any]) -> None:
         raise UnreadableFile("its readings are not those in the manifest")
 
 
-def _tensors(folder: Path, data_sets: list[dict[str, Any]]) -> Iterator[tuple[str, Array]]:
+def _tensors(
+    contents: CaseContents, data_sets: list[dict[str, Any]]
+) -> Iterator[tuple[str, Array]]:
     """Yield every tensor by its name, as in `Vector.tensors`."""
     for call, data_set in enumerate(data_sets):
         group = group_of(call)
         for each in data_set["inputs"]:
-            yield f"{group}{INPUTS}/{each['name']}", _read(folder, each)
-        yield from _read_outputs(folder, group, data_set["outputs"])
+            yield f"{group}{INPUTS}/{each['name']}", _read(contents, each)
+        yield from _read_outputs(contents, group, data_set["outputs"])
         for reading_, outputs in data_set["other_readings"].items():
-            yield from _read_outputs(folder, f"{group}{READINGS}/{reading_}/", outputs)
-        yield from _read_outputs(folder, f"{group}{STEPS}/", data_set.get(STEPS, []))
+            yield from _read_outputs(contents, f"{group}{READINGS}/{reading_}/", outputs)
+        yield from _read_outputs(contents, f"{group}{STEPS}/", data_set.get(STEPS, []))
 
 
 def _read_outputs(
-    folder: Path, prefix: str, outputs: list[dict[str, Any]]
+    contents: CaseContents, prefix: str, outputs: list[dict[str, Any]]
 ) -> Iterator[tuple[str, Array]]:
     for each in outputs:
-        yield f"{prefix}{OUTPUTS}/{each['name']}", _read(folder, each)
-        yield f"{prefix}{TOLERANCES}/{each['name']}", _read_tolerance(folder, each)
+        yield f"{prefix}{OUTPUTS}/{each['name']}", _read(contents, each)
+        yield f"{prefix}{TOLERANCES}/{each['name']}", _read_tolerance(contents, each)
 
 
-def _read_tolerance(folder: Path, output: Mapping[str, Any]) -> Array:
+def _read_tolerance(contents: CaseContents, output: Mapping[str, Any]) -> Array:
     file = output["tolerance"]
-    with reading(folder / CASE):
-        if file == 0:
+    if file == 0:
+        with reading(contents.folder / CASE):
             return np.zeros(shape_of(output["shape"], dtype_named("float32")), np.float32)
-        path = RelativePath(file)
-    own = {"dtype": "float32", "file": path, "sha256": output["tolerance_sha256"]}
-    return _read(folder, {**output, **own})
+    own = {"dtype": "float32", "file": file, "sha256": output["tolerance_sha256"]}
+    return _read(contents, {**output, **own})
 
 
-def _read(folder: Path, described: Mapping[str, Any]) -> Array:
+def _read(contents: CaseContents, described: Mapping[str, Any]) -> Array:
     """Return the tensor in a file, whose size and checksum must be as described."""
-    path = below(folder, RelativePath(described["file"]))
-    with reading(path):
-        row = dtype_named(described["dtype"])
-        shape = shape_of(described["shape"], row)
-        content = read_raw(path, row, shape)
-        if sha256(content) != described["sha256"]:
-            raise UnreadableFile("does not match its checksum")
-        return tensor_from(content, row, shape)
+    content = contents.take(described["file"])
+    with reading(contents.folder / described["file"]):
+        if contents.sums[described["file"]] != described["sha256"]:
+            raise UnreadableFile(f"has another checksum in {CASE} than in the manifest")
+        return parse_described(content, described)

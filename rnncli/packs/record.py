@@ -1,17 +1,25 @@
-"""A case's entry in a manifest, stored as its JSON text."""
+"""A case's entry in a manifest: how it describes the node, and how it is stored as JSON text."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rnncli.operators.attributes import held_values
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rnncli.operators import Operator
 
 as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Record(Mapping[str, Any]):
-    """One case of a manifest, see `manifest.CASE_FIELDS`; its text is parsed on first use.
+    """One case of a manifest, see `entries.CaseEntry`; its text is parsed on first use.
 
     A pack may have thousands of records: texts are sent between processes quickly, and spare the
     garbage collector sixty objects each.
@@ -54,3 +62,62 @@ class Record(Mapping[str, Any]):
 def sums_of(files: Mapping[str, str]) -> bytes:
     """Return checksums by path as `sha256sum --check` reads them, sorted by path."""
     return "".join([f"{checksum}  {path}\n" for path, checksum in sorted(files.items())]).encode()
+
+
+# The entries that describe the node, which is all that a subject may see.
+NODE_FIELDS = (
+    *("id", "operator", "domain", "opset", "attributes", "sizes", "dtype"),
+    *("inputs", "outputs", "weights", "readings"),
+)
+
+
+def node_entries(
+    case_id: str,
+    operator: Operator,
+    *,
+    attributes: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    dtype: str,
+    inputs: Collection[str],
+    outputs: Collection[str],
+    weights: str,
+    readings: Mapping[str, str],
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the entries of a case that describe its node, see `entries.CaseEntry`.
+
+    Args:
+        case_id: the case's id.
+        operator: its operator.
+        attributes: the node's attributes; None for one that is not written.
+        sizes: the sizes by name.
+        dtype: the element type of every floating-point tensor.
+        inputs: the names of the inputs that are present, in any order.
+        outputs: the names of the requested outputs, in any order.
+        weights: where W, R, B and P are.
+        readings: how contested points are read.
+        more: other entries of the case.
+    """
+    held = held_values(operator, attributes)
+    return {
+        "id": case_id,
+        "operator": operator.name,
+        "domain": operator.domain,
+        "opset": operator.version,
+        "attributes": {name: _sayable(value) for name, value in held.items() if value is not None},
+        "sizes": dict(sizes),
+        "dtype": dtype,
+        "inputs": [row.name for row in operator.inputs if row.name in inputs],
+        "outputs": [row.name for row in operator.outputs if row.name in outputs],
+        "weights": weights,
+        "readings": dict(readings),
+        **more,
+    }
+
+
+def _sayable(value: Any) -> Any:
+    """Return a value as JSON data, in which infinity and NaN become text."""
+    if isinstance(value, list | tuple):
+        return [_sayable(each) for each in value]
+    unsayable = isinstance(value, float) and not math.isfinite(value)
+    return str(value) if unsayable else value

@@ -6,10 +6,9 @@ from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rnncli.errors import UnreadableFile
-from rnncli.files.paths import RelativePath, below
 from rnncli.files.regular import sha256_of
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.formats import format_with, write_tensors
+from rnncli.formats.reading import reading
 from rnncli.packs.layouts import file_of
 from rnncli.packs.manifest import Manifest, calls_of
 from rnncli.packs.vector import (
@@ -23,7 +22,9 @@ from rnncli.packs.vector import (
     answered,
     group_of,
     signal_names,
+    stored_alternatives,
     stored_answers,
+    stored_inputs,
 )
 
 if TYPE_CHECKING:
@@ -120,16 +121,23 @@ def read_case(pack: Pack, record: Mapping[str, Any]) -> Vector:
     return vector_of(record, pack.tensors.get(record["id"], {}))
 
 
-def tensors_in(folder: Path, layout: str) -> dict[str, Tensors]:
+def tensors_in(content: bytes, layout: str) -> dict[str, Tensors]:
     """Return the tensors of each case, by id.
 
+    Args:
+        content: the content of the pack's file of tensors.
+        layout: a row of `LAYOUTS` of one file.
+
     Raises:
-        UnreadableFile: the file is missing or damaged.
+        UnreadableFile: it is damaged.
     """
+    parse = format_with(layout).parse
+    assert parse
     groups: dict[str, Tensors] = {}
-    for name, values in read_tensors(below(folder, RelativePath(file_of(layout)))).items():
-        case, _, rest = name.partition("/")
-        groups.setdefault(case, {})[rest] = values
+    with reading(file_of(layout)):
+        for name, values in parse(content).items():
+            case, _, rest = name.partition("/")
+            groups.setdefault(case, {})[rest] = values
     return groups
 
 
@@ -147,24 +155,23 @@ def vector_of(record: Mapping[str, Any], tensors: Tensors) -> Vector:
 
 
 def _at_call(record: Mapping[str, Any], call: int, tensors: Tensors) -> Vector:
-    found = Vector(
+    def answers(prefix: str) -> Answers:
+        return _answers_under(record, prefix, answered(record), tensors)
+
+    own = answers("")
+    return Vector(
         id=record["id"],
         model=b"",
-        inputs=_under(f"{INPUTS}/", tensors),
+        inputs=stored_inputs(record, _under(f"{INPUTS}/", tensors)),
         initializers=(),
-        answers=_answers_under(record, "", answered(record), tensors),
-        alternatives={
-            name: _answers_under(record, f"{READINGS}/{name}/", answered(record), tensors)
-            for name in record["alternatives"]
-        },
+        answers=own,
+        alternatives=stored_alternatives(
+            record, own, lambda reading: answers(f"{READINGS}/{reading}/")
+        ),
         steps=_answers_under(record, f"{STEPS}/", signal_names(record), tensors),
         record=record,
         call=call,
     )
-    if list(found.inputs) != record["inputs"]:
-        held = ", ".join(found.inputs) or "none"
-        raise UnreadableFile(f"{record['id']}: has inputs {held} for call {call + 1}")
-    return found
 
 
 def _answers_under(

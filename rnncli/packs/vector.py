@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rnncli.errors import RnncliWarning, UnreadableFile
+from rnncli.errors import InvalidOperator, RnncliWarning, UnreadableFile
 from rnncli.models.data_sets import tolerance_problem
 from rnncli.operators import Node, operator_named
+from rnncli.operators.attributes import held_values
+from rnncli.operators.node import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.numerics import Array
     from rnncli.recurrence.recurrence import Recurrence
 
 INPUTS, OUTPUTS, TOLERANCES, READINGS = "inputs", "outputs", "tolerances", "readings"
@@ -57,6 +60,29 @@ def signal_names(record: Mapping[str, Any]) -> list[str]:
     return list(record.get(STEPS, ()))
 
 
+def stored_inputs(record: Mapping[str, Any], inputs: Tensors) -> Tensors:
+    """Return the inputs of a case in a pack, in the record's order.
+
+    Raises:
+        UnreadableFile: they are others, or the operator's specification does not allow them and the
+            case is not one that must be refused.
+    """
+    if inputs.keys() != {*record["inputs"]}:
+        got, due = (", ".join(names) or "none" for names in (inputs, record["inputs"]))
+        raise UnreadableFile(f"{record['id']}: has inputs {got} instead of {due}")
+    ordered = {name: inputs[name] for name in record["inputs"]}
+    if record["expect"] == "result":
+        with warnings.catch_warnings():
+            # Generation already warned about unused alpha and beta.
+            warnings.simplefilter("ignore", RnncliWarning)
+            try:
+                row = operator_named(record["operator"])
+                checked(row, attributes_of(record), ordered, record["outputs"], record["readings"])
+            except InvalidOperator as error:
+                raise UnreadableFile(f"{record['id']}: its inputs do not fit: {error}") from error
+    return ordered
+
+
 def stored_answers(
     record: Mapping[str, Any],
     outputs: Tensors,
@@ -80,9 +106,34 @@ def stored_answers(
             got, due = (", ".join(names) or "none" for names in (tensors, wanted))
             raise UnreadableFile(f"{record['id']}: has {role} {got} instead of {due}")
     for name, tolerance in tolerances.items():
-        if problem := tolerance_problem(tolerance, outputs[name]):
+        is_signal = name not in record["outputs"]
+        if problem := tolerance_problem(tolerance, outputs[name], may_be_wide=is_signal):
             raise UnreadableFile(f"{record['id']}: the tolerance of output '{name}' {problem}")
     return Answers(outputs, tolerances)
+
+
+def stored_alternatives(
+    record: Mapping[str, Any], own: Answers, answers: Callable[[str], Answers]
+) -> dict[str, Answers]:
+    """Return the answers of a case in a pack under other readings.
+
+    Args:
+        record: the case's record.
+        own: the answers under the case's own readings.
+        answers: maps `READING=CHOICE` to the answers under it.
+
+    Raises:
+        UnreadableFile: answers are damaged, or the same as under the case's own readings.
+    """
+    found = {reading: answers(reading) for reading in record["alternatives"]}
+    for reading, each in found.items():
+        if all(_same(values, own.outputs[name]) for name, values in each.outputs.items()):
+            raise UnreadableFile(f"{record['id']}: {reading} gives the expected outputs")
+    return found
+
+
+def _same(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +202,8 @@ class Vector:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """The attributes as written on the node, even if they break the specification."""
-        rows = operator_named(self.record["operator"]).attributes
-        return {
-            name: _number(value) if name in rows and "float" in rows[name].type else value
-            for name, value in self.record["attributes"].items()
-        }
+        """The attributes as the node holds them, even if they break the specification."""
+        return attributes_of(self.record)
 
     @cached_property
     def node(self) -> Node:
@@ -198,6 +245,15 @@ class Vector:
         for reading, answers in self.alternatives.items():
             yield from _answers(f"{READINGS}/{reading}/", answers)
         yield from _answers(f"{STEPS}/", self.steps)
+
+
+def attributes_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a case as its node holds them, given its record."""
+    operator = operator_named(record["operator"])
+    rows, written = operator.attributes, record["attributes"]
+    floats = {name for name in written if name in rows and "float" in rows[name].type}
+    told = {name: _number(v) if name in floats else v for name, v in written.items()}
+    return held_values(operator, told)
 
 
 def group_of(call: int) -> str:

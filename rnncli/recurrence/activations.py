@@ -95,7 +95,7 @@ class Activation:
     alpha: float | None = None
     beta: float | None = None
     note: str = ""
-    readings: Mapping[tuple[str, str], Function] | None = None
+    readings: Mapping[tuple[str, str], Function] | None = field(default=None, compare=False)
 
     def __call__(self, math: Arithmetic, x: Value) -> Value:
         """Apply the function to the (clipped) pre-activation x."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,37 @@ if TYPE_CHECKING:
     from rnncli.recurrence.arithmetic import Value
 
 States: TypeAlias = "tuple[Value, ...]"
+
+
+# A NamedTuple, because keys of prepared calls hash and compare it at every call.
+class CellOptions(NamedTuple):
+    """The options of a cell: which line holds where its equations have several.
+
+    Whatever tells recurrences apart, or copies one, takes the whole record. Each option is named
+    after the attribute that sets it, or by the reading that does (`Reading.option`); the default is
+    False.
+
+    Attributes:
+        input_forget: LSTM: the forget gate is 1 - it.
+        linear_before_reset: GRU: reset after the linear transformation.
+        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
+    """
+
+    input_forget: bool = False
+    linear_before_reset: bool = False
+    peephole_previous: bool = False
+
+
+NO_OPTIONS = CellOptions()
+# The options that every backend evaluates. A kernel says which others it does, see `beyond`.
+COMMON_OPTIONS = frozenset({"input_forget", "linear_before_reset"})
+
+
+@cache
+def beyond(options: CellOptions, known: frozenset[str]) -> tuple[str, ...]:
+    """Return the options that are set, but that a kernel with the known ones would ignore."""
+    named = zip(options._fields, options, strict=True)
+    return tuple(name for name, is_set in named if is_set and name not in known)
 
 
 # Never modified. Not frozen, for the same reason as `Recurrence`.
@@ -34,9 +66,7 @@ class Parameters:
         blend: (z, h, H) -> (1 - z) (.) h + z (.) H, in the form that suits the arithmetic.
         P: peephole weights [3, H], gates i, o, f; or None.
         Rbh: recurrent bias [H] of the GRU's hidden gate; 0 where it is already in `x`.
-        peephole_previous: the LSTM's output gate sees Ct-1, as the reading peephole-o says.
-        input_forget: the LSTM's forget gate is 1 - it.
-        linear_before_reset: the GRU resets after the linear transformation.
+        options: the lines that hold.
     """
 
     R: Callable[..., Value]
@@ -46,9 +76,7 @@ class Parameters:
     blend: Callable[[Value, Value, Value], Value]
     P: Value | None = None
     Rbh: Value = 0
-    peephole_previous: bool = False
-    input_forget: bool = False
-    linear_before_reset: bool = False
+    options: CellOptions = NO_OPTIONS
 
 
 def rnn_step(p: Parameters, x: Value, states: States) -> States:
@@ -71,7 +99,7 @@ def gru_step(p: Parameters, x: Value, states: States) -> States:
     Ht = (1 - zt) (.) ht + zt (.) Ht-1
     """
     (H,) = states
-    if p.linear_before_reset:
+    if p.options.linear_before_reset:
         product = p.R(H)
         z, r = p.f(x[:2] + product[:2])
         h = p.g(x[2] + r * (product[2] + p.Rbh))
@@ -95,9 +123,9 @@ def lstm_step(p: Parameters, x: Value, states: States) -> States:
     i, o, f, c = x + p.R(H)
     Pi, Po, Pf = (None, None, None) if p.P is None else p.P
     i = p.f(_peep(i, Pi, C))
-    f = 1 - i if p.input_forget else p.f(_peep(f, Pf, C))
+    f = 1 - i if p.options.input_forget else p.f(_peep(f, Pf, C))
     before, C = C, f * C + i * p.g(c)
-    o = p.f(_peep(o, Po, before if p.peephole_previous else C))
+    o = p.f(_peep(o, Po, before if p.options.peephole_previous else C))
     return o * p.h(C), C
 
 
@@ -106,15 +134,15 @@ def _peep(gate: Value, P: Value | None, C: Value) -> Value:
     return gate if P is None else gate + P * C
 
 
-def placed(Wb: Value | None, Rb: Value | None, *, after: bool) -> tuple[Value, Value]:
+def placed(Wb: Value | None, Rb: Value | None, options: CellOptions) -> tuple[Value, Value]:
     """Return the bias added to Xt*(W^T) of each gate, and the Rbh of `Parameters`; None if absent.
 
     Args:
         Wb: the input biases, gates first.
         Rb: the recurrent biases, gates first.
-        after: whether a GRU resets after the linear transformation.
+        options: whether a GRU resets after the linear transformation.
     """
-    if Rb is None or not after:
+    if Rb is None or not options.linear_before_reset:
         return (Wb if Rb is None else Rb if Wb is None else Wb + Rb), None
     bias = np.zeros_like(Rb) if Wb is None else Wb.copy()
     bias[:2] += Rb[:2]

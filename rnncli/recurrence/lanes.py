@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rnncli.numerics import Array
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.quantisation import Quantiser
     from rnncli.recurrence.recurrence import Recurrence
 
@@ -44,9 +44,7 @@ class Lanes:
         initial: the initial states, each [L, N, H].
         activations: letter of the cell -> the activation and the bound of its argument (infinity if
             unbounded).
-        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct.
-        input_forget: LSTM: the forget gate is 1 - it.
-        linear_before_reset: GRU: reset after the linear transformation.
+        options: the lines of the cell's equations that hold.
         quantiser: how products take states, if those are quantised; X is quantised already.
     """
 
@@ -60,9 +58,7 @@ class Lanes:
     P: Array | None
     initial: tuple[Array, ...]
     activations: dict[str, tuple[Activation, float]]
-    peephole_previous: bool
-    input_forget: bool
-    linear_before_reset: bool
+    options: CellOptions
     quantiser: Quantiser | None = None
 
 
@@ -96,9 +92,7 @@ def lanes_with(recurrence: Recurrence, X: Array, live: Array | None = None) -> L
             letter: (activation, r.bound(letter))
             for letter, activation in zip(r.cell.activations, r.activations[0], strict=True)
         },
-        peephole_previous=r.peephole_previous,
-        input_forget=r.input_forget,
-        linear_before_reset=r.linear_before_reset,
+        options=r.options,
         quantiser=r.quantiser,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ class QuantisedWeights(NamedTuple):
         return np.asarray(shifted * self.scale.astype(FLOAT64))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Quantiser:
     """How products take inputs and states: rounded to 256 levels, as `EQUATIONS` says.
 
@@ -67,14 +67,15 @@ class Quantiser:
     last bit.
 
     Attributes:
-        weights: the integers that W and R are made of; the recurrence's own W and R count.
+        weights: the integers that W and R are made of; the recurrence's own W and R count, so
+            quantisers that differ in these alone are equal.
         by_sequence: whether each sequence has its own s and zp, or the batch has them (the reading
             quant-scope).
         keeps_ended: whether a sequence that has ended counts with its last H, else with zeros from
             the second step after its end on (the reading quant-ended).
     """
 
-    weights: tuple[QuantisedWeights, QuantisedWeights]
+    weights: tuple[QuantisedWeights, QuantisedWeights] = field(compare=False)
     by_sequence: bool = False
     keeps_ended: bool = False
 

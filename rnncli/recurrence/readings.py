@@ -17,10 +17,12 @@ class Reading(NamedTuple):
         choices: the possible readings; the first is the default unless the dialect says otherwise.
         summary: the contested point.
         meanings: choice -> its meaning.
+        option: the option of cells that the second choice sets; "" where it affects no equation.
     """
 
     summary: str
     meanings: Mapping[str, str]
+    option: str = ""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -70,6 +72,7 @@ READINGS: Mapping[str, Reading] = {
             "new": "Po (.) Ct, as ONNX says",
             "previous": "Po (.) Ct-1, like the other gates, as WebNN says",
         },
+        option="peephole_previous",
     ),
     "quant-scope": Reading(
         "which values share a scale and a zero point where inputs and states are quantised",
@@ -86,6 +89,12 @@ READINGS: Mapping[str, Reading] = {
         },
     ),
 }
+
+
+def source_of(option: str) -> str:
+    """Return what sets an option of cells: a choice of a reading, or an attribute."""
+    choices = (f"{name}={row.choices[1]}" for name, row in READINGS.items() if row.option == option)
+    return next((f"the reading {choice}" for choice in choices), f"the attribute {option}")
 
 
 def check_reading(name: str, value: str) -> None:

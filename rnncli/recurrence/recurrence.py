@@ -8,18 +8,21 @@ writeable; callers must not write through either, because backends trust a const
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rnncli.recurrence.cells import NO_OPTIONS
+
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from rnncli.numerics import Array, DType
     from rnncli.recurrence.activations import Activation
-    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.quantisation import Quantiser
 
 
@@ -76,9 +79,7 @@ class Recurrence:
         clip: bound of pre-activations; infinity means none.
         clip_hidden: whether the input of h is clipped too (reading clip-scope).
         keep_initial: Y_h and Y_c of length 0 are the initial state, else zero (zero-length).
-        peephole_previous: LSTM: Po multiplies Ct-1 instead of Ct (reading peephole-o).
-        input_forget: LSTM: the forget gate is 1 - it.
-        linear_before_reset: GRU: reset after the linear transformation.
+        options: the lines of the cell's equations that hold.
         quantiser: how products take inputs and states, if those are quantised; W and R are float64
             then.
         wants_Y: whether all steps are requested, or only the last states.
@@ -101,9 +102,7 @@ class Recurrence:
     clip: float = math.inf
     clip_hidden: bool = True
     keep_initial: bool = False
-    peephole_previous: bool = False
-    input_forget: bool = False
-    linear_before_reset: bool = False
+    options: CellOptions = NO_OPTIONS
     quantiser: Quantiser | None = None
     wants_Y: bool = True
     constants: Constants | None = field(default=None, init=False)
@@ -115,6 +114,25 @@ class Recurrence:
             letter: f, g or h; the reading clip-scope may leave h unbounded.
         """
         return self.clip if self.clip_hidden or letter != "h" else math.inf
+
+    def opting(self, **options: bool) -> Recurrence:
+        """Return a copy with some other options of its cell."""
+        return replace(self, options=self.options._replace(**options))
+
+
+# The fields that are arrays, or None; `initial` is a tuple of them. All others are settings.
+TENSORS = ("X", "W", "R", "Wb", "Rb", "P", "lengths")
+
+
+def all_but(*names: str) -> Callable[[Recurrence], tuple[Any, ...]]:
+    """Return a function of a recurrence: all its fields but some, for keys and comparisons.
+
+    Whoever tells recurrences apart states which fields do not matter, so that a new field counts
+    everywhere at once.
+    """
+    return attrgetter(
+        *(each.name for each in fields(Recurrence) if each.init and each.name not in names)
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -12,11 +12,11 @@ from rnncli.bench.startup import records
 from rnncli.bench.store import Key, RatioChange, changes, document
 from rnncli.errors import NothingSelected
 from rnncli.files.atomic import write_text
+from rnncli.files.described import jsonable
 from rnncli.reports.contest_tables import draw_contest, draw_means, draw_nodes
 from rnncli.reports.progress import progress_bar
 from rnncli.reports.tables import (
     is_drawn,
-    jsonable,
     print_json_line,
     print_records,
     print_row,
@@ -173,7 +173,14 @@ def show_changes(
     if not (is_drawn() or as_json):
         click.echo()
     print_records(CHANGES, [_change(each) for each in found], as_json=as_json)
-    slower = [each for each in found if most is not None and each.is_own and each.exceeds(most)]
+    if most is None:
+        return False
+    judged = [each for each in found if each.is_own and each.before is not None]
+    if not judged:
+        raise NothingSelected(
+            "--max-slowdown: no backend of rnncli ran in the file and in this run"
+        )
+    slower = [each for each in judged if each.exceeds(most)]
     for each in slower:
         what = f"{each.workload} {each.operator} {each.implementation}"
         how = "no longer runs" if each.slowdown is None else f"takes {each.slowdown:.1f} % longer"

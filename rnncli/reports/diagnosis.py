@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.judging.explaining.patterns import MOST_SHOWN, patterns_of
@@ -73,9 +74,14 @@ def later_sentences(failures: LaterFailures) -> Iterator[str]:
 def diagnosis_records(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
     """Yield JSON lines for each cause, doubt and pattern, then one for the unexplained."""
     for cause in diagnosis.causes:
-        yield {"kind": "cause", **cause.record(), "means": sentence_of(cause.hypothesis)}
+        yield {
+            "kind": "cause",
+            **msgspec.to_builtins(cause),
+            "sentence": cause.sentence,
+            "means": sentence_of(cause.hypothesis),
+        }
     for doubt in diagnosis.doubts:
-        yield {"kind": "doubt", **doubt.record(), "sentence": doubt.doubt}
+        yield {"kind": "doubt", **msgspec.to_builtins(doubt), "sentence": doubt.doubt}
     for pattern in diagnosis.patterns:
         yield {"kind": "pattern", **pattern.record()}
     yield {"kind": "unexplained", "cases": list(diagnosis.unexplained)}

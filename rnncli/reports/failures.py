@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.judging.comparing.requirements import Requirements, leaving_out
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
-from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED, naming, sentence_of
 from rnncli.reports.comparisons import index_text, up_to, value_text
 from rnncli.reports.tables import MOST_TIMES
 from rnncli.terminal import visible
@@ -154,12 +153,14 @@ def _circumstances(verdict: CaseVerdict) -> Iterator[str]:
 
 def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield the cause of a differing case: from the diagnosis of the run, or fitting this case."""
-    if case.verdict.verdict is Verdict.STALE and case.verdict.fits:
-        yield naming(case.verdict.fits)
+    if case.verdict.verdict is Verdict.STALE:
+        yield from fitting(case.verdict)
     if case.verdict.verdict is not Verdict.DIFFERS:
         return
     cause = report.diagnosis.cause_of(case.verdict.id) if report.diagnosis else None
     if cause is not None:
+        from rnncli.judging.explaining.hypotheses import sentence_of
+
         yield f"diagnosis: {cause.hypothesis}: {sentence_of(cause.hypothesis)}"
     elif case.verdict.fits:
         yield from fitting(case.verdict)
@@ -170,6 +171,8 @@ def diagnosed(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
 def fitting(verdict: CaseVerdict) -> Iterator[str]:
     """Yield the known bugs that produce the outputs of a differing case."""
     if verdict.fits:
+        from rnncli.judging.explaining.hypotheses import naming
+
         yield naming(verdict.fits)
 
 
@@ -177,12 +180,17 @@ def is_explained(report: VerificationReport, case: JudgedCase) -> bool:
     """Whether a diagnosis names the cause of a case, or only a few known bugs fit it."""
     if report.diagnosis and report.diagnosis.cause_of(case.verdict.id):
         return True
+    from rnncli.judging.explaining.hypotheses import MOST_FITS_NAMED
+
     return 0 < len(case.verdict.fits) <= MOST_FITS_NAMED
 
 
 def notes(report: VerificationReport, case: JudgedCase) -> Iterator[str]:
     """Yield what each flag of a failed case tests for, unless more is known or nothing ran."""
-    if case.verdict.verdict in NOTED and not is_explained(report, case):
+    if case.record.get("relation") and case.verdict.verdict in FAILURES:
+        finds = report.pack.notes.get(case.record["relation"], "not explained by the pack")
+        yield f"asked: {case.record['summary']} (finds: {finds})"
+    elif case.verdict.verdict in NOTED and not is_explained(report, case):
         for flag in case.record["flags"]:
             finds = report.pack.notes.get(flag, "not explained by the pack")
             yield f"tests for {flag} (finds: {finds})"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rnncli.packs.generating.batch import GeneratedCase
-    from rnncli.packs.generating.report import GenerationReport
+    from rnncli.generating.batch import GeneratedCase
+    from rnncli.generating.report import GenerationReport
     from rnncli.packs.manifest import Manifest
 
 
@@ -56,6 +56,10 @@ def show_generation(
     elif is_check and not report.failed:
         _show_findings(report.folder, report.findings, report.cases, as_json=as_json)
     _show_failures(report.failed, traceback=traceback)
+    if report.failed:
+        so = "nothing was compared" if is_check else "no pack was written"
+        kept = "" if is_check else "; the others are kept, and the next run goes on with them"
+        say(f"{counted(len(report.failed), 'case')} could not be made, so {so}{kept}")
 
 
 def _show_findings(
@@ -78,5 +82,3 @@ def _show_failures(failed: Sequence[GeneratedCase], *, traceback: bool) -> None:
         click.echo(made.error, err=True)
         if traceback and made.traceback:
             click.echo(made.traceback, err=True)
-    if failed:
-        say(f"{counted(len(failed), 'case')} could not be made; the others are kept")

@@ -40,7 +40,6 @@ def page(report: VerificationReport) -> str:
     total = report.total
     return rendered(
         "report",
-        parts=("list",),
         report=report,
         total=total,
         verdicts=[name for name in MEANINGS if total.counts[name]],
@@ -54,13 +53,17 @@ def page(report: VerificationReport) -> str:
 # smallest and the largest margins.
 EXACT, SMALLEST, LARGEST = (2e-4, 7e-4), 1e-3, 1e4
 TICKS = {0.00037: "0", 0.01: "0.01", 0.1: "0.1", 1: "1", 10: "10", 100: "100", 1000: "1000"}
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text, in the page's font
-    "svg.hashsalt": "rnncli",  # the same bytes each time
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+# From Matplotlib's own defaults on: a `matplotlibrc` of the working folder changes no picture.
+STYLE: list[Any] = [
+    "default",
+    {
+        "svg.fonttype": "none",  # text stays text, in the page's font
+        "svg.hashsalt": "rnncli",  # the same bytes each time
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    },
+]
 
 
 def margin_counts(report: VerificationReport) -> list[int]:
@@ -82,10 +85,10 @@ def draw_margins(counts: Sequence[int]) -> str:
     Args:
         counts: of `margin_counts`; not all zero.
     """
-    from matplotlib import rc_context
+    from matplotlib import style
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with style.context(STYLE):
         figure = Figure(figsize=(4.9, 2.6), layout="constrained")
         axes = figure.add_subplot()
         _draw_bars(axes, counts)

@@ -29,17 +29,18 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 
     An expected failure counts as skipped, as in test runners; one that passes is a failure. Too few
     answered cases are another failure. The output of a test suite has the reasons of its refused
-    cases, with their number, and the requirements that would skip them.
+    cases, with their number, and the requirements that would skip them. The names of test suites
+    end in the shard, so that a server that joins the files of several keeps them apart.
 
     Raises:
         rnncli.errors.InvalidRequest: the file cannot be written.
     """
-    root = ET.Element("testsuites", name=visible(f"rnncli verify {report.pack.name}"))
+    root = ET.Element("testsuites", name=visible(f"rnncli {report.verb} {report.name}"))
     for operator in dict.fromkeys(case.record["operator"] for case in report.cases):
         cases = [case for case in report.cases if case.record["operator"] == operator]
         root.append(_suite(report, operator, cases))
     if report.shortfall:
-        root.append(shortfall_suite(report.pack.name, report.shortfall))
+        root.append(shortfall_suite(report.name, report.shortfall))
     count_outcomes(root, root.iter("testcase"), sum(case.verdict.seconds for case in report.cases))
     ET.indent(root)
     with atomic_file(path) as stream:
@@ -47,7 +48,7 @@ def write_junit(path: Path, report: VerificationReport) -> None:
 
 
 def _suite(report: VerificationReport, operator: str, cases: list[JudgedCase]) -> ET.Element:
-    suite = ET.Element("testsuite", name=visible(operator))
+    suite = ET.Element("testsuite", name=visible(f"{operator}{report.shard.suffix}"))
     pack = {"pack": report.pack.name, "pack.digest": report.pack.digest, "rule": report.rule}
     add_properties(suite, report.subject, pack)
     suite.extend(_case(report, case) for case in cases)

@@ -50,7 +50,7 @@ def _lines(report: VerificationReport) -> Iterator[str]:
     yield from _grid("Operator", [*report.by_operator, total])
     if flags := report.by_flag:
         yield ""
-        yield from _grid("Feature", flags)
+        yield from _grid(report.flag_noun.capitalize(), flags)
     yield from _diagnosis(report)
     yield from _failures(report)
 
@@ -60,7 +60,8 @@ def _about(report: VerificationReport) -> Iterator[str]:
     yield f"{inline(title(report))} in {report.seconds:.3g} s."
     if settings:
         yield f"Subject: {inline('; '.join(settings))}."
-    yield f"Pack: {inline(report.pack.name)}, digest {inline(report.pack.digest[:16])}."
+    digest = report.pack.digest[:16] or "not verified"
+    yield f"Pack: {inline(report.pack.name)}, digest {inline(digest)}."
 
 
 def _grid(heading: str, tallies: Sequence[Tally]) -> Iterator[str]:
@@ -124,6 +125,12 @@ def inline(text: str) -> str:
     flat = " ".join(visible(text).split())
     marked = re.sub(r"([\\`*_{}\[\]()#+!|~$@:])", r"\\\1", escape(flat, quote=False))
     return re.sub(r"(www)\.", r"\1\.", marked, flags=re.IGNORECASE)  # autolinked by GitHub
+
+
+def code(text: str) -> str:
+    """Return text as code on one line, with other marks for those that would end it."""
+    flat = " ".join(visible(text).split()).replace("`", "'")
+    return f"`{flat}`"
 
 
 def _escaped(text: str) -> str:

@@ -10,9 +10,6 @@ from rnncli.reports.comparisons import COLUMNS as COMPARED
 from rnncli.reports.comparisons import row as comparison_row
 from rnncli.reports.diagnosis import diagnosis_sentences, later_sentences
 from rnncli.reports.failures import reasons, times
-from rnncli.reports.relations import COLUMNS as RELATED
-from rnncli.reports.relations import closing as relation_closing
-from rnncli.reports.relations import relation_row, sentence
 from rnncli.reports.scores import COUNTS, closing_of_structure
 from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.tables import drawn
@@ -24,12 +21,11 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rnncli.generating.report import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.metamorphic.report import RelationReport
-    from rnncli.packs.generating.report import GenerationReport
     from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
 
@@ -42,16 +38,17 @@ LEFT = 'style="text-align:left;vertical-align:top"'
 
 
 def verification(report: VerificationReport) -> str:
-    """Return the counts by operator, the failures and their causes."""
+    """Return the counts by operator, or by relation, the failures and their causes."""
     *skipped, last = closing(report)
-    tallies = [*report.by_operator, report.total]
+    by = "operator" if report.verb == "verify" else report.flag_noun
+    tallies = [*(report.by_operator if by == "operator" else report.by_flag), report.total]
     verdicts = [name for name in MEANINGS if report.total.counts[name]]
     failing = [case for case in report.cases if case.verdict.fails]
     return _block(
         _title(report.passed, last),
         _lines(skipped),
         _table(
-            ("operator", "cases", *verdicts, "fails", "worst margin"),
+            (by, "cases", *verdicts, "fails", "worst margin"),
             (
                 (
                     *(tally.name, tally.cases),
@@ -142,16 +139,6 @@ def _scores(matrix: KillMatrix) -> str:
             counted(len(matrix.survivors), "mutant is not killed", "mutants are not killed"),
             _table(("cell", "mutant", "fate", "margin", "why"), survivors),
         ),
-    )
-
-
-def relations(report: RelationReport) -> str:
-    """Return a row for each relation, and the failures."""
-    rows = (relation_row(each) for each in [*report.by_relation, report.total])
-    return _block(
-        _title(report.passed, " ".join(relation_closing(report))),
-        _table(RELATED, (tuple(map(drawn, row)) for row in rows)),
-        _lines(sentence(each) for each in report.failures),
     )
 
 

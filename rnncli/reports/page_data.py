@@ -36,7 +36,7 @@ def page_data(report: VerificationReport) -> dict[str, Any]:
 
 
 def _case(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
-    record, verdict = case
+    record, verdict = case.record, case.verdict
     margin = largest_margin(verdict.outputs)
     return {
         "id": visible(verdict.id),
@@ -85,7 +85,7 @@ def _output(output: OutputVerdict, dtype: str) -> list[str]:
 
 def _map(case: JudgedCase) -> dict[str, Any] | None:
     """Return an error map as a line of letters per row, with the meaning of the rows."""
-    record, verdict = case
+    record, verdict = case.record, case.verdict
     if not verdict.error_map:
         return None
     name = _mapped(verdict)

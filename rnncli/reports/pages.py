@@ -6,7 +6,9 @@ Style, script and data are embedded; a content security policy forbids everythin
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import hashlib
+import os
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("jinja2", "matplotlib")
 PLOT_NEEDS = ("matplotlib",)
+DATE = "SOURCE_DATE_EPOCH"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -44,12 +47,28 @@ def check_extra(what: str = "an HTML report", needed: Sequence[str] = ()) -> Non
 
     Raises:
         Unsupported: the extra `report` is not installed.
+        InvalidRequest: the environment keeps Matplotlib from drawing.
     """
     missing = [name for name in needed or NEEDED if find_spec(name) is None]
     if missing:
         raise Unsupported(
             f"{what} needs {' and '.join(missing)}; install it with: pip install 'rnncli[report]'"
         )
+    _check_date(os.environ.get(DATE, ""))
+
+
+def _check_date(seconds: str) -> None:
+    """Refuse the variable that Matplotlib reads as a date, even for a file without one.
+
+    Raises:
+        InvalidRequest: it is not a date.
+    """
+    try:
+        dt.datetime.fromtimestamp(int(seconds or 0), dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidRequest(
+            f"environment variable {DATE} must be a date in seconds since 1970, got '{seconds:.80}'"
+        ) from None
 
 
 def check_plot(path: str) -> None:
@@ -88,13 +107,12 @@ def write_page(path: Path, page: str) -> None:
     write_text(path, page)
 
 
-def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
+def rendered(name: str, **context: Any) -> str:
     """Return a page; the same context gives the same bytes.
 
     Args:
         name: the name of its parts in the folder `page`: NAME.html, and NAME.css and NAME.js after
             the shared ones.
-        parts: the names of parts shared with some pages, placed in between.
         context: the values for the template; `data` is the script's data.
 
     Raises:
@@ -103,7 +121,7 @@ def rendered(name: str, *, parts: Sequence[str] = (), **context: Any) -> str:
     check_extra()
     from markupsafe import Markup
 
-    names = ("shared", *parts, name)
+    names = ("shared", name)
     style, script = ("".join(_part(f"{each}.{kind}") for each in names) for kind in ("css", "js"))
     return (
         _environment()

@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib import rc_context
+from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -87,9 +87,9 @@ def plot_verification(report: VerificationReport, cases: Sequence[str] = ()) -> 
     if not report.cases:
         raise InvalidRequest("no case was judged: there is nothing to draw")
     lines = _lines(_chosen(report, cases))
-    some_fail = any(case.verdict.fails and case.verdict.error_over_time for case in report.cases)
+    some_fail = any(case.verdict.fails and case.error_over_time for case in report.cases)
     which = "cases that fail" if some_fail else "cases with the largest margins"
-    with rc_context(STYLE):
+    with style.context(STYLE):
         figure = NotebookFigure(figsize=(10, 7 if lines else 4), layout="constrained")
         figure.suptitle(_legible(title(report), 110), fontsize=11)
         axes = figure.subplots(2 if lines else 1, squeeze=False)[:, 0]
@@ -125,7 +125,7 @@ def image(figure: Figure, kind: str) -> bytes:
     """
     stream = io.BytesIO()
     date = {"svg": "Date", "pdf": "CreationDate"}.get(kind)
-    with rc_context(STYLE):
+    with style.context(STYLE):
         figure.savefig(stream, format=kind, dpi=120, metadata={date: None} if date else {})
     return stream.getvalue()
 
@@ -136,7 +136,7 @@ def _chosen(report: VerificationReport, ids: Sequence[str]) -> list[JudgedCase]:
     for name in ids:
         if name not in known:
             raise InvalidRequest(f"no case '{name}'{did_you_mean(name, known)}")
-    drawable = [case for case in report.cases if case.verdict.error_over_time]
+    drawable = [case for case in report.cases if case.error_over_time]
     failing = [case for case in drawable if case.verdict.fails]
     by_margin = sorted(failing or drawable, key=_worst_margin, reverse=True)
     return [known[name] for name in ids] or (by_margin if failing else by_margin[:MOST_LINES])
@@ -150,7 +150,7 @@ def _lines(cases: Iterable[JudgedCase]) -> dict[Line, list[str]]:
     """Return the lines of some cases, one per direction, with the cases they belong to."""
     lines: dict[Line, list[str]] = {}
     for case in cases:
-        directions = case.verdict.error_over_time
+        directions = case.error_over_time
         steps = case.record["sizes"].get("seq_length", 0)
         for number, errors in enumerate(directions):
             count = max(steps, len(errors))

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.files.described import jsonable, part_of, read
 from rnncli.files.regular import read_bytes
 from rnncli.files.strict_json import parse_json
-from rnncli.judging.comparing.verdict import CaseVerdict
-from rnncli.judging.report import JudgedCase, JudgedPack, JudgedSubject, VerificationReport
-from rnncli.packs.schema_check import SchemaCheck, check
-from rnncli.reports.schema_parts import object_of
-from rnncli.reports.tables import jsonable
-from rnncli.reports.verification import summary_record
+from rnncli.judging.comparing.verdict import ALLOWANCES, CaseVerdict
+from rnncli.judging.explaining.diagnosis import Cause, Diagnosis
+from rnncli.judging.explaining.patterns import Pattern
+from rnncli.judging.report import JudgedCase, VerificationReport
+from rnncli.judging.selected import Shard
+from rnncli.reports.verification import cause_in, summary_record
 from rnncli.reports.verification_schema import CASE_NAMES, LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 LARGEST = 1 << 28
 """The most bytes of a file of results."""
-_CHECKS = {kind: SchemaCheck(object_of(LINES[kind])) for kind in ("run", "case")}
+UNRECORDED = ("options not recorded",)
+"""The concessions of a run that does not say them."""
 
 
 def read_results(path: Path) -> list[VerificationReport]:
-    """Return the reports of the runs in a file, without diagnoses.
+    """Return the reports of the runs in a file, as they were but for errors over time.
 
     Args:
         path: lines of one run of `rnncli verify --json` or of several, one after the other.
@@ -36,7 +40,7 @@ def read_results(path: Path) -> list[VerificationReport]:
     """
     lines = read_bytes(path, LARGEST).splitlines()
     try:
-        reports = [_report(run) for run in _runs(_numbered(lines))]
+        reports = [_report(run) for run in _runs(_lines(lines))]
     except InvalidRequest as error:
         raise UnreadableFile(f"{path}: {error}") from error
     if not reports:
@@ -44,62 +48,113 @@ def read_results(path: Path) -> list[VerificationReport]:
     return reports
 
 
-def _numbered(lines: Sequence[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line, from 1, and its object."""
+class _Line(NamedTuple):
+    """A line of a file.
+
+    Attributes:
+        number: its number, from 1.
+        record: its object, as it stands there.
+        entries: the same as the class of its kind.
+    """
+
+    number: int
+    record: Mapping[str, Any]
+    entries: Any
+
+
+def _lines(lines: Sequence[bytes]) -> Iterator[_Line]:
     for number, line in enumerate(lines, 1):
         try:
             record = parse_json(line, surrogates=True)
         except InvalidRequest as error:
             raise InvalidRequest(f"line {number} {error}") from error
         kind = record.get("kind") if isinstance(record, dict) else None
-        if kind not in LINES:
+        if not (isinstance(kind, str) and kind in LINES):
             raise InvalidRequest(f"line {number} is not one that `rnncli verify --json` prints")
-        if kind in _CHECKS:
-            _CHECKS[kind](record, f"line {number}")
-        yield number, record
+        yield _Line(number, record, read(record, LINES[kind], f"line {number}"))
 
 
-def _runs(lines: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+def _runs(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
     """Yield the lines of each run, from its first to its summary."""
-    run: list[dict[str, Any]] = []
-    for number, record in lines:
-        if (record["kind"] == "run") == bool(run):
+    run: list[_Line] = []
+    for line in lines:
+        kind = line.record["kind"]
+        if (kind == "run") == bool(run):
             wanted = "the summary of the run before it" if run else "the first line of a run"
-            raise InvalidRequest(f"line {number} is a {record['kind']}, expected {wanted}")
-        run.append(record)
-        if record["kind"] == "summary":
+            raise InvalidRequest(f"line {line.number} is a {kind}, expected {wanted}")
+        run.append(line)
+        if kind == "summary":
             yield run
             run = []
     if run:
-        raise InvalidRequest(f"the run of {run[0]['subject']['name']} at its end has no summary")
+        name = ascii(run[0].entries.subject.name)[:80]
+        raise InvalidRequest(
+            f"line {run[0].number} begins the run of {name}, which is incomplete: it has no summary"
+        )
 
 
-def _report(run: Sequence[Mapping[str, Any]]) -> VerificationReport:
-    first, *_, last = run
+def _report(run: Sequence[_Line]) -> VerificationReport:
+    first, last, diagnosis = run[0].entries, run[-1].entries, _diagnosis(run)
     report = VerificationReport(
-        JudgedPack(**first["pack"]),
-        JudgedSubject(**first["subject"]),
-        first["rule"],
-        tuple(_case(line) for line in run if line["kind"] == "case"),
-        command=first["command"],
-        min_cases=first["min_cases"],
-        unproved=first["unproved"],
-        date=first["date"],
-        seconds=_seconds(last),
+        first.pack,
+        first.subject,
+        first.rule,
+        tuple(_case(line, diagnosis) for line in run if line.record["kind"] == "case"),
+        command=first.command,
+        min_cases=first.min_cases,
+        unproved=first.unproved,
+        date=first.date,
+        diagnosis=diagnosis,
+        concessions=UNRECORDED if first.concessions is msgspec.UNSET else first.concessions,
+        seconds=last.wall_seconds,
+        shard=Shard() if first.shard is msgspec.UNSET else Shard.parse(first.shard),
     )
     name = ascii(report.subject.name)[:80]
-    if jsonable(summary_record(report)) != last:
+    if jsonable(summary_record(report)) != run[-1].record:
         raise InvalidRequest(f"the summary of the run of {name} does not count its cases")
     if len({case.verdict.id for case in report.cases}) < len(report.cases):
         raise InvalidRequest(f"the run of {name} has a case twice")
     return report
 
 
-def _seconds(summary: Mapping[str, Any]) -> float:
-    check(summary.get("wall_seconds"), {"type": "number", "minimum": 0}, "wall_seconds")
-    return summary["wall_seconds"]  # type: ignore[no-any-return]
+def _diagnosis(run: Sequence[_Line]) -> Diagnosis | None:
+    """Return the diagnosis of a run; None if it has none."""
+    found: dict[str, list[Any]] = {kind: [] for kind in LINES}
+    for line in run:
+        found[line.record["kind"]].append(line.entries)
+    if not found["unexplained"]:
+        return None
+    return Diagnosis(
+        tuple(part_of(line, Cause) for line in found["cause"]),
+        tuple(found["unexplained"][0].cases),
+        tuple(part_of(line, Cause) for line in found["doubt"]),
+        tuple(
+            Pattern(each.sentence, tuple(each.topics), each.chance, each.where, each.among)
+            for each in found["pattern"]
+        ),
+    )
 
 
-def _case(line: Mapping[str, Any]) -> JudgedCase:
-    record = {name: line[name] for name in ("id", *CASE_NAMES)}
-    return JudgedCase(record, CaseVerdict.of(line))
+def _case(line: _Line, diagnosis: Diagnosis | None) -> JudgedCase:
+    """Return the case of a line, whose entries must not contradict each other."""
+    record = {name: line.record[name] for name in ("id", *CASE_NAMES) if name in line.record}
+    case = JudgedCase(record, part_of(line.entries, CaseVerdict))
+    for name, value in _derived(case, diagnosis).items():
+        if line.record[name] != value:
+            raise InvalidRequest(
+                f"the case {ascii(case.verdict.id)[:80]} has {name}"
+                f" {ascii(line.record[name])[:80]}, but its other entries make it {value!r}"
+            )
+    return case
+
+
+def _derived(case: JudgedCase, diagnosis: Diagnosis | None) -> Mapping[str, Any]:
+    """Return the entries of a case's line that follow from its others, or from the diagnosis."""
+    allowance = ALLOWANCES.get(case.verdict.verdict)
+    return {
+        "allowed": allowance.option if allowance and case.verdict.allowed else "",
+        "margin": jsonable(case.verdict.margin),
+        "fails": case.verdict.fails,
+        "answered": case.is_answered,
+        "cause": cause_in(diagnosis, case.verdict.id),
+    }

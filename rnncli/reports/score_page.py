@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rnncli.judging.scoring.adequacy import Fate
 from rnncli.judging.scoring.coverage import coverage_of
 from rnncli.judging.scoring.kill_matrix import fate_of
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.structural.bug import Reach
-from rnncli.mutants.table import MUTANTS
 from rnncli.reports.page_data import LETTERS, TOLERANCE, letter
 from rnncli.reports.pages import rendered, write_page
 from rnncli.reports.scores import structural_lines, structural_reasons

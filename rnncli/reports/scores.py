@@ -16,8 +16,8 @@ from rnncli.files.atomic import write_text
 from rnncli.judging.scoring.adequacy import Fate
 from rnncli.judging.scoring.coverage import CoverageItem, coverage_of
 from rnncli.judging.scoring.kill_matrix import every, of_family, of_reach, score
+from rnncli.mutants.catalogue import STRUCTURAL
 from rnncli.mutants.structural.bug import UNREACHED, Reach
-from rnncli.mutants.structural.table import STRUCTURAL
 from rnncli.reports.tables import draw_table, is_drawn, print_json_line, print_table
 from rnncli.terminal import say
 from rnncli.words import counted, plural

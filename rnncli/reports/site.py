@@ -18,7 +18,9 @@ from rnncli.files.atomic import atomic_folder, put_file
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
 from rnncli.reports.failures import FailureGroup, diagnosed, failure_groups, reasons
 from rnncli.reports.html import page
+from rnncli.reports.markdown import code, inline, table_row
 from rnncli.reports.pages import plain_page, shared_style
+from rnncli.reports.shards import whole_runs
 from rnncli.terminal import visible
 
 if TYPE_CHECKING:
@@ -44,9 +46,12 @@ WORDS: Mapping[Verdict, str] = {
 
 
 def file_name(text: str) -> str:
-    """Return a safe name of a file for any text; different texts have different names."""
+    """Return a safe name of a file for any text; different texts have different names.
+
+    They differ where the file system takes capitals for small letters, too.
+    """
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")[:LONGEST_NAME]
-    if plain and plain == text:
+    if plain and plain == text == text.lower():
         return plain
     return f"{plain}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
@@ -185,9 +190,13 @@ def _called(report: VerificationReport) -> str:
 
 
 def results_of(reports: Iterable[VerificationReport]) -> list[PackResults]:
-    """Group reports by pack and implementation, each in order of appearance."""
+    """Group reports by pack and implementation, each in order of appearance.
+
+    Raises:
+        rnncli.errors.InvalidRequest: a shard of a run is missing, see `whole_runs`.
+    """
     packs: dict[str, dict[str, list[VerificationReport]]] = {}
-    for report in reports:
+    for report in whole_runs(reports):
         packs.setdefault(report.pack.name, {}).setdefault(_called(report), []).append(report)
     return [
         PackResults(
@@ -221,15 +230,31 @@ def worst(counts: Tally | None) -> str:
 
 def badge(runtime: RuntimeResults) -> dict[str, Any]:
     """Return what shields.io draws: the passing cases among those of the newest run."""
-    total = runtime.newest.total
-    passing = total.counts[Verdict.PASS] + total.counts[Verdict.ACCEPTABLE]
-    colours = {True: "brightgreen", False: "red" if total.counts[Verdict.DIFFERS] else "yellow"}
+    run = runtime.newest
+    with_options = f" with {' '.join(run.concessions)}" if run.concessions else ""
     return {
         "schemaVersion": 1,
-        "label": visible(f"{runtime.name} on {runtime.newest.pack.name}"),
-        "message": f"{passing}/{total.cases}",
-        "color": colours[runtime.newest.passed],
+        "label": visible(f"{runtime.name} on {run.pack.name}"),
+        "message": visible(f"{_passing(run)}/{run.total.cases}{with_options}"),
+        "color": _colour(run),
     }
+
+
+def _passing(run: VerificationReport) -> int:
+    counts = run.total.counts
+    return counts[Verdict.PASS] + counts[Verdict.ACCEPTABLE]
+
+
+def _colour(run: VerificationReport) -> str:
+    """Return the colour of a run's badge: bright green only if the whole pack passes by its rule.
+
+    docs/howto/site.md says what each means.
+    """
+    if not run.passed:
+        return "red" if run.total.counts[Verdict.DIFFERS] else "yellow"
+    if _passing(run) < run.total.cases:
+        return "yellow"
+    return "blue" if run.concessions else "brightgreen"
 
 
 def as_markdown(packs: Iterable[PackResults]) -> str:
@@ -238,9 +263,9 @@ def as_markdown(packs: Iterable[PackResults]) -> str:
 
 
 def _markdown_of(pack: PackResults) -> str:
-    names = [runtime.name for runtime in pack.runtimes]
+    names = [inline(runtime.name) for runtime in pack.runtimes]
     rows = [
-        (flag, len(pack.of_flag(flag)), *(cell(r.by_flag.get(flag)) for r in pack.runtimes))
+        (inline(flag), len(pack.of_flag(flag)), *(cell(r.by_flag.get(flag)) for r in pack.runtimes))
         for flag in pack.notes
     ]
     totals = [runtime.newest.total.summary for runtime in pack.runtimes]
@@ -251,26 +276,23 @@ def _markdown_of(pack: PackResults) -> str:
         ("all cases", len(pack.cases), *totals),
     ]
     about = (
-        f"Judged by `rnncli verify` against the pack `{pack.name}` and written by `rnncli site`. A"
-        " row is a flag of the pack: a feature, or a bug that its cases look for. What is not named"
-        " here is within the tolerances."
+        f"Judged by `rnncli verify` against the pack {code(pack.name)} and written by `rnncli"
+        " site`. A row is a flag of the pack: a feature, or a bug that its cases look for. What is"
+        " not named here is within the tolerances."
     )
-    lines = [f"| {' | '.join(_in_cell(each) for each in row)} |" for row in table]
     about = fill(about, 100, break_on_hyphens=False)
+    lines = map(table_row, table)
     runs = map(_run, pack.runtimes)
-    return "\n".join(["", f"## {pack.name}", "", about, "", *lines, "", *runs, ""])
+    return "\n".join(["", f"## {inline(pack.name)}", "", about, "", *lines, "", *runs, ""])
 
 
 def _run(runtime: RuntimeResults) -> str:
     """Return the newest run as a line of a list: what was judged, when, and the command."""
     judged = " ".join(filter(None, (runtime.name, runtime.version)))
-    line = f"- {judged} on {runtime.newest.date[:10]}"
-    command = runtime.newest.command.replace("`", "'")
-    return visible(f"{line}: `{command}`" if command else line)
-
-
-def _in_cell(value: object) -> str:
-    return visible(str(value)).replace("|", "\\|")
+    run = runtime.newest
+    conceded = f" with {' '.join(run.concessions)}" if run.concessions else ""
+    line = f"- {inline(f'{judged} on {run.date[:10]}{conceded}')}"
+    return f"{line}: {code(run.command)}" if run.command else line
 
 
 def write_site(folder: Path, packs: Sequence[PackResults]) -> int:
@@ -336,7 +358,7 @@ def _summary(packs: Sequence[PackResults]) -> dict[str, Any]:
                 "runtime": visible(runtime.name),
                 "version": visible(run.subject.about.get("version", "")),
                 "date": visible(run.date),
-                "rule": visible(run.rule),
+                "rule": visible(run.terms),
                 "verdicts": {str(name): count for name, count in run.total.counts.items()},
             }
             for pack, runtime, run in runs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -194,16 +193,7 @@ def print_json_line(record: Mapping[str, Any]) -> None:
     """
     import json
 
+    from rnncli.files.described import jsonable
+
     line = json.dumps(jsonable(record), ensure_ascii=False, allow_nan=False)
     click.echo(line if line.isprintable() else json.dumps(jsonable(record), allow_nan=False))
-
-
-def jsonable(value: Any) -> Any:
-    """Return a value as JSON can hold it; NaN and infinity become text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    return value

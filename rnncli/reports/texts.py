@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from rnncli.reports.comparisons import difference
 from rnncli.reports.diagnosis import diagnosis_sentences, later_sentences
 from rnncli.reports.failures import sentences
-from rnncli.reports.relations import closing as relation_closing
-from rnncli.reports.relations import sentence
 from rnncli.reports.scores import closing as score_closing
 from rnncli.reports.scores import closing_of_structure
 from rnncli.reports.verification import closing
@@ -18,12 +16,11 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rnncli.generating.report import GenerationReport
     from rnncli.judging.comparing.comparison import Comparison
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import VerificationReport
     from rnncli.judging.scoring.kill_matrix import KillMatrix
-    from rnncli.metamorphic.report import RelationReport
-    from rnncli.packs.generating.report import GenerationReport
     from rnncli.scoring.report import ScoreReport
     from rnncli.verifying.diagnosis_report import DiagnosisReport
 
@@ -82,12 +79,6 @@ def kill_matrix(matrix: KillMatrix) -> Iterator[str]:
     """Yield the scores of structural and of semantic mutants."""
     yield closing_of_structure(matrix)
     yield score_closing(matrix)
-
-
-def relations(report: RelationReport) -> Iterator[str]:
-    """Yield what fails, and the counts."""
-    yield from (sentence(each) for each in report.failures)
-    yield from relation_closing(report)
 
 
 def comparison(outputs: Comparison) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.verdict import MEANINGS, Verdict
@@ -23,6 +23,7 @@ from rnncli.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.report import JudgedCase, Tally, VerificationReport
 
 COLUMNS = ("by", "name", "cases", *MEANINGS, "expected", "allowed", "fails", "worst margin")
@@ -118,7 +119,7 @@ def _print_tables(report: VerificationReport) -> None:
     """Draw a table of operators and one of features; in a pipe, print one with all cases."""
     if is_drawn():
         _draw("operator", report.by_operator)
-        _draw("feature", report.by_flag)
+        _draw(report.flag_noun, report.by_flag)
         return
     operators = [_row("operator", tally) for tally in report.by_operator]
     flags = [_row("flag", tally) for tally in report.by_flag]
@@ -179,10 +180,11 @@ def outcome(total: Tally) -> str:
 
 
 def title(report: VerificationReport) -> str:
-    """Return the subject, the pack and the rule."""
+    """Return the subject, the pack, the shard if there are several, and the rule."""
     version = report.subject.about.get("version", "")
     subject = f"{report.subject.name} {version}".rstrip()
-    return visible(f"{subject} against {report.pack.folder} by {report.rule}")
+    shard = f", shard {report.shard}" if report.shard.suffix else ""
+    return visible(f"{subject} against {report.pack.folder}{shard} by {report.rule}")
 
 
 def _row(by: str, tally: Tally) -> tuple[Any, ...]:
@@ -210,30 +212,38 @@ def _draw(by: str, tallies: Sequence[Tally]) -> None:
 
 def run_record(report: VerificationReport) -> dict[str, Any]:
     """Return the first line of JSON: the subject, the pack and the rule."""
-    pack, subject = report.pack, report.subject
     return {
         "kind": "run",
         "date": report.date,
-        "pack": asdict(pack),
-        "subject": {"name": subject.name, "about": dict(subject.about)},
+        "pack": report.pack,
+        "subject": report.subject,
         "rule": report.rule,
         "command": report.command,
         "min_cases": report.min_cases,
         "unproved": report.unproved,
+        "concessions": list(report.concessions),
+        "shard": str(report.shard),
     }
 
 
 def case_record(report: VerificationReport, case: JudgedCase) -> dict[str, Any]:
     """Return the line of JSON for a case."""
-    cause = report.diagnosis and report.diagnosis.cause_of(case.verdict.id)
     return {
         "kind": "case",
-        **case.verdict.record(),
+        **msgspec.to_builtins(case.verdict),
+        "margin": case.verdict.margin,
+        "fails": case.verdict.fails,
         "answered": case.is_answered,
-        **{name: case.record[name] for name in CASE_NAMES},
-        "cause": cause.hypothesis if cause else "",
+        **{name: case.record[name] for name in CASE_NAMES if name in case.record},
+        "cause": cause_in(report.diagnosis, case.verdict.id),
         "repeat": report.repeat(case.verdict),
     }
+
+
+def cause_in(diagnosis: Diagnosis | None, case_id: str) -> str:
+    """Return the hypothesis that explains a case, or ""."""
+    cause = diagnosis and diagnosis.cause_of(case_id)
+    return cause.hypothesis if cause else ""
 
 
 def summary_record(report: VerificationReport) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.backends.threads import allowed
 from rnncli.budget import held
 from rnncli.deadline import watched
-from rnncli.errors import Exhausted, RnncliWarning, explain
-from rnncli.executors.processes import in_processes
-from rnncli.executors.table import in_order
+from rnncli.errors import Exhausted, NothingSelected, RnncliWarning, explain
+from rnncli.executors.workers import in_order
 from rnncli.running.execution import execute
 from rnncli.running.request import Request, Run, RunReport, TargetReport
 from rnncli.running.summary import summarise
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rnncli.cases.case import Case
+    from rnncli.executors.workers import Workers
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.models.model import Model
 
@@ -34,13 +34,13 @@ class Task(NamedTuple):
     steps: str = ""
 
 
-def run_all(tasks: Sequence[Task], jobs: int) -> Iterator[TargetReport]:
-    """Run tasks in up to `jobs` processes; yield their reports in the tasks' order.
+def run_all(tasks: Sequence[Task], workers: Workers) -> Iterator[TargetReport]:
+    """Run tasks by workers; yield their reports in the tasks' order.
 
     Raises:
         InvalidRequest: a worker process was killed.
     """
-    yield from in_order(in_processes(run_task, tasks, jobs=jobs))
+    yield from in_order(workers.run(run_task, tasks))
 
 
 def run_task(task: Task) -> TargetReport:
@@ -49,11 +49,11 @@ def run_task(task: Task) -> TargetReport:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", RnncliWarning)
         try:
-            request = task.request
+            request, limits = task.request, task.request.limits
             with (
-                held(request.max_memory, named=(task.target, *request.files)),
-                watched(request.timeout, task.target),
-                allowed(request.threads),
+                held(limits.max_memory, named=(task.target, *request.files)),
+                watched(limits.timeout, task.target),
+                allowed(limits.threads),
             ):
                 runs = _run(task)
         except Exception as error:  # noqa: BLE001 -- one target's failure is not the next one's
@@ -66,8 +66,7 @@ def run_task(task: Task) -> TargetReport:
                 task.target, error=sentence, exit_code=code, traceback=traceback.format_exc()
             )
         else:
-            agrees = all(output.agrees for run in runs for output in run.comparison)
-            report = TargetReport(task.target, runs, exit_code=0 if agrees else 1)
+            report = _judged(TargetReport(task.target, runs), request)
     messages = dict.fromkeys(str(warning.message) for warning in caught)
     return report._replace(warnings=tuple(messages))
 
@@ -79,6 +78,22 @@ def _run(task: Task) -> tuple[RunReport, ...]:
     if task.saved_inputs or task.output or task.steps:
         _write(task, loaded, runs)
     return tuple(_report(run, task.request) for run in runs)
+
+
+def _judged(report: TargetReport, request: Request) -> TargetReport:
+    """Give a report its exit code: where outputs are expected, those of each run are compared.
+
+    They are expected if tolerances are given, or if another data set of the target has some.
+    """
+    if not all(output.agrees for run in report.runs for output in run.comparison):
+        return report._replace(exit_code=1)
+    bare = [run.name for run in report.runs if not run.comparison]
+    is_judged = not request.own_tolerances or len(bare) < len(report.runs)
+    if not (bare and is_judged):
+        return report
+    place = f"{report.target} {bare[0]}".rstrip()
+    sentence = f"{place}: no expected outputs to compare with"
+    return report._replace(error=sentence, exit_code=NothingSelected.exit_code)
 
 
 def _write(task: Task, loaded: Model | Case, runs: Sequence[Run]) -> None:

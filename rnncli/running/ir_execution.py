@@ -8,6 +8,7 @@ of an execution inside a body.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,17 @@ def run_ir(ir: IrModel, request: Request, observer: Observer) -> None:
     whole.observe(Sizing(recipe, values).settle())
 
 
+@cache
+def openvino_core() -> Any:
+    """Return OpenVINO's entry, the same one for the life of this process.
+
+    Each entry that compiles for the CPU gives the thread a stack for signal handlers, and when it
+    ends puts back the one that it found. If two end in the order in which they began, that is a
+    stack that is gone: the next signal with a handler, Ctrl-C or an alarm, kills the process.
+    """
+    return openvino.Core()
+
+
 class _GraphRun:
     """The executions of a graph or a body, and of the bodies in it.
 
@@ -108,7 +120,7 @@ class _GraphRun:
         results = [opset5.result(outputs[place]) for place in self._places]
         try:
             net = openvino.Model(results, self._graph.net.get_parameters(), "probe")
-            compiled = openvino.Core().compile_model(net, "CPU", {PRECISION: "f32"})
+            compiled = openvino_core().compile_model(net, "CPU", {PRECISION: "f32"})
             return compiled.create_infer_request()
         except RuntimeError as error:
             raise self._refused(error) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rnncli.limits import UNLIMITED
+from rnncli.models.hosts import ONNX
 from rnncli.models.recurrent_node import EvaluationSettings
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from rnncli.judging.comparing.comparison import OutputComparison
     from rnncli.judging.tolerances.tolerance import Tolerance
+    from rnncli.limits import Limits
     from rnncli.numerics import Array
     from rnncli.running.summary import TensorSummary
 
@@ -24,16 +27,15 @@ class Request:
         tolerance: applied to expected outputs that come with a target.
         own_tolerances: whether tolerances that come with the target take precedence.
         backend, compute, readings: how recurrent operators are computed.
-        threads: the number of threads per evaluation; None leaves it to the environment.
+        host: what evaluates the other nodes of models.
         input_files: input name -> `FILE` or `FILE.npz::KEY`.
         inputs_from: a file or folder with several inputs; "" for none.
         seed: seeds generated inputs; None takes the target's own.
         shapes: input name -> shape of the generated input.
         dims: symbolic dimension -> size.
         data_set: the number of the only test data set to run; None runs all.
-        max_memory: limit on a target's memory, bytes; None for `budget.DEFAULT` plus the size of
-            its files.
-        timeout: seconds per target; None for no limit.
+        limits: of each target; memory is `budget.DEFAULT` plus the size of its files where it is
+            not limited.
         steps: whether the signals of every step of the recurrent nodes are computed.
     """
 
@@ -41,16 +43,15 @@ class Request:
     own_tolerances: bool = True
     backend: str = "numpy"
     compute: str = "float64"
-    threads: int | None = None
     readings: Mapping[str, str] = field(default_factory=dict)
+    host: str = ONNX
     input_files: Mapping[str, str] = field(default_factory=dict)
     inputs_from: str = ""
     seed: int | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     data_set: int | None = None
-    max_memory: int | None = None
-    timeout: float | None = None
+    limits: Limits = UNLIMITED
     steps: bool = False
 
     @property
@@ -60,8 +61,8 @@ class Request:
 
     @property
     def arithmetic(self) -> EvaluationSettings:
-        """How recurrent operators are evaluated."""
-        return EvaluationSettings(self.backend, self.compute, self.readings)
+        """How the nodes of models are evaluated."""
+        return EvaluationSettings(self.backend, self.compute, self.readings, self.host)
 
     @property
     def shapes_inputs(self) -> bool:

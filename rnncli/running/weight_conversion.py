@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnncli import weights
 from rnncli.errors import InvalidRequest
 from rnncli.files.atomic import write_bytes
-from rnncli.formats import read_tensors, write_tensors
+from rnncli.formats import write_tensors
 from rnncli.formats.reading import named
+from rnncli.running.checkpoints import read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,8 +40,9 @@ def convert_weights(
     to: str,
     *,
     cell: str = "",
-    activation: str = "tanh",
+    activation: str | None = None,
     module: str | None = None,
+    reset_after: bool | None = None,
 ) -> None:
     """Write the weights of a file in the form of another library, or as a model.
 
@@ -50,20 +52,24 @@ def convert_weights(
         library: a key of `FROM`.
         to: a key of `TO`, or "onnx".
         cell: LSTM, GRU or RNN; "" for what the shapes say.
-        activation: of an RNN: tanh or relu.
+        activation: of an RNN: tanh or relu; None for what the file says, or tanh.
         module: the path of the recurrent module in a larger model; None for the only one.
+        reset_after: of a GRU of Keras; None for what the file or its bias says.
 
     Raises:
         InvalidRequest: the weights do not fit, or `to` cannot hold them.
     """
+    if reset_after is not None and library != "keras":
+        raise InvalidRequest(f"--reset-after is of a GRU of Keras; --from {library} is given")
+    asked = {"activation": activation, "reset_after": reset_after}
     is_model = Path(destination).suffix.lower() == ".onnx"
     if is_model != (to == ONNX):
         raise InvalidRequest(
             f"{destination}: --to onnx writes a file NAME.onnx, --to {to} is given"
         )
-    tensors = read_tensors(source)
+    tensors, told = read_weights(source, library, module)
     with named(source):
-        layers = FROM[library](tensors, cell, activation=activation, module=module)
+        layers = FROM[library](tensors, cell, module=module, **_settled(told, asked))
         if is_model:
             from rnncli.models.stacked_model import stacked_model
 
@@ -74,3 +80,16 @@ def convert_weights(
         write_bytes(Path(destination), content)
     else:
         write_tensors(destination, tensors)
+
+
+def _settled(told: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a file tells and those that are asked for.
+
+    Raises:
+        InvalidRequest: they contradict each other.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    for name in told.keys() & given.keys():
+        if told[name] != given[name]:
+            raise InvalidRequest(f"has {name} {told[name]}, but {given[name]} is asked for")
+    return {**told, **given}

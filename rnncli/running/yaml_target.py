@@ -10,7 +10,7 @@ from rnncli.cases.config.config import read_case
 from rnncli.cases.library import find_spec, spec_names
 from rnncli.cases.suite.suite import is_suite, load_suite, suite_findings
 from rnncli.cases.yaml_reader import parse_yaml, read_source, read_yaml
-from rnncli.errors import ConfigError, InvalidRequest, RnncliError, did_you_mean
+from rnncli.errors import ConfigError, InvalidRequest, RnncliError, UnreadableFile, did_you_mean
 from rnncli.files.regular import read_standard_input
 from rnncli.models.loading import ARCHIVES, FORMATS
 from rnncli.running.target_names import OF_SUITE, STDIN, YAML
@@ -102,8 +102,11 @@ def _cases_of_folder(target: str) -> list[str]:
 
     if not is_pack(target):
         return [target]
-    cases = open_pack(target).manifest.cases
-    valid = [case["id"] for case in cases if case["expect"] == "result"]
+    pack = open_pack(target)
+    for path, problem in pack.problems():
+        if problem == "missing":
+            raise UnreadableFile(f"{target}: {path} is missing")
+    valid = [case["id"] for case in pack.manifest.cases if case["expect"] == "result"]
     return [str(below(Path(target), folder_of(case_id))) for case_id in valid]
 
 

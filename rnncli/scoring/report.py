@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.display import Displayed
+from rnncli.display import Conclusion
 
 if TYPE_CHECKING:
     from rnncli.judging.scoring.kill_matrix import KillMatrix
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ScoreReport(Displayed):
+class ScoreReport(Conclusion):
     """The score of a suite.
 
     Attributes:
@@ -26,12 +26,8 @@ class ScoreReport(Displayed):
     min_structural: float | None = None
 
     @property
-    def passed(self) -> bool:
-        """Whether the required percentages are reached."""
-        wanted = ((self.matrix, self.min_score), (self.matrix.structural, self.min_structural))
-        return all(least is None or of.total.percent >= least for of, least in wanted)
-
-    @property
     def exit_code(self) -> int:
         """The exit code of `rnncli score`: 1 if too few mutants are killed, otherwise 0."""
-        return int(not self.passed)
+        wanted = ((self.matrix, self.min_score), (self.matrix.structural, self.min_structural))
+        reached = (least is None or of.total.percent >= least for of, least in wanted)
+        return int(not all(reached))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnncli.cases.suite.suite import load_suite
-from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.executors.table import executor_named
+from rnncli.errors import NothingSelected, RnncliWarning
+from rnncli.executors.workers import HERE, Workers
+from rnncli.generating.generation import require_backends
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.scoring.kill_matrix import KillMatrix, Unscored, VectorRow, whole_row
-from rnncli.judging.tolerances.tolerance import Bound, Tolerance
-from rnncli.packs.generating.generation import require_backends
-from rnncli.packs.generating.production import make_vectors
-from rnncli.packs.pack import Pack, is_pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS, PackReference, is_pack
+from rnncli.verifying.verification import whole_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ LARGEST_BATCH = 8
 
 # The tolerances of onnx.backend.test, by default of its loader. Its newer runners allow bfloat16
 # an rtol of 2^-6.
-ONNX_RULE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(1e-7)))
+ONNX_RULE = Rule(rtol=1e-3, atol=1e-7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +40,13 @@ class ScoringPlan:
         suite: a pack's folder, or a suite's file or name.
         selection: a -k expression; "" selects all.
         rule: the tolerances by which mutants are judged.
-        jobs, executor, scheduler: the workers.
+        workers: who does the work.
     """
 
     suite: str
     selection: str = ""
     rule: Rule = PACK_RULE
-    jobs: int = 1
-    executor: str = "processes"
-    scheduler: str = ""
+    workers: Workers = HERE
 
 
 class ScoredCases(NamedTuple):
@@ -56,12 +54,12 @@ class ScoredCases(NamedTuple):
 
     Attributes:
         name: the name of the pack or suite.
-        origin: the pack's absolute folder, or the suite.
+        origin: the pack, or the suite.
         outputs: the requested outputs of each case, in order, by id.
     """
 
     name: str
-    origin: Path | Suite
+    origin: PackReference | Suite
     outputs: Mapping[str, Sequence[str]]
 
 
@@ -106,22 +104,16 @@ def score_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
 
 
 def _scored(plan: ScoringPlan, selected: ScoredCases) -> Iterator[list[VectorRow | Unscored]]:
-    ids = list(selected.outputs)
-    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
     scoring = partial(work, selected.origin, plan.rule)
-    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
-    run = executor_named(plan.executor)
-    for _, scored in run(scoring, batches, jobs=plan.jobs, scheduler=plan.scheduler):
-        yield scored
+    return plan.workers.in_batches(scoring, list(selected.outputs), most=LARGEST_BATCH)
 
 
 def _of_pack(plan: ScoringPlan) -> ScoredCases:
-    pack = open_pack(plan.suite)
-    for path, word in pack.problems():
-        raise InvalidRequest(f"{plan.suite}: {path} is {word}; its result would mean nothing")
+    pack = whole_pack(Path(plan.suite))
+    OPEN_PACKS.keep(pack.reference, pack)
     records: Sequence[Mapping[str, Any]] = pack.select(plan.selection)
     outputs = {record["id"]: record["outputs"] for record in records}
-    return ScoredCases(pack.manifest.header["suite"], Path(plan.suite).absolute(), outputs)
+    return ScoredCases(pack.manifest.header["suite"], pack.reference, outputs)
 
 
 def _of_suite(plan: ScoringPlan) -> ScoredCases:
@@ -132,11 +124,13 @@ def _of_suite(plan: ScoringPlan) -> ScoredCases:
     return ScoredCases(suite.name, suite, outputs)
 
 
-def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[VectorRow | Unscored]:
+def work(
+    origin: PackReference | Suite, rule: Rule, ids: Sequence[str]
+) -> list[VectorRow | Unscored]:
     """Score some vectors of a pack or suite.
 
     Args:
-        origin: the pack's absolute folder, or the suite.
+        origin: the pack, or the suite.
         rule: the tolerances by which mutants are judged.
         ids: the ids of the cases.
 
@@ -146,18 +140,18 @@ def work(origin: Path | Suite, rule: Rule, ids: Sequence[str]) -> list[VectorRow
     return [whole_row(vector, rule) for vector in vectors_of(origin, ids)]
 
 
-def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
+def vectors_of(origin: PackReference | Suite, ids: Sequence[str]) -> Iterator[Vector]:
     """Yield some vectors of a pack or suite; those of a suite are generated in memory.
 
     Args:
-        origin: the pack's absolute folder, or the suite.
+        origin: the pack, or the suite.
         ids: the ids of the cases.
 
     Raises:
         RnncliError: a vector is damaged or cannot be generated.
     """
-    if isinstance(origin, Path):
-        pack = _pack(origin)
+    if isinstance(origin, PackReference):
+        pack = OPEN_PACKS.of(origin)
         yield from (pack.read(pack.case(case_id)) for case_id in ids)
         return
     with warnings.catch_warnings():
@@ -167,8 +161,3 @@ def vectors_of(origin: Path | Suite, ids: Sequence[str]) -> Iterator[Vector]:
         if isinstance(vector, Exception):
             raise vector
         yield vector
-
-
-@lru_cache(maxsize=1)
-def _pack(folder: Path) -> Pack:
-    return open_pack(folder)

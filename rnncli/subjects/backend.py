@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rnncli.backends import backend_named
 from rnncli.backends.threads import allowed
+from rnncli.limits import UNLIMITED
 from rnncli.operators import evaluate
 from rnncli.operators.evaluation import compute_named
 from rnncli.subjects.isolation import IsolatedSubject
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
 BACKEND, COMPUTE = "backend", "compute"
@@ -24,7 +26,7 @@ WHERE = "rnncli.subjects.backend:BackendRuntime"
 class BackendRuntime:
     """Evaluates a vector's node with the package's own operators.
 
-    Settings are ``backend`` and ``compute``. The environment sets the number of BLAS threads.
+    Settings are ``backend`` and ``compute``.
     """
 
     def __init__(self, settings: Mapping[str, str], threads: int) -> None:
@@ -61,24 +63,14 @@ def backend_subject(
     name: str,
     compute: str = "float64",
     *,
-    threads: int = 1,
-    timeout: float = 60.0,
-    max_memory: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> IsolatedSubject:
     """Return a backend as a subject in its own process.
 
     Args:
         name: the backend's name.
         compute: "float64" or "native".
-        threads: the number of threads one evaluation may use.
-        timeout: seconds per vector.
-        max_memory: limit on resident memory, bytes; None for no limit.
+        limits: of each vector.
     """
-    return IsolatedSubject(
-        name,
-        WHERE,
-        settings={BACKEND: name, COMPUTE: compute},
-        threads=threads,
-        timeout=timeout,
-        max_memory=max_memory,
-    )
+    settings = {BACKEND: name, COMPUTE: compute}
+    return IsolatedSubject(name, WHERE, settings=settings, limits=limits)

@@ -42,6 +42,7 @@ refused.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tempfile
@@ -54,9 +55,10 @@ from rnncli.errors import InvalidRequest, RnncliError, did_you_mean
 from rnncli.files.atomic import put_file
 from rnncli.formats import pb, write_tensors
 from rnncli.formats.onnx_folder import MODEL
+from rnncli.limits import OF_SUBJECTS, UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
-from rnncli.subjects.program import found_program, require_started, words_of
+from rnncli.subjects.program import described_limits, found_program, require_started, words_of
 from rnncli.subjects.results import garbage, read_file, read_folder
 from rnncli.subjects.supervision.programs import Ending, Supervised, first_line
 from rnncli.subjects.worker import node_record
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
 CASE = "case.json"
@@ -92,18 +95,14 @@ class CommandSubject:
 
     Args:
         command: the command line as the user wrote it.
-        timeout: seconds per vector.
-        max_memory: limit on the resident memory of the program and its children, bytes; None for no
-            limit.
+        limits: of each vector; memory is that of the program and its children.
 
     Raises:
         InvalidRequest: the program does not exist, a placeholder is unknown, or none names the
             outputs.
     """
 
-    def __init__(
-        self, command: str, *, timeout: float = 60.0, max_memory: int | None = None
-    ) -> None:
+    def __init__(self, command: str, *, limits: Limits = UNLIMITED) -> None:
         self.name = command
         self._here = Path.cwd()
         self._words = words_of("--command", command)
@@ -111,13 +110,12 @@ class CommandSubject:
         self._said = f"--command {command}"
         path = _filled(self._words[0], {"here": str(self._here)})
         self._program = found_program(self._said, path, self._here)
-        self._timeout, self._max_memory = timeout, max_memory
+        self.limits = limits.or_else(OF_SUBJECTS)
         self._running: Supervised | None = None
 
     def describe(self) -> Mapping[str, str]:
         """Return the command and its limits."""
-        limit = {} if self._max_memory is None else {"max_memory": str(self._max_memory)}
-        return {"command": self.name, "timeout": f"{self._timeout:g}", **limit}
+        return {"command": self.name, **described_limits(self.limits)}
 
     def attempt(self, vector: Vector) -> Attempt:
         """Run the program."""
@@ -156,17 +154,17 @@ class CommandSubject:
             [str(self._program), *(_filled(word, values) for word in self._words[1:])],
             folder=folder,
             environment={**os.environ, CASE_VARIABLE: case_id},
-            max_memory=self._max_memory,
+            max_memory=self.limits.max_memory,
         )
         try:
-            return program.wait(self._timeout)
+            return program.wait(self.limits.timeout or math.inf)
         finally:
             self._running = None
             program.end()
 
     def _judged(self, ending: Ending | None, folder: Path, vector: Vector) -> Attempt:
         if ending is None:
-            return Attempt(Status.TIMEOUT, message=f"did not end within {self._timeout:g} s")
+            return Attempt(Status.TIMEOUT, message=f"did not end within {self.limits.timeout:g} s")
         require_started(self._said, self._program, ending)
         if ending.exit == REFUSES:
             reason = first_line(ending.errors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +46,9 @@ class FunctionSubject:
         return {}
 
     def attempt(self, vector: Vector) -> Attempt:
-        """Call the function on one vector.
+        """Call the function on a vector of its own, so that it changes nothing that is judged by.
+
+        One that ends this process has crashed, as a program has that ends before its answer.
 
         Raises:
             Exception: if `raises`, any exception that is not a refusal; also TypeError or
@@ -54,15 +57,15 @@ class FunctionSubject:
         start = time.perf_counter()
         try:
             attempt_made = self._attempt(vector)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if self._raises:
                 raise
-            attempt_made = Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
+            attempt_made = _crashed(error)
         return replace(attempt_made, seconds=time.perf_counter() - start)
 
     def _attempt(self, vector: Vector) -> Attempt:
         try:
-            outputs = self._function(vector)
+            outputs = self._function(copy.deepcopy(vector))
         except (*REFUSALS, RnncliError) as refusal:
             return attempt_of(vector, refusal)
         if outputs is None:
@@ -83,19 +86,25 @@ def attempt_of(vector: Vector, outputs: Any) -> Attempt:
     Args:
         vector: the case.
         outputs: arrays by name, or in the order of `vector.record["outputs"]`; one array for a
-            single output; or an exception, which counts as a refusal.
+            single output; or an exception, which counts as a crash unless it refuses the case.
 
     Raises:
         InvalidRequest: an output is not an array, or their number is wrong.
     """
-    if isinstance(outputs, Exception):
+    if isinstance(outputs, (*REFUSALS, RnncliError)):
         return Attempt(Status.REFUSED, message=str(outputs) or type(outputs).__name__)
+    if isinstance(outputs, Exception):
+        return _crashed(outputs)
     named = outputs if isinstance(outputs, Mapping) else _in_order(vector, outputs)
     arrays = {name: np.asarray(values) for name, values in named.items()}
     for name, values in arrays.items():
         if values.dtype == object:
             raise InvalidRequest(f"{vector.id}: output '{name}' is not an array")
     return Attempt(Status.RAN, arrays)
+
+
+def _crashed(error: BaseException) -> Attempt:
+    return Attempt(Status.CRASHED, message=f"{type(error).__name__}: {error}")
 
 
 def _in_order(vector: Vector, outputs: Any) -> dict[str, Any]:

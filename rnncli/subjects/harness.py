@@ -20,9 +20,11 @@ speaks another version of the protocol, is an error: no vector has reached it.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ from rnncli.errors import InvalidRequest, RnncliError
 from rnncli.files.atomic import put_file
 from rnncli.files.paths import Identifier, RelativePath, below
 from rnncli.formats.raw import content_of, read_described
+from rnncli.limits import UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.harness_messages import (
     START,
@@ -42,21 +45,25 @@ from rnncli.subjects.harness_messages import (
     run_message,
 )
 from rnncli.subjects.kept_process import KeptSubject
-from rnncli.subjects.program import found_program, require_started, words_of
+from rnncli.subjects.program import described_limits, found_program, require_started, words_of
 from rnncli.subjects.results import garbage
 from rnncli.subjects.subject import AGAIN
 from rnncli.subjects.supervision.connection import ConnectedProcess, LostError, garbled
 from rnncli.subjects.supervision.lines import JsonObject, LineChannel
-from rnncli.subjects.supervision.programs import Ending, Supervised, printable
+from rnncli.subjects.supervision.programs import Ending, Supervised
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rnncli.formats.format import Tensors
+    from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
 # Seconds a program may take to end after `stop`, before it is killed.
 SECONDS_TO_STOP = 5.0
+# What keeps files from being written and is not the program's doing.
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class HarnessSubject(KeptSubject["HarnessProcess"]):
@@ -64,9 +71,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
 
     Args:
         command: the command line as the user wrote it.
-        timeout: seconds per vector.
-        max_memory: limit on the resident memory of the program and its children, bytes; None for no
-            limit.
+        limits: of each vector; memory is that of the program and its children.
         seconds_to_start: as in `KeptSubject`.
 
     Raises:
@@ -77,12 +82,11 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
         self,
         command: str,
         *,
-        timeout: float = 60.0,
-        max_memory: int | None = None,
+        limits: Limits = UNLIMITED,
         seconds_to_start: float | None = None,
     ) -> None:
-        super().__init__(command, timeout, seconds_to_start)
-        self._here, self._max_memory = Path.cwd(), max_memory
+        super().__init__(command, limits, seconds_to_start)
+        self._here = Path.cwd()
         self._said = f"--harness {command}"
         word, *self._arguments = words_of("--harness", command)
         self._program = found_program(self._said, word, self._here)
@@ -90,7 +94,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
     def launch(self) -> HarnessProcess:
         """Start the program."""
         argv = [str(self._program), *self._arguments]
-        return HarnessProcess(argv, self._here, self._max_memory)
+        return HarnessProcess(argv, self._here, self.limits.max_memory)
 
     def introduced(self, process: HarnessProcess, deadline: float) -> Mapping[str, str]:
         """Send `start` and return the description of the implementation.
@@ -108,8 +112,7 @@ class HarnessSubject(KeptSubject["HarnessProcess"]):
         except InvalidRequest as error:
             raise InvalidRequest(f"{self._said}: {error}; expected {STARTED}") from None
         described = {name: _described(value) for name, value in about.items()}
-        limit = {} if self._max_memory is None else {"max_memory": str(self._max_memory)}
-        return {**described, "protocol": f"{VERSION}", "timeout": f"{self.timeout:g}", **limit}
+        return {**described, "protocol": f"{VERSION}", **described_limits(self.limits)}
 
     def stopped(self, seconds: float) -> Ending | None:
         """Send `stop`; return how the program ended, or None if it had to be killed.
@@ -130,7 +133,7 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
     Args:
         argv: the program and its arguments.
         here: the folder it starts in.
-        max_memory: as in `HarnessSubject`.
+        max_memory: limit on its resident memory, bytes; None for no limit.
     """
 
     def __init__(self, argv: list[str], here: Path, max_memory: int | None) -> None:
@@ -156,7 +159,16 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         self._model, self._inputs = "", list[Path]()
 
     def request(self, vector: Vector, place: str) -> JsonObject:
-        """Write the files of a vector and return the request to run it."""
+        """Write the files of a vector and return the request to run it; see `AnsweringProcess`."""
+        try:
+            return self._written(vector, place)
+        except OSError as error:
+            if error.errno in DISK_IS_FULL:
+                raise
+            reason = f"left no place for the files of the next case: {error.strerror}"
+            raise LostError(reason) from error
+
+    def _written(self, vector: Vector, place: str) -> JsonObject:
         seq = self.answered + 1
         folder = f"{self._folder}/{seq}"
         os.makedirs(folder)  # noqa: PTH103 -- for each of ten thousand cases
@@ -169,14 +181,12 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
         return run_message(seq, vector, self._model, described, folder)
 
     def ask(self, request: JsonObject, deadline: float) -> Attempt:
-        """Run a vector; after a crash or a timeout, only `end` may be called."""
+        """Run a vector; see `AnsweringProcess`."""
         self.answered = request["seq"]
         try:
             return self._attempt(self._answer(request, deadline))
         except TimeoutError:
             return Attempt(Status.TIMEOUT, message="gave no answer in time")
-        except LostError as error:
-            return Attempt(Status.CRASHED, message=str(error))
         except RnncliError as error:
             return garbage(error)
         finally:
@@ -203,7 +213,8 @@ class HarnessProcess(ConnectedProcess[JsonObject]):
     def _clean(self) -> None:
         """Delete the files of the last request, but for the model."""
         for path in self._inputs:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that the program has put there
+                path.unlink()
         shutil.rmtree(f"{self._folder}/{self.answered}", ignore_errors=True)
 
     def _put_model(self, path: str, model: bytes) -> None:

@@ -7,11 +7,13 @@ line on standard output. Tensors are files of raw elements; see `rnncli.formats.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
 
 from rnncli.errors import InvalidRequest
-from rnncli.formats.raw import DESCRIPTOR, descriptor
-from rnncli.packs.schema_check import LONGEST_SHOWN, SchemaCheck
+from rnncli.files.described import LONGEST_SHOWN, Described, check, lines_document
+from rnncli.formats.raw import TensorDescriptor, descriptor
 from rnncli.subjects.supervision.lines import shown
 from rnncli.subjects.worker import node_record
 
@@ -24,97 +26,108 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
-Schema = dict[str, Any]
+RequestNumber = Annotated[int, Meta(ge=1, description="the number of the request")]
+Detail = str | float | bool
+Version = Annotated[Literal[1], "the version of this protocol"]
 
 
-def _text(description: str) -> Schema:
-    return {"type": "string", "description": description}
+class StartMessage(Described):
+    """The first request."""
+
+    cmd: Literal["start"]
+    version: Version
 
 
-def _texts(description: str) -> Schema:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
+class DescribedImplementation(Described, forbid_unknown_fields=False, kw_only=True):
+    """The program under test; it may tell more about itself, in `Detail`."""
+
+    name: Annotated[str, "the name of the implementation"]
+    version: Annotated[str, "its version"]
+    language: Annotated[str | UnsetType, "the language it is written in"] = UNSET
+    homepage: Annotated[str | UnsetType, "its address"] = UNSET
+    issues: Annotated[str | UnsetType, "the address of its bug tracker"] = UNSET
+    operators: Annotated[list[str] | UnsetType, "the operators it has, such as LSTM"] = UNSET
+    dtypes: Annotated[list[str] | UnsetType, "the element types it has, such as float32"] = UNSET
 
 
-def _object(
-    description: str, properties: Mapping[str, Schema], optional: tuple[str, ...] = ()
-) -> Schema:
-    return {
-        "type": "object",
-        "description": description,
-        "properties": dict(properties),
-        "required": [name for name in properties if name not in optional],
-        "additionalProperties": False,
-    }
+class StartedMessage(Described):
+    """The answer to start."""
+
+    version: Version
+    implementation: Annotated[
+        DescribedImplementation,
+        Meta(
+            description="the implementation",
+            extra_json_schema={"additionalProperties": {"type": ["string", "number", "boolean"]}},
+        ),
+    ]
 
 
-_SEQ = {"type": "integer", "minimum": 1, "description": "the number of the request"}
-_YES = {"type": "boolean", "const": True}
-_VERSION = {"type": "integer", "const": VERSION, "description": "the version of this protocol"}
-_TENSORS = {"type": "object", "additionalProperties": DESCRIPTOR}
-_ABOUT = {
-    "name": _text("the name of the implementation"),
-    "version": _text("its version"),
-    "language": _text("the language it is written in"),
-    "homepage": _text("its address"),
-    "issues": _text("the address of its bug tracker"),
-    "operators": _texts("the operators it has, such as LSTM"),
-    "dtypes": _texts("the element types it has, such as float32"),
-}
-_CONTEXT = {
-    "message": _text("what went wrong, in one line"),
-    "traceback": _text("where it went wrong"),
-}
+class RunMessage(Described):
+    """The request to evaluate one node.
 
-# Name -> schema. `start`, `run` and `stop` are sent to the program, the others are its answers.
-MESSAGES: Mapping[str, Schema] = {
-    "start": _object("The first request.", {"cmd": {"const": "start"}, "version": _VERSION}),
-    "started": _object(
-        "The answer to start.",
-        {
-            "version": _VERSION,
-            "implementation": {
-                **_object("the implementation", _ABOUT, tuple(_ABOUT)[2:]),
-                "additionalProperties": {"type": ["string", "number", "boolean"]},
-            },
-        },
-    ),
-    "run": _object(
-        "The request to evaluate one node. Requests in a row with the same model are one session:"
-        " the program may keep what it has loaded.",
-        {
-            "cmd": {"const": "run"},
-            "seq": _SEQ,
-            "model": _text("the path of an ONNX model of the node"),
-            "case": {
-                "type": "object",
-                "description": "the node in words: operator, attributes, sizes, names of inputs and"
-                " outputs",
-            },
-            "inputs": {**_TENSORS, "description": "the model's inputs by name"},
-            "initializers": {**_TENSORS, "description": "the inputs that the model holds"},
-            "outputs": _texts("the outputs to compute"),
-            "dir": _text("an empty folder for the files of the outputs"),
-        },
-    ),
-    "ran": _object(
-        "The answer to run with outputs; each file is a name in the folder `dir`.",
-        {"seq": _SEQ, "outputs": {**_TENSORS, "description": "the outputs by name"}},
-    ),
-    "skipped": _object(
-        "The answer to run of a program that does not support the node.",
-        {
-            "seq": _SEQ,
-            "skipped": _YES,
-            "message": _text("the reason"),
-            "issue_url": _text("the address of the issue about it"),
-        },
-        ("issue_url",),
-    ),
-    "errored": _object(
-        "The answer to run of a program that failed, but goes on.",
-        {"seq": _SEQ, "errored": _YES, "context": _object("", _CONTEXT, ("traceback",))},
-    ),
-    "stop": _object("The last request; the program ends.", {"cmd": {"const": "stop"}}),
+    Requests in a row with the same model are one session: the program may keep what it has loaded.
+    """
+
+    cmd: Literal["run"]
+    seq: RequestNumber
+    model: Annotated[str, "the path of an ONNX model of the node"]
+    case: Annotated[
+        dict[str, Any],
+        "the node in words: operator, attributes, sizes, names of inputs and outputs",
+    ]
+    inputs: Annotated[dict[str, TensorDescriptor], "the model's inputs by name"]
+    initializers: Annotated[dict[str, TensorDescriptor], "the inputs that the model holds"]
+    outputs: Annotated[list[str], "the outputs to compute"]
+    dir: Annotated[str, "an empty folder for the files of the outputs"]
+
+
+class RanMessage(Described):
+    """The answer to run with outputs; each file is a name in the folder `dir`."""
+
+    seq: RequestNumber
+    outputs: Annotated[dict[str, TensorDescriptor], "the outputs by name"]
+
+
+class SkippedMessage(Described):
+    """The answer to run of a program that does not support the node."""
+
+    seq: RequestNumber
+    skipped: Literal[True]
+    message: Annotated[str, "the reason"]
+    issue_url: Annotated[str | UnsetType, "the address of the issue about it"] = UNSET
+
+
+class ErrorContext(Described):
+    """The failure."""
+
+    message: Annotated[str, "what went wrong, in one line"]
+    traceback: Annotated[str | UnsetType, "where it went wrong"] = UNSET
+
+
+class ErroredMessage(Described):
+    """The answer to run of a program that failed, but goes on."""
+
+    seq: RequestNumber
+    errored: Literal[True]
+    context: ErrorContext
+
+
+class StopMessage(Described):
+    """The last request; the program ends."""
+
+    cmd: Literal["stop"]
+
+
+# `start`, `run` and `stop` are sent to the program, the others are its answers.
+MESSAGES: Mapping[str, type[Described]] = {
+    "start": StartMessage,
+    "started": StartedMessage,
+    "run": RunMessage,
+    "ran": RanMessage,
+    "skipped": SkippedMessage,
+    "errored": ErroredMessage,
+    "stop": StopMessage,
 }
 START: JsonObject = {"cmd": "start", "version": VERSION}
 STARTED = f'{{"version": {VERSION}, "implementation": {{"name": "...", "version": "..."}}}}'
@@ -132,8 +145,11 @@ def check_start(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     if answer.get("version", VERSION) != VERSION:
         spoken = ascii(answer["version"])[:LONGEST_SHOWN]
         raise InvalidRequest(f"speaks version {spoken} of the protocol, not {VERSION}")
-    _check(answer, "started", "the answer to start")
+    _check(answer, "started", where := "the answer to start")
     about: Mapping[str, Any] = answer["implementation"]
+    known = DescribedImplementation.__struct_fields__
+    more = {name: each for name, each in about.items() if name not in known}
+    check(more, dict[str, Detail], f"{where}.implementation")
     return about
 
 
@@ -148,12 +164,9 @@ def kind_of(answer: Mapping[str, Any]) -> str:
     return kind
 
 
-_CHECKS = {kind: SchemaCheck(schema) for kind, schema in MESSAGES.items()}
-
-
 def _check(answer: Mapping[str, Any], kind: str, where: str) -> None:
     try:
-        _CHECKS[kind](answer, where)
+        check(answer, MESSAGES[kind], where)
     except InvalidRequest as error:
         raise InvalidRequest(f"{error}; it is {shown(json.dumps(answer))}") from None
 
@@ -195,11 +208,8 @@ def run_message(
 
 def harness_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line of the protocol."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "rnncli harness protocol",
-        "description": f"A line of version {VERSION}: start, run and stop are sent to a program;"
-        " started, ran, skipped and errored are its answers.",
-        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in MESSAGES],
-        "$defs": dict(MESSAGES),
-    }
+    about = (
+        f"A line of version {VERSION}: start, run and stop are sent to a program;"
+        " started, ran, skipped and errored are its answers."
+    )
+    return lines_document("rnncli harness protocol", about, MESSAGES)

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from rnncli.errors import InvalidRequest, RnncliError, Unsupported
 from rnncli.executors.processes import BLAS_THREADS
+from rnncli.limits import UNLIMITED
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.subjects.kept_process import KeptSubject
-from rnncli.subjects.supervision.connection import LostError
 from rnncli.subjects.supervision.messages import Message
-from rnncli.subjects.supervision.programs import printable
 from rnncli.subjects.supervision.python_process import IsolatedProcess
 from rnncli.subjects.worker import ABSENT, READY, SERVE, START, UNSUPPORTED, question
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
 _ANSWERS = {status.value: status for status in (Status.RAN, Status.REFUSED, Status.CRASHED)}
@@ -30,10 +31,8 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         name: the name the user gave.
         runtime: "module:attribute" of its factory, imported in that process only.
         settings: the runtime's settings, NAME -> VALUE.
-        threads: the number of threads it may use.
-        timeout: seconds per vector.
-        max_memory: limit on the resident memory of the process and its children, bytes, including
-            the runtime itself; None for no limit.
+        limits: of each vector; memory is that of the process and its children, the runtime itself
+            included.
         extra: the extra of this package that installs it, or "".
     """
 
@@ -43,19 +42,17 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         runtime: str,
         *,
         settings: Mapping[str, str] | None = None,
-        threads: int = 1,
-        timeout: float = 60.0,
-        max_memory: int | None = None,
+        limits: Limits = UNLIMITED,
         extra: str = "",
     ) -> None:
-        super().__init__(name, timeout)
+        super().__init__(name, limits)
+        threads = self.limits.threads
         self._order = {"runtime": runtime, "settings": dict(settings or {}), "threads": threads}
-        self._threads, self._max_memory = threads, max_memory
         self._extra = extra
 
     def launch(self) -> RuntimeProcess:
         """Start the process."""
-        return RuntimeProcess(self._threads, self._max_memory)
+        return RuntimeProcess(self.limits)
 
     def introduced(self, process: RuntimeProcess, deadline: float) -> Mapping[str, str]:
         """Make the runtime and return its description.
@@ -79,7 +76,7 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
         """
         if answer.kind == READY:
             description = {name: str(value) for name, value in answer.fields.items()}
-            return {**description, "threads": str(self._threads)}
+            return {**description, "threads": str(self.limits.threads)}
         reason = str(answer.fields.get("message"))
         if answer.kind == ABSENT:
             hint = f"; install it with: pip install 'rnncli[{self._extra}]'" if self._extra else ""
@@ -90,24 +87,22 @@ class IsolatedSubject(KeptSubject["RuntimeProcess"]):
 class RuntimeProcess(IsolatedProcess):
     """A runtime's process; see `AnsweringProcess`."""
 
-    def __init__(self, threads: int, max_memory: int | None) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.answered = 0
-        environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, str(threads))}
-        super().__init__(SERVE, environment=environment, max_memory=max_memory)
+        environment = {**os.environ, **dict.fromkeys(BLAS_THREADS, str(limits.threads))}
+        super().__init__(SERVE, environment=environment, max_memory=limits.max_memory)
 
     def request(self, vector: Vector, place: str) -> Message:
         """Return the request to run a vector."""
         return question(self.answered + 1, vector, place)
 
     def ask(self, request: Message, deadline: float) -> Attempt:
-        """Run a vector; after a crash or a timeout, only `end` may be called."""
+        """Run a vector; see `AnsweringProcess`."""
         self.answered = request.number
         try:
             answer = self.exchange(request, deadline)
         except TimeoutError:
             return Attempt(Status.TIMEOUT, message="gave no answer in time")
-        except LostError as error:
-            return Attempt(Status.CRASHED, message=str(error))
         status, message = _ANSWERS.get(answer.kind), answer.fields.get("message", "")
         if status is None or not isinstance(message, str):
             return Attempt(Status.CRASHED, message=f"gave garbage: answered {answer.kind!r:.80}")

@@ -8,12 +8,14 @@ a new process, and that attempt counts.
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rnncli.errors import RnncliError
+from rnncli.limits import OF_SUBJECTS
 from rnncli.packs.attempt import Attempt, Status
 from rnncli.packs.conversion import with_model
 from rnncli.subjects.subject import AGAIN, OPEN
@@ -22,6 +24,7 @@ from rnncli.subjects.supervision.connection import LostError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rnncli.limits import Limits
     from rnncli.packs.vector import Vector
 
 # The first vector's timeout does not include loading a runtime from a cold disk.
@@ -41,10 +44,18 @@ class AnsweringProcess(Protocol[RequestT]):
     answered: int
 
     def request(self, vector: Vector, place: str) -> RequestT:
-        """Return the request to run a vector, with its model, at a place in a session."""
+        """Return the request to run a vector, with its model, at a place in a session.
+
+        Raises:
+            LostError: the process leaves no place for its files.
+        """
 
     def ask(self, request: RequestT, deadline: float) -> Attempt:
-        """Send a request; after a crash or a timeout, only `end` may be called."""
+        """Send a request; after a crash or a timeout, only `end` may be called.
+
+        Raises:
+            LostError: no answer will come.
+        """
 
     def stop(self) -> None:
         """Let the process end, which has nothing left to answer."""
@@ -58,14 +69,15 @@ class KeptSubject(ABC, Generic[ProcessT]):
 
     Args:
         name: the name the user gave.
-        timeout: seconds per vector.
-        seconds_to_start: seconds to start; by default 60, or `timeout` if that is longer.
+        limits: of each vector; `OF_SUBJECTS` where there are none.
+        seconds_to_start: seconds to start; by default 60, or the timeout if that is longer.
     """
 
-    def __init__(self, name: str, timeout: float, seconds_to_start: float | None = None) -> None:
+    def __init__(self, name: str, limits: Limits, seconds_to_start: float | None = None) -> None:
         self.name = name
-        self.timeout = timeout
-        self._seconds_to_start = seconds_to_start or max(SECONDS_TO_START, timeout)
+        self.limits = limits.or_else(OF_SUBJECTS)
+        self.timeout = self.limits.timeout or math.inf
+        self._seconds_to_start = seconds_to_start or max(SECONDS_TO_START, self.timeout)
         self._description: Mapping[str, str] | None = None
         self._process: ProcessT | None = None
 
@@ -187,10 +199,14 @@ class KeptSubject(ABC, Generic[ProcessT]):
         return attempts
 
     def _asked(self, process: ProcessT, vector: Vector, place: str) -> Attempt:
-        request = process.request(with_model(vector), place)
+        given = with_model(vector)
         began = time.monotonic()
         try:
+            request = process.request(given, place)
+            began = time.monotonic()
             attempt = process.ask(request, began + self.timeout)
+        except LostError as error:
+            attempt = Attempt(Status.CRASHED, message=str(error))
         except BaseException:  # the user's interrupt, between a request and its answer
             self._kill()
             raise

@@ -13,10 +13,17 @@ from rnncli.files.regular import open_regular
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rnncli.limits import Limits
     from rnncli.subjects.supervision.programs import Ending
 
 # A shell's exit codes for a program it may not execute and for one it does not find.
 UNSTARTABLE = (126, 127)
+
+
+def described_limits(limits: Limits) -> dict[str, str]:
+    """Return the limits of a program as its description has them."""
+    timeout = {"timeout": f"{limits.timeout:g}"}
+    return timeout | ({} if limits.max_memory is None else {"max_memory": f"{limits.max_memory}"})
 
 
 def words_of(option: str, command: str) -> list[str]:

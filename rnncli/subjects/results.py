@@ -58,7 +58,8 @@ from rnncli.packs.vector import (
     group_of,
     signal_names,
 )
-from rnncli.subjects.supervision.programs import first_line, printable
+from rnncli.subjects.supervision.programs import first_line
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

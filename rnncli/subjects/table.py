@@ -11,11 +11,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from rnncli.errors import InvalidRequest, Unsupported, did_you_mean
+from rnncli.limits import UNLIMITED
 from rnncli.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rnncli.limits import Limits
     from rnncli.subjects.isolation import IsolatedSubject
 
 
@@ -110,18 +112,14 @@ def subject_named(
     name: str,
     *,
     settings: Mapping[str, str] | None = None,
-    threads: int = 1,
-    timeout: float = 60.0,
-    max_memory: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> IsolatedSubject:
     """Return a runtime in its own process, which starts with the first call.
 
     Args:
         name: the name of its row or entry point.
         settings: the runtime's settings, NAME -> VALUE; each runtime's class documents them.
-        threads: the number of threads it may use.
-        timeout: seconds per vector.
-        max_memory: limit on resident memory, bytes; None for no limit.
+        limits: of each vector.
 
     Raises:
         InvalidRequest: the name is unknown.
@@ -140,9 +138,7 @@ def subject_named(
         name,
         row.where,
         settings=settings,
-        threads=threads,
-        timeout=timeout,
-        max_memory=max_memory,
+        limits=limits,
         extra=row.extra,
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rnncli.errors import RnncliError, Unsupported
+from rnncli.packs.record import NODE_FIELDS
 from rnncli.packs.vector import INPUTS, Answers, Vector
 from rnncli.subjects.runtime import OpenSession, put
 from rnncli.subjects.subject import AGAIN, OPEN
@@ -21,21 +22,6 @@ if TYPE_CHECKING:
 
 # The function that such a process runs.
 SERVE = "rnncli.subjects.worker:serve"
-
-# The part of a vector's record that a subject may see: the node, without the expected outputs.
-NODE_FIELDS = (
-    "id",
-    "operator",
-    "domain",
-    "opset",
-    "attributes",
-    "sizes",
-    "dtype",
-    "inputs",
-    "outputs",
-    "weights",
-    "readings",
-)
 
 # Kinds of messages; the kind of the answer to RUN is the attempt's status.
 START, READY, RUN = "start", "ready", "run"

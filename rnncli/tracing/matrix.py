@@ -52,6 +52,7 @@ class CoverageState(StrEnum):
 
 
 MISSING = (CoverageState.PARTLY, CoverageState.UNCHECKED)
+INCOMPLETE = (*MISSING, CoverageState.BEYOND)
 
 
 class Coverage(NamedTuple):

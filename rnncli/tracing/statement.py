@@ -1,4 +1,4 @@
-"""Statements of a specification, and the notation of their table."""
+"""Statements of a specification."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rnncli.operators import OPERATORS
-from rnncli.tracing.violations import violation_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rnncli.operators import Operator
+    from rnncli.tracing.conditions import CaseCondition
     from rnncli.tracing.traced_case import TracedCase
 
 
@@ -30,27 +28,6 @@ class CheckKind(StrEnum):
     def case(self) -> str:
         """The kind of case, in words."""
         return "a case that must be refused" if self is CheckKind.REJECTION else "a case that runs"
-
-
-@dataclass(frozen=True, slots=True)
-class CaseCondition:
-    """A condition on cases that exercise a statement.
-
-    Attributes:
-        words: the condition in words, to follow "the case".
-        holds: whether a case meets it.
-    """
-
-    words: str
-    holds: Callable[[TracedCase], bool]
-
-    def __and__(self, other: CaseCondition) -> CaseCondition:
-        """Return the condition that both hold."""
-        words = " and ".join(filter(None, (self.words, other.words)))
-        return CaseCondition(words, lambda case: self.holds(case) and other.holds(case))
-
-
-ALWAYS = CaseCondition("", lambda _: True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +52,10 @@ class Statement:
     section: str
     operator: str
     versions: tuple[int, ...]
-    kind: CheckKind = CheckKind.RESULT
-    when: CaseCondition = ALWAYS
-    against: tuple[str, ...] = ()
-    why_not: str = ""
+    kind: CheckKind
+    when: CaseCondition
+    against: tuple[str, ...]
+    why_not: str
 
     @property
     def id(self) -> str:
@@ -112,55 +89,3 @@ class Statement:
             return None
         noticed = tuple(case.noticed(self.against))
         return noticed if noticed or not self.against else None
-
-
-ONNX = "RNN GRU LSTM"
-
-
-def statements(
-    name: str,
-    sentence: str,
-    section: str,
-    *,
-    of: str = ONNX,
-    since: int = 1,
-    until: int = 99,
-    kind: CheckKind = CheckKind.RESULT,
-    when: CaseCondition = ALWAYS,
-    against: str = "",
-    why_not: str = "",
-) -> tuple[Statement, ...]:
-    """Return the statements of one row, which may apply to several operators.
-
-    Args:
-        name: see `Statement`.
-        sentence: see `Statement`.
-        section: see `Statement`.
-        of: the operators, separated by spaces.
-        since: the first opset whose operators it applies to.
-        until: the last such opset.
-        kind: see `Statement`.
-        when: see `Statement`.
-        against: ids of violations, separated by spaces; those of other cells are omitted.
-        why_not: the reason that no vector can check it.
-    """
-    rows = []
-    for operator in of.split():
-        known = [row for row in OPERATORS.values() if row.family == operator]
-        versions = tuple(row.version for row in known if since <= row.version <= until)
-        cell = known[0].cell.name
-        mutants = [name for name in against.split() if cell in violation_named(name).cells]
-        if versions:
-            row = Statement(
-                name=name,
-                sentence=sentence,
-                section=section,
-                operator=operator,
-                versions=versions,
-                kind=CheckKind.NONE if why_not else kind,
-                when=when,
-                against=tuple(mutants),
-                why_not=why_not,
-            )
-            rows.append(row)
-    return tuple(rows)

@@ -1,12 +1,14 @@
-"""The table of statements."""
+"""The table of statements: those of every file in `specs/statements`."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rnncli import operators
+from rnncli.cases.library import statement_files
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.tracing import attributes, equations, openvino_pages, refusals, tensors, webnn_pages
+from rnncli.tracing.reader import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from rnncli.tracing.statement import Statement
     from rnncli.tracing.traced_case import TracedCase
 
-_LEAVES = (equations, attributes, tensors, refusals, openvino_pages, webnn_pages)
 OPERATORS = tuple(dict.fromkeys(row.family for row in operators.OPERATORS.values()))
 
 
@@ -23,7 +24,9 @@ def _indexed(rows: Iterable[Statement]) -> dict[str, Statement]:
     return {row.id: row for row in ordered}
 
 
-STATEMENTS: Mapping[str, Statement] = _indexed(row for leaf in _LEAVES for row in leaf.ROWS)
+STATEMENTS: Mapping[str, Statement] = _indexed(
+    row for path in statement_files() for row in read_statements(path)
+)
 
 
 def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement itself calls it
@@ -37,7 +40,15 @@ def statement_named(id: str) -> Statement:  # noqa: A002 -- what a statement its
     return STATEMENTS[id]
 
 
+@cache
+def _by_operator() -> Mapping[str, list[Statement]]:
+    return {
+        name: [row for row in STATEMENTS.values() if row.operator == name] for name in OPERATORS
+    }
+
+
 def found_in(case: TracedCase) -> dict[str, tuple[str, ...]]:
     """Return the statements that a case checks, by id, with the violations it notices."""
-    found = {id_: row.found_in(case) for id_, row in STATEMENTS.items()}
+    rows = _by_operator()[case.operator.family]
+    found = {row.id: row.found_in(case) for row in rows}
     return {id_: noticed for id_, noticed in found.items() if noticed is not None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rnncli.executors.table import executor_named
 from rnncli.scoring.scoring import LARGEST_BATCH, vectors_of
 from rnncli.tracing.matrix import CaseTrace, TraceMatrix
 from rnncli.tracing.statement import CheckKind
@@ -14,9 +13,9 @@ from rnncli.tracing.traced_case import TracedCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from rnncli.cases.suite.suite import Suite
+    from rnncli.packs.pack import PackReference
     from rnncli.packs.vector import Vector
     from rnncli.scoring.scoring import ScoredCases, ScoringPlan
 
@@ -33,22 +32,19 @@ def trace_all(plan: ScoringPlan, selected: ScoredCases, done: Callable[[int], No
         RnncliError: a vector is damaged or cannot be generated.
     """
     ids = list(selected.outputs)
-    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
-    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
     tracing = partial(work, selected.origin)
     found: dict[str, CaseTrace] = {}
-    run = executor_named(plan.executor)
-    for _, traced in run(tracing, batches, jobs=plan.jobs, scheduler=plan.scheduler):
+    for traced in plan.workers.in_batches(tracing, ids, most=LARGEST_BATCH):
         found |= {case.id: case for case in traced}
         done(len(traced))
     return TraceMatrix(selected.name, tuple(found[case_id] for case_id in ids))
 
 
-def work(origin: Path | Suite, ids: Sequence[str]) -> list[CaseTrace]:
+def work(origin: PackReference | Suite, ids: Sequence[str]) -> list[CaseTrace]:
     """Trace some vectors of a pack or suite.
 
     Args:
-        origin: the pack's absolute folder, or the suite.
+        origin: the pack, or the suite.
         ids: the ids of the cases.
 
     Raises:

@@ -15,15 +15,15 @@ import numpy as np
 
 from rnncli.backends.reference import NumPyEngine
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.mutants.changes import ALL, LSTM, family, row, stepped
+from rnncli.mutants.catalogue import MUTANTS
+from rnncli.mutants.changes import LSTM, Family, stepped
 from rnncli.mutants.equivalence import COUPLED, NO_STEP, where
 from rnncli.mutants.functions import dealt, each_row, every_value
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.table import MUTANTS
 from rnncli.recurrence.activations import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.mutants.changes import Right
     from rnncli.mutants.mutant import Mutant
@@ -105,8 +105,8 @@ OTHER_DEFAULTS = (
 SOME_CLIP = 8.0
 
 
-def _uses(name: str, recurrence: Recurrence) -> bool:
-    return any(each.name == name for row_ in recurrence.activations for each in row_)
+def _is_unused(name: str, recurrence: Recurrence) -> bool:
+    return all(each.name != name for row in recurrence.activations for each in row)
 
 
 def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurrence]:
@@ -116,48 +116,43 @@ def _taken_for(name: str, function: Function) -> Callable[[Recurrence], Recurren
     return each_row(lambda _, given: map(new, given))
 
 
-def _formulas() -> Iterator[Mutant]:
-    for name, wrong in WRONG_FORMULAS.items():
-        unused = where(lambda r, name=name: not _uses(name, r), f"no activation is {name}")  # type: ignore[misc]
-        for id_, formula, function in wrong:
-            yield row(
-                f"{name.lower()}-is-{id_}",
-                ALL,
-                f"{name}(x) is {formula}.",
-                "Other functions are right.",
-                _taken_for(name, function),
-                unused,
-                NO_STEP,
-            )
+bug = Family(OF_STATEMENTS)
+for name, wrong in WRONG_FORMULAS.items():
+    unused = where(partial(_is_unused, name), f"no activation is {name}")
+    for wrong_id, formula, function in wrong:
+        bug.row(
+            f"{name.lower()}-is-{wrong_id}",
+            f"{name}(x) is {formula}.",
+            _taken_for(name, function),
+            unused,
+            NO_STEP,
+            effect="Other functions are right.",
+        )
 
 
 def _other_default(name: str, key: str, other: float, own: str, given: float) -> float:
     return other if own == name and given == getattr(ACTIVATIONS[name], key) else given
 
 
-def _defaults() -> Iterator[Mutant]:
-    for name, key, other in OTHER_DEFAULTS:
-        yield row(
-            f"default-{key}-of-{name.lower()}",
-            ALL,
-            f"The {key} of {name} is {other:.4g} where none is given.",
-            "Values that are given are right.",
-            every_value(key, partial(_other_default, name, key, other)),
-        )
+for name, key, default in OTHER_DEFAULTS:
+    bug.row(
+        f"default-{key}-of-{name.lower()}",
+        f"The {key} of {name} is {default:.4g} where none is given.",
+        every_value(key, partial(_other_default, name, key, default)),
+        effect="Values that are given are right.",
+    )
+for key in ("alpha", "beta"):
+    bug.row(
+        f"{key}-positional",
+        f"Element k of activation_{key} is given to activation k, whether it takes one or not.",
+        partial(dealt, key=key, restart=False, positional=True),
+        effect="Right where the functions that take one come first.",
+    )
+
+OPEN = "Wrong from the first step on, or from the second."
 
 
-def _orders() -> Iterator[Mutant]:
-    for key in ("alpha", "beta"):
-        yield row(
-            f"{key}-positional",
-            ALL,
-            f"Element k of activation_{key} is given to activation k, whether it takes one or not.",
-            "Right where the functions that take one come first.",
-            partial(dealt, key=key, restart=False, positional=True),
-        )
-
-
-def _opened(gate: Callable[[Parameters], int]) -> Callable[[Recurrence], Recurrence]:
+def opened(gate: Callable[[Parameters], int]) -> Callable[[Recurrence], Recurrence]:
     """Return the change that replaces one of the values of f in a step by 1."""
 
     def step(right: Right, p: Parameters, x: Value, states: States) -> States:
@@ -172,28 +167,22 @@ def _opened(gate: Callable[[Parameters], int]) -> Callable[[Recurrence], Recurre
     return stepped(step)
 
 
-def _gates() -> Iterator[Mutant]:
-    effect = "Wrong from the first step on, or from the second."
-    yield row(
-        "input-gate-open", LSTM, "Ct = ft (.) Ct-1 + ct.", effect, _opened(lambda _: 0), NO_STEP
-    )
-    yield row(
-        "forget-gate-open",
-        LSTM,
-        "Ct = Ct-1 + it (.) ct.",
-        effect,
-        _opened(lambda _: 1),
-        COUPLED,
-        NO_STEP,
-    )
-    yield row(
-        "output-gate-open",
-        LSTM,
-        "Ht = h(Ct).",
-        effect,
-        _opened(lambda p: 1 if p.input_forget else 2),
-        NO_STEP,
-    )
+@bug(NO_STEP, changes=opened, of=LSTM, effect=OPEN)
+def input_gate_open(_: Parameters) -> int:
+    """Ct = ft (.) Ct-1 + ct."""
+    return 0
+
+
+@bug(COUPLED, NO_STEP, changes=opened, of=LSTM, effect=OPEN)
+def forget_gate_open(_: Parameters) -> int:
+    """Ct = Ct-1 + it (.) ct."""
+    return 1
+
+
+@bug(NO_STEP, changes=opened, of=LSTM, effect=OPEN)
+def output_gate_open(p: Parameters) -> int:
+    """Ht = h(Ct)."""
+    return 1 if p.options.input_forget else 2
 
 
 def _peepholes_of_one(recurrence: Recurrence) -> Recurrence:
@@ -218,47 +207,41 @@ def _initial_of_one(which: int, recurrence: Recurrence) -> Recurrence:
     return replace(r, initial=tuple(new))
 
 
-def _absent() -> Iterator[Mutant]:
-    for name, cells, change in (
-        ("b", ALL, _bias_of_one),
-        ("initial-h", ALL, partial(_initial_of_one, 0)),
-        ("initial-c", LSTM, partial(_initial_of_one, 1)),
-        ("p", LSTM, _peepholes_of_one),
-    ):
-        yield row(
-            f"absent-{name}-is-one",
-            cells,
-            "An input that is not given is taken for ones instead of zeros.",
-            "Right where it is given.",
-            change,
-            NO_STEP,
-        )
+for name, cells, change in (
+    ("b", bug.of, _bias_of_one),
+    ("initial-h", bug.of, partial(_initial_of_one, 0)),
+    ("initial-c", LSTM, partial(_initial_of_one, 1)),
+    ("p", LSTM, _peepholes_of_one),
+):
+    bug.row(
+        f"absent-{name}-is-one",
+        "An input that is not given is taken for ones instead of zeros.",
+        change,
+        NO_STEP,
+        of=cells,
+        effect="Right where it is given.",
+    )
 
 
 def _some_clip(recurrence: Recurrence) -> Recurrence:
     return replace(recurrence, clip=min(recurrence.clip, SOME_CLIP))
 
 
-def _rest() -> Iterator[Mutant]:
-    yield row(
-        "clip-where-none-is-given",
-        ALL,
-        f"Pre-activations are clipped to {SOME_CLIP:g} where no clip is given.",
-        "Right where all of them are smaller.",
-        _some_clip,
-    )
-    yield row(
-        "float64-computed-in-float32",
-        ALL,
-        "Whatever the dtype, float32 is computed with.",
-        "Only float64 is wrong.",
-        Change(engine=lambda _: NumPyEngine(np.dtype(np.float32))),
-        where(lambda r: r.dtype.name != "float64", "the dtype is narrower than float64"),
-    )
+bug.row(
+    "clip-where-none-is-given",
+    f"Pre-activations are clipped to {SOME_CLIP:g} where no clip is given.",
+    _some_clip,
+    effect="Right where all of them are smaller.",
+)
+bug.row(
+    "float64-computed-in-float32",
+    "Whatever the dtype, float32 is computed with.",
+    Change(engine=lambda _: NumPyEngine(np.dtype(np.float32))),
+    where(lambda r: r.dtype.name != "float64", "the dtype is narrower than float64"),
+    effect="Only float64 is wrong.",
+)
 
-
-_ROWS = (*_formulas(), *_defaults(), *_orders(), *_gates(), *_absent(), *_rest())
-VIOLATIONS: Mapping[str, Mutant] = {each.id: each for each in family(OF_STATEMENTS, _ROWS)}
+VIOLATIONS: Mapping[str, Mutant] = {each.id: each for each in bug.rows}
 
 
 def violation_named(id: str) -> Mutant:  # noqa: A002 -- what a mutant itself calls it

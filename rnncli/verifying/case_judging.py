@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnncli.executors.tenancy import at_end, require_run
+from msgspec.structs import replace
+
+from rnncli.executors.tenancy import KeptOpen, require_run
+from rnncli.judging.comparing.error_map import error_over_time
 from rnncli.judging.comparing.verdict import ALLOWANCES, Verdict
+from rnncli.judging.explaining.explanation import explained
 from rnncli.judging.explaining.hypotheses import Evidence, evidence_of_failure, evidence_of_pass
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.catalogue import mutants_of
 from rnncli.operators import operator_named
 from rnncli.packs.conversion import with_weights
-from rnncli.packs.pack import Pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS
 from rnncli.verifying.history import History
 
 if TYPE_CHECKING:
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
     from rnncli.judging.comparing.verdict import CaseVerdict
     from rnncli.judging.comparing.xfails import Xfails
     from rnncli.mutants.mutant import Mutant
+    from rnncli.packs.pack import PackReference
     from rnncli.packs.vector import Vector
-    from rnncli.subjects.subject_spec import SubjectSpec
+    from rnncli.subjects.implementation import Implementation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class JudgingTerms:
         diagnoses: whether wrong outputs are compared with every mutant's.
     """
 
-    subject: SubjectSpec
+    subject: Implementation
     rule: Rule
     xfails: Xfails
     allowed: frozenset[Verdict] = frozenset()
@@ -48,17 +52,24 @@ class JudgingTerms:
 
 
 class JudgedVector(NamedTuple):
-    """A case's verdict and, if diagnosing, what its wrong outputs say about every hypothesis."""
+    """A case's verdict and what its outputs say besides.
+
+    Attributes:
+        verdict: the verdict.
+        error_over_time: see `JudgedCase`.
+        evidence: if diagnosing, what wrong outputs say about every hypothesis.
+    """
 
     verdict: CaseVerdict
+    error_over_time: tuple[tuple[float, ...], ...] = ()
     evidence: Evidence | None = None
 
 
-def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVector]:
+def work(reference: PackReference, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVector]:
     """Judge some cases of a pack.
 
     Args:
-        folder: the pack's absolute folder.
+        reference: the pack.
         terms: how the cases are judged.
         ids: the ids of the cases.
 
@@ -66,7 +77,7 @@ def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVec
         RnncliError: the subject cannot run at all, or a vector is damaged.
         RunOverError: the run has ended.
     """
-    pack, history = OpenPack.opened(folder), OpenSubject.opened(terms.subject)
+    pack, history = OPEN_PACKS.of(reference), OPEN_SUBJECTS.of(terms.subject)
     weights = terms.subject.place_of_weights
 
     def read(case_id: str) -> Vector:
@@ -83,18 +94,17 @@ def work(folder: str, terms: JudgingTerms, ids: Sequence[str]) -> list[JudgedVec
 
 
 def rule_out(
-    names: frozenset[str], folder: str, terms: JudgingTerms, ids: Sequence[str]
+    names: frozenset[str], reference: PackReference, terms: JudgingTerms, ids: Sequence[str]
 ) -> list[Evidence]:
     """Return the hypotheses that each of some passing cases rules out.
 
     Raises:
         RnncliError: a vector is damaged.
     """
-    pack = OpenPack.opened(folder)
-    vectors = [pack.read(pack.case(case_id)) for case_id in ids]
+    pack = OPEN_PACKS.of(reference)
     return [
         evidence_of_pass(vector, _named(names, cell_of(vector.record)), terms.rule)
-        for vector in vectors
+        for vector in (pack.read(pack.case(case_id)) for case_id in ids)
     ]
 
 
@@ -110,7 +120,7 @@ def cell_of(record: Mapping[str, Any]) -> str:
 def judge_case(
     vector: Vector, history: History, terms: JudgingTerms, read: Callable[[str], Vector]
 ) -> JudgedVector:
-    """Run one vector on a subject and judge it.
+    """Run one vector on a subject, judge it and explain the verdict.
 
     Args:
         vector: the case.
@@ -118,53 +128,25 @@ def judge_case(
         terms: how the case is judged.
         read: maps the id of an earlier case to its vector.
     """
-    session, verdict = history.judge(vector, terms.rule, read)
-    evidence = None
+    found = history.judge(vector, terms.rule, read)
+    verdict, evidence = explained(found), None
     if terms.diagnoses and verdict.verdict is Verdict.DIFFERS and verdict.data_set == 0:
-        mutants, outputs = mutants_of(cell_of(vector.record)), session.attempts[0].outputs
-        evidence = evidence_of_failure(vector, outputs, mutants, terms.rule, verdict.fits or None)
-    expected = terms.xfails.reason(vector.id, verdict.verdict)
+        assert found.measured
+        mutants = mutants_of(cell_of(vector.record))
+        evidence = evidence_of_failure(found.measured, mutants, verdict.fits or None)
+    over_time = error_over_time(found.measured) if found.measured and verdict.outputs else ()
+    return JudgedVector(excused(verdict, terms), over_time, evidence)
+
+
+def excused(verdict: CaseVerdict, terms: JudgingTerms) -> CaseVerdict:
+    """Return a verdict with the reason for which it was expected, or the option that allows it."""
+    expected = terms.xfails.reason(verdict.id, verdict.verdict)
     is_allowed = not expected and verdict.verdict in terms.allowed
     allowed = ALLOWANCES[verdict.verdict].option if is_allowed else ""
-    return JudgedVector(replace(verdict, expected=expected, allowed=allowed), evidence)
+    return replace(verdict, expected=expected, allowed=allowed)
 
 
-class OpenPack:
-    """The one pack that is judged by in this process, whose manifest is read once."""
-
-    pack: Pack | None = None
-
-    @classmethod
-    def keep(cls, pack: Pack) -> None:
-        """Judge by a pack that is open already, in place of any older one."""
-        cls.pack = pack
-
-    @classmethod
-    def opened(cls, folder: str) -> Pack:
-        """Return the pack in an absolute folder, opened unless it is already open."""
-        if cls.pack is None or str(cls.pack.folder.absolute()) != folder:
-            cls.pack = open_pack(Path(folder))
-        return cls.pack
-
-
-class OpenSubject:
-    """The one subject open in this process, with its history."""
-
-    spec: SubjectSpec | None = None
-    history: History | None = None
-
-    @classmethod
-    def opened(cls, spec: SubjectSpec) -> History:
-        """Return a subject with its history, opened unless it is already open."""
-        if cls.history is None or cls.spec != spec:
-            cls.close()
-            cls.history, cls.spec = History(spec.open()), spec
-            at_end(cls.close)
-        return cls.history
-
-    @classmethod
-    def close(cls) -> None:
-        """Close the open subject."""
-        history, cls.history, cls.spec = cls.history, None, None
-        if history is not None:
-            history.subject.close()
+# The subjects of this process's run, each with its history.
+OPEN_SUBJECTS: KeptOpen[Implementation, History] = KeptOpen(
+    lambda subject: History(subject.open()), lambda history: history.subject.close()
+)

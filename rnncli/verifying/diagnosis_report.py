@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rnncli.display import Displayed
-from rnncli.errors import NothingSelected
+from rnncli.display import Conclusion
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.diagnosis import Diagnosis
 from rnncli.judging.explaining.features import features_of
@@ -25,8 +24,6 @@ LATER = {
     "wrong at a later call only": False,
     "wrong only after other cases of the same process": True,
 }
-# A refusal is not a wrong output; `verify` is the command that fails on refusals.
-SILENT = frozenset({Verdict.REFUSED, Verdict.MISSING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class LaterFailures:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DiagnosisReport(Displayed):
+class DiagnosisReport(Conclusion):
     """The diagnosis of an implementation's wrong outputs.
 
     Attributes:
@@ -62,17 +59,9 @@ class DiagnosisReport(Displayed):
         return self.verification.diagnosis or Diagnosis()
 
     @property
-    def passed(self) -> bool:
-        """Whether no output is wrong and at least one case was answered."""
-        return not self.exit_code
-
-    @property
     def exit_code(self) -> int:
-        """The code of `rnncli diagnose`: 1 if a case is wrong, 5 if none was answered, or 0."""
-        cases = (case.verdict for case in self.verification.cases)
-        if any(each.fails and each.verdict not in SILENT for each in cases):
-            return 1
-        return NothingSelected.exit_code if self.verification.shortfall else 0
+        """The code of `rnncli diagnose`, which is that of `rnncli verify`."""
+        return self.verification.exit_code
 
 
 def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> DiagnosisReport:
@@ -83,14 +72,18 @@ def diagnosis_report(report: VerificationReport, plan: VerificationPlan) -> Diag
         plan: the plan of the run.
     """
     unseen = [case.verdict for case in report.cases if _is_unseen(case.verdict)]
-    pack = open_pack(plan.pack)
-    vectors = [pack.read(case.record) for case in report.cases if case.is_answered and unseen]
+    vectors = _answered(report, plan) if unseen else []
     later = []
     for title, after_others in LATER.items():
         if some := [verdict for verdict in unseen if bool(verdict.after) == after_others]:
             several = [vector for vector in vectors if vector.later or after_others]
             later.append(LaterFailures(title, some, _features(several, unseen)))
     return DiagnosisReport(report, tuple(later))
+
+
+def _answered(report: VerificationReport, plan: VerificationPlan) -> list[Vector]:
+    pack = open_pack(plan.pack, report.pack.digest, trust=plan.trust)
+    return [pack.read(case.record) for case in report.cases if case.is_answered]
 
 
 def _features(

@@ -7,10 +7,12 @@ as a buffer per shape, and the case is stale. Bisection finds the earlier cases 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
+from msgspec.structs import replace
+
+from rnncli.judging.comparing.verdict import FAILURES, Verdict
 from rnncli.judging.session_calls import SessionCalls, judge_session, stale
 from rnncli.randomness import seed_key
 from rnncli.subjects.subject import has_sessions, keeps_process
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.verdict import CaseVerdict, JudgedAttempt
     from rnncli.packs.vector import Vector
     from rnncli.subjects.subject import Subject
 
@@ -66,9 +69,7 @@ class History:
     as_wrong_alone: int = 0
     searches: int = 0
 
-    def judge(
-        self, vector: Vector, rule: Rule, read: Callable[[str], Vector]
-    ) -> tuple[SessionCalls, CaseVerdict]:
+    def judge(self, vector: Vector, rule: Rule, read: Callable[[str], Vector]) -> JudgedAttempt:
         """Run a case on the subject and judge it; run a failure again in a new process.
 
         Args:
@@ -77,24 +78,25 @@ class History:
             read: maps the id of an earlier case to its vector.
         """
         session = session_calls_of(self.subject, vector)
-        verdict = judge_session(session, rule)
-        if not self._is_suspect(verdict):
+        found = judge_session(session, rule)
+        if not self._is_suspect(found.verdict):
             self.before.append(vector.id)
-            return session, verdict
+            return found
         before = tuple(self.before)
         trial = SecondTrial(self.subject, vector, rule, read)
         alone = trial.judged_after(())
         self.before = trial.process
-        if _fails_at_once(alone):
+        if _fails_at_once(alone.verdict):
             self.as_wrong_alone += 1
-            return session, verdict
+            return found
         self.as_wrong_alone = 0
-        if alone.verdict is Verdict.STALE:  # its own session causes the failure
-            return session, alone
+        if alone.verdict.verdict is Verdict.STALE:  # its own session causes the failure
+            return alone
         self.searches += 1
         after = (trial.culprits(before) if self.searches <= SEARCHES else ()) or before
         self.before = trial.process
-        return session, replace(stale(session, 0, verdict, _cases(after)), after=after)
+        verdict = stale(session, 0, found.verdict, _cases(after))
+        return found._replace(verdict=replace(verdict, after=after))
 
     def _is_suspect(self, verdict: CaseVerdict) -> bool:
         """Whether an earlier case may be the cause and another run is worth its time."""
@@ -121,7 +123,7 @@ class SecondTrial:
     read: Callable[[str], Vector]
     process: list[str] = field(default_factory=list)
 
-    def judged_after(self, ids: Sequence[str]) -> CaseVerdict:
+    def judged_after(self, ids: Sequence[str]) -> JudgedAttempt:
         """Judge the case in a new process that runs others first."""
         assert keeps_process(self.subject)
         self.subject.renew()
@@ -132,7 +134,7 @@ class SecondTrial:
 
     def fails_after(self, ids: Sequence[str]) -> bool:
         """Whether its first call fails in a new process that runs others first."""
-        return _fails_at_once(self.judged_after(ids))
+        return _fails_at_once(self.judged_after(ids).verdict)
 
     def culprits(self, before: Sequence[str]) -> tuple[str, ...]:
         """Return a few earlier cases that make it fail; () if even all of them do not."""

@@ -10,28 +10,30 @@ serve as well as a probe, since they are judged anyway.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from rnncli.cases.config.config import parse_config
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.report import JudgedCase
 from rnncli.operators import evaluate, operator_named
 from rnncli.packs.conversion import with_model
+from rnncli.packs.record import node_entries
 from rnncli.packs.vector import Answers, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rnncli.judging.report import JudgedCase
     from rnncli.subjects.subject import Subject
 
 Record = Any  # a case of the manifest
 
 SIZES = ("seq_length", "batch_size", "input_size", "hidden_size")
 LARGEST_SIZE = 16
-PROFILE = Rule("standard")
+PROFILE = Rule(profile="standard")
 WORKS = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 
 
@@ -107,22 +109,20 @@ def probe_of(kind: ProbeKind) -> Vector:
     """
     case = parse_config(json.dumps(kind.config), f"a valid {kind}")
     name = f"probe_{case.operator.slug}"
-    record = {
-        "id": name,
-        "operator": case.operator.name,
-        "domain": case.operator.domain,
-        "opset": case.operator.version,
-        "attributes": {name: v for name, v in case.attributes.items() if v is not None},
-        "sizes": dict(case.sizes),
-        "dtype": case.dtype.name,
-        "inputs": [*case.inputs],
-        "outputs": list(case.outputs),
-        "weights": kind.weights,
-        "readings": dict(case.readings),
-        "requirements": {"direction": kind.direction},
-        "expect": "result",
-        "profile": "",
-    }
+    record = node_entries(
+        name,
+        case.operator,
+        attributes=case.attributes,
+        sizes=case.sizes,
+        dtype=case.dtype.name,
+        inputs=case.inputs,
+        outputs=case.outputs,
+        weights=kind.weights,
+        readings=case.readings,
+        requirements={"direction": kind.direction},
+        expect="result",
+        profile="",
+    )
     outputs = evaluate(
         case.operator,
         case.inputs,
@@ -209,6 +209,5 @@ def _without(case: JudgedCase, why: str) -> JudgedCase:
     is_refused = case.record["expect"] == "rejection" and case.verdict.verdict is Verdict.PASS
     if not (is_refused and why):
         return case
-    return JudgedCase(
-        case.record, replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
-    )
+    skipped = replace(case.verdict, verdict=Verdict.SKIPPED, message=why, expected="")
+    return case._replace(verdict=skipped)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rnncli.judging.comparing.verdict import CaseVerdict, OutputVerdict
+    from rnncli.limits import Limits
     from rnncli.packs.attempt import Attempt
     from rnncli.packs.vector import Vector
     from rnncli.subjects.supervision.programs import Ending
@@ -58,17 +59,17 @@ class SmokeCheck:
     has_computed: bool = False
 
 
-def smoke_checks(command: str, timeout: float) -> list[SmokeCheck]:
+def smoke_checks(command: str, limits: Limits) -> list[SmokeCheck]:
     """Check a harness.
 
     Args:
         command: its command line.
-        timeout: seconds for each request.
+        limits: of each request; also the time to start.
 
     Raises:
         InvalidRequest: the program does not start, or does not speak this protocol.
     """
-    subject = HarnessSubject(command, timeout=timeout, seconds_to_start=timeout)
+    subject = HarnessSubject(command, limits=limits, seconds_to_start=limits.timeout)
     try:
         return [*_checks(subject)]
     finally:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rnncli.cases.library import find_spec
 from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
-from rnncli.executors.table import executor_named
-from rnncli.judging.comparing.requirements import Requirements
+from rnncli.executors.workers import HERE, Workers
 from rnncli.judging.comparing.verdict import CaseVerdict, Verdict
 from rnncli.judging.explaining.investigation import investigate
 from rnncli.judging.report import (
@@ -21,13 +20,13 @@ from rnncli.judging.report import (
     JudgedSubject,
     VerificationReport,
 )
+from rnncli.judging.selected import ALL, EVERY_CASE, Selected
 from rnncli.packs.conversion import record_with_weights
-from rnncli.packs.pack import is_pack, open_pack
+from rnncli.packs.pack import OPEN_PACKS, is_pack, open_pack
 from rnncli.verifying.case_judging import (
+    OPEN_SUBJECTS,
     JudgedVector,
     JudgingTerms,
-    OpenPack,
-    OpenSubject,
     cell_of,
     rule_out,
     work,
@@ -42,44 +41,23 @@ if TYPE_CHECKING:
 
     from rnncli.judging.explaining.diagnosis import Diagnosis
     from rnncli.judging.explaining.hypotheses import Evidence
-    from rnncli.packs.pack import Pack
+    from rnncli.packs.pack import Pack, PackReference
 
 LARGEST_BATCH = 32
+# What follows the rule in reports of a run that did not compare checksums.
+TRUSTED = ", checksums not verified"
 UNASKED = (
     "recorded results cannot run a valid case: only a pack of valid cases shows that their"
     " implementation does not refuse everything"
 )
 SPEC = (
     "it is a suite or a config; `rnncli generate SUITE -o DIR` makes a pack from a suite, and"
-    " `rnncli verify --metamorphic` needs none"
+    " `rnncli relate` needs none"
 )
 
 Found = TypeVar("Found")
 
 Record = Any  # a case of the manifest
-
-
-class Shard(NamedTuple):
-    """Every n-th case starting with the i-th, written `i/n`."""
-
-    number: int = 1
-    of: int = 1
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """Read `i/n`, 1 <= i <= n.
-
-        Raises:
-            InvalidRequest: the text is not of this form.
-        """
-        number, _, of = text.partition("/")
-        is_whole = number.isdecimal() and of.isdecimal()
-        if not (is_whole and 1 <= int(number) <= int(of)):
-            raise InvalidRequest(f"--shard {text}: expected i/n with 1 <= i <= n")
-        return cls(int(number), int(of))
-
-
-ALL = Shard()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,30 +67,45 @@ class VerificationPlan:
     Attributes:
         pack: the pack's folder.
         terms: the subject and how it is judged.
-        selection: a -k expression; "" selects all.
-        shard: the part of the selection to judge.
-        requirements: the subject's capabilities; cases that need more are skipped.
+        cases: which cases are judged, and in which order.
         min_cases: the number of answered cases below which the run is an error.
         trust: whether checksums are not verified.
         digest: the required beginning of the pack's digest; "" for any.
-        shuffle: the seed for the order of the cases; None for the pack's order.
-        jobs, executor, scheduler: the workers.
+        workers: who does the work.
         command: the command line, without its selection.
     """
 
     pack: Path
     terms: JudgingTerms
-    selection: str = ""
-    shard: Shard = ALL
-    requirements: Requirements = field(default_factory=Requirements)
+    cases: Selected = EVERY_CASE
     min_cases: int = 1
     trust: bool = False
     digest: str = ""
-    shuffle: int | None = None
-    jobs: int = 1
-    executor: str = "processes"
-    scheduler: str = ""
+    workers: Workers = HERE
     command: str = ""
+
+    @property
+    def concessions(self) -> tuple[str, ...]:
+        """The options that ask for less than the whole pack by its own rule."""
+        return tuple(option for option, is_made in CONCESSIONS.items() if is_made(self))
+
+
+# Option -> whether a plan makes that concession: a run without any judges every case of the pack,
+# as it is sealed, by its own tolerances, and excuses no failure.
+CONCESSIONS: Mapping[str, Callable[[VerificationPlan], Any]] = {
+    "--profile": lambda plan: "--profile" in plan.terms.rule.options,
+    "--atol": lambda plan: "--atol" in plan.terms.rule.options,
+    "--rtol": lambda plan: "--rtol" in plan.terms.rule.options,
+    "--max-ulp": lambda plan: "--max-ulp" in plan.terms.rule.options,
+    "--weights": lambda plan: plan.terms.subject.weights,
+    "--select": lambda plan: plan.cases.select,
+    "--shard": lambda plan: plan.cases.part != ALL,
+    "--require": lambda plan: plan.cases.requirements.terms,
+    "--xfails": lambda plan: plan.terms.xfails.entries,
+    "--allow-refused": lambda plan: Verdict.REFUSED in plan.terms.allowed,
+    "--allow-missing": lambda plan: Verdict.MISSING in plan.terms.allowed,
+    "--trust": lambda plan: plan.trust,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +113,7 @@ class SelectedCases:
     """The selected cases of a plan.
 
     Attributes:
-        pack: the pack, complete or trusted.
+        pack: the pack.
         records: the records of all selected cases, in the pack's order.
         skipped: id -> reason, for the cases that need more than the subject's capabilities.
     """
@@ -144,20 +137,25 @@ def select(plan: VerificationPlan) -> SelectedCases:
     """Open the pack and choose the cases.
 
     Warns:
-        RnncliWarning: a known failure matches no case of the pack, or every case.
+        RnncliWarning: a known failure matches no case of the pack, or every case; files are not
+            part of the pack, or not compared with their checksums.
 
     Raises:
-        InvalidRequest: not a pack, an incomplete pack, or a tolerance for an unknown output.
+        InvalidRequest: not a pack, another pack, one that lacks files, or a tolerance for an
+            unknown output.
         NothingSelected: no cases are left to judge, or fewer than `min_cases`.
     """
     pack = whole_pack(plan.pack, plan.digest, trust=plan.trust)
+    for sentence in pack.doubts():
+        warnings.warn(sentence, RnncliWarning, stacklevel=2)
     _refuse_the_pack_itself(plan)
     plan.terms.subject.require_room(pack.manifest.cases)
     for sentence in plan.terms.xfails.doubts(record["id"] for record in pack.manifest.cases):
         warnings.warn(sentence, RnncliWarning, stacklevel=2)
-    records = _records(plan, pack)[plan.shard.number - 1 :: plan.shard.of]
+    part, requirements = plan.cases.part, plan.cases.requirements
+    records = _records(plan, pack)[part.number - 1 :: part.of]
     plan.terms.rule.check(records)
-    reasons = {record["id"]: plan.requirements.reason(record) for record in records}
+    reasons = {record["id"]: requirements.reason(record) for record in records}
     found = SelectedCases(
         pack, records, {name: reason for name, reason in reasons.items() if reason}
     )
@@ -168,7 +166,7 @@ def select(plan: VerificationPlan) -> SelectedCases:
 
 def _records(plan: VerificationPlan, pack: Pack) -> Sequence[Record]:
     """Return the selected records, with the weights in the place that the subject is asked for."""
-    records, weights = pack.select(plan.selection), plan.terms.subject.place_of_weights
+    records, weights = pack.select(plan.cases.select), plan.terms.subject.place_of_weights
     return [record_with_weights(r, weights) for r in records] if weights else records
 
 
@@ -188,45 +186,95 @@ def judge_all(
     Raises:
         RnncliError: the subject cannot run at all, or a vector is damaged.
     """
-    start, date = time.perf_counter(), dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    OpenPack.keep(selected.pack)
+    start = RunStart.now()
+    OPEN_PACKS.keep(selected.pack.reference, selected.pack)
     about, probed = _introduced(plan, selected)
-    verdicts = {
-        case_id: CaseVerdict(case_id, Verdict.SKIPPED, message=reason)
+    vectors = {
+        case_id: JudgedVector(CaseVerdict(case_id, Verdict.SKIPPED, message=reason))
         for case_id, reason in selected.skipped.items()
     }
-    evidence = []
     try:
-        for verdict, clues in _judged(plan, shuffled(selected.ids, plan.shuffle)):
-            verdicts[verdict.id] = verdict
-            evidence += [clues] if clues else []
-            done(verdict)
+        for vector in _judged(plan, selected, shuffled(selected.ids, plan.cases.shuffle)):
+            vectors[vector.verdict.id] = vector
+            done(vector.verdict)
     finally:
-        OpenSubject.close()
-    if len(verdicts) < len(selected.records) and not plan.terms.stop_at_failure:
+        OPEN_SUBJECTS.close()
+    if len(vectors) < len(selected.records) and not plan.terms.stop_at_failure:
         raise AssertionError("workers returned fewer cases than they were sent")
     header = selected.pack.manifest.header
-    digest = selected.pack.manifest.digest
-    found = [JudgedCase(r, verdicts[r["id"]]) for r in selected.records if r["id"] in verdicts]
+    found = [
+        JudgedCase(record, vectors[record["id"]].verdict, vectors[record["id"]].error_over_time)
+        for record in selected.records
+        if record["id"] in vectors
+    ]
+    evidence = [each.evidence for each in vectors.values() if each.evidence]
     judged = without_idle_refusals(found, probed)
-    return VerificationReport(
-        pack=JudgedPack(header["suite"], digest, str(plan.pack), header["notes"]),
-        subject=JudgedSubject(plan.terms.subject.name, about),
+    report = report_of(
+        plan,
+        JudgedPack(header["suite"], selected.pack.sealed_digest, str(plan.pack), header["notes"]),
+        about,
+        judged,
+        start=start,
         rule=plan.terms.rule.text,
-        cases=tuple(judged),
-        seconds=time.perf_counter() - start,
-        command=plan.command,
-        diagnosis=_diagnosed(plan, selected.pack, judged, evidence)
-        if plan.terms.diagnoses
-        else None,
-        min_cases=plan.min_cases,
+    )
+    return replace(
+        report,
+        diagnosis=_diagnosed(plan, selected, judged, evidence) if plan.terms.diagnoses else None,
         unproved=sum(new is not old for new, old in zip(judged, found, strict=True)),
-        date=date,
+    )
+
+
+class RunStart(NamedTuple):
+    """When a run began: seconds of a clock that never goes back, and the date in UTC."""
+
+    seconds: float
+    date: str
+
+    @classmethod
+    def now(cls) -> RunStart:
+        """Return the start of a run that begins now."""
+        date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return cls(time.perf_counter(), date)
+
+
+def report_of(
+    plan: VerificationPlan,
+    pack: JudgedPack,
+    about: Mapping[str, str],
+    cases: Sequence[JudgedCase],
+    *,
+    start: RunStart,
+    rule: str,
+) -> VerificationReport:
+    """Return the report of a run that is done.
+
+    Args:
+        plan: what was to be judged, and how.
+        pack: the cases that it was judged by.
+        about: how the subject describes itself.
+        cases: the judged cases, in the pack's order.
+        start: when the run began.
+        rule: the tolerances, in words.
+    """
+    return VerificationReport(
+        pack=pack,
+        subject=JudgedSubject(plan.terms.subject.name, dict(about)),
+        rule=rule + TRUSTED * plan.trust,
+        cases=tuple(cases),
+        seconds=time.perf_counter() - start.seconds,
+        command=plan.command,
+        min_cases=plan.min_cases,
+        date=start.date,
+        concessions=plan.concessions,
+        shard=plan.cases.part,
     )
 
 
 def _diagnosed(
-    plan: VerificationPlan, pack: Pack, judged: Sequence[JudgedCase], failures: Sequence[Evidence]
+    plan: VerificationPlan,
+    selected: SelectedCases,
+    judged: Sequence[JudgedCase],
+    failures: Sequence[Evidence],
 ) -> Diagnosis:
     """Diagnose the failures; use passing cases only of cells that fail."""
     cells = {evidence.cell for evidence in failures}
@@ -240,9 +288,10 @@ def _diagnosed(
     order = {case.record["id"]: k for k, case in enumerate(judged)}
 
     def rule_out_all(names: frozenset[str]) -> Iterator[Evidence]:
-        for some in _run(plan, partial(rule_out, names), asked):
+        for some in _run(plan, selected, partial(rule_out, names), asked):
             yield from some
 
+    pack = selected.pack
     return investigate(
         sorted(failures, key=lambda evidence: order[evidence.id]),
         rule_out_all,
@@ -252,7 +301,7 @@ def _diagnosed(
 
 
 def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
-    """Open a pack and verify the checksum of every file.
+    """Open a pack that has all its files; their checksums are compared as they are read.
 
     Args:
         folder: the pack's folder.
@@ -260,19 +309,14 @@ def whole_pack(folder: Path, digest: str = "", *, trust: bool = False) -> Pack:
         trust: whether checksums are not verified.
 
     Raises:
-        InvalidRequest: not a pack, another pack, or an incomplete one.
+        InvalidRequest: not a pack, another pack, or one that lacks files.
     """
     if not is_pack(folder):
         raise InvalidRequest(f"{folder}: not a pack of vectors: {_lacking(folder)}")
-    pack = open_pack(folder)
-    if not pack.manifest.digest.startswith(digest.lower()):
-        raise InvalidRequest(
-            f"{folder}: is another pack: its digest is {pack.manifest.digest}, not {digest}"
-        )
-    wrong = [] if trust else [f"{path} is {word}" for path, word in pack.problems()]
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise InvalidRequest(f"{folder}: {wrong[0]}{more}; --trust uses the pack anyway")
+    pack = open_pack(folder, digest, trust=trust)
+    if missing := pack.missing():
+        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+        raise InvalidRequest(f"{folder}: {missing[0]} is missing{more}")
     return pack
 
 
@@ -295,7 +339,7 @@ def _lacking(folder: Path) -> str:
 def _too_few(plan: VerificationPlan, found: SelectedCases) -> str:
     wanted = max(1, plan.min_cases)
     if not found.records:
-        return f"{plan.pack}: shard {plan.shard.number}/{plan.shard.of} is empty"
+        return f"{plan.pack}: shard {plan.cases.shard} is empty"
     why = f"; {len(found.skipped)} were skipped" if found.skipped else ""
     first = f", the first of them: {next(iter(found.skipped.values()))}" if found.skipped else ""
     count = len(found.ids)
@@ -329,23 +373,20 @@ def _introduced(
 
 def _run(
     plan: VerificationPlan,
-    work: Callable[[str, JudgingTerms, Sequence[str]], Found],
+    selected: SelectedCases,
+    work: Callable[[PackReference, JudgingTerms, Sequence[str]], Found],
     ids: Sequence[str],
 ) -> Iterator[Found]:
-    """Send the cases to the workers, several batches for each; yield the results of each batch."""
-    if not ids:
-        return
-    size = max(1, min(LARGEST_BATCH, len(ids) // (4 * plan.jobs)))
-    working = partial(work, str(plan.pack.absolute()), plan.terms)
-    batches = [ids[k : k + size] for k in range(0, len(ids), size)]
-    run = executor_named(plan.executor)
-    for _, found in run(working, batches, jobs=plan.jobs, scheduler=plan.scheduler):
-        yield found
+    """Send the cases to the workers; yield the results of each batch."""
+    working = partial(work, selected.pack.reference, plan.terms)
+    return plan.workers.in_batches(working, ids, most=LARGEST_BATCH)
 
 
-def _judged(plan: VerificationPlan, ids: Sequence[str]) -> Iterator[JudgedVector]:
+def _judged(
+    plan: VerificationPlan, selected: SelectedCases, ids: Sequence[str]
+) -> Iterator[JudgedVector]:
     """Yield cases as they are judged; with -x, stop after the first failure."""
-    for judged in _run(plan, work, ids):
+    for judged in _run(plan, selected, work, ids):
         yield from judged
         if plan.terms.stop_at_failure and any(each.verdict.fails for each in judged):
             return

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 VARIABLES = ("kernel", "recurrent_kernel", "bias")
 _NAMES = {"LSTM": "lstm", "GRU": "gru", "RNN": "simple_rnn"}
 _CELL = re.compile(r"cell(?:_[0-9]+)?$")
+# The variables of a layer, by number, in files that Keras 3 saves.
+_STORED = re.compile(
+    r"((?:.*/)?(?:(?:lstm|gru|simple_rnn)(?:_[0-9]+)?|(?:forward|backward)_layer)/cell)/vars/([012])"
+)
+_COUNTED = re.compile(
+    r"(?:.*/)?(?!(?:for|back)ward_layer)([a-z_]+?)(?:_([0-9]+))?(?:/(?:for|back)ward_layer)?/cell"
+)
 # What Bidirectional puts before the names of the layers that it holds.
 PREFIXES = ("forward_", "backward_")
 
@@ -48,19 +55,22 @@ def from_keras(
     Args:
         variables: NumPy arrays by path, `{v.path: v.numpy() for v in model.weights}`. Those of a
             recurrent layer end in kernel, recurrent_kernel and bias; what is before that tells
-            layers apart. Other layers, without recurrent_kernel, are not looked at.
+            layers apart. Other layers, without recurrent_kernel, are not looked at. Files that
+            Keras 3 saves have lstm/cell/vars/0 for lstm/lstm_cell/kernel, and no order.
         cell: LSTM, GRU or RNN; by default what the shapes say.
         activation: of SimpleRNN: tanh or relu.
-        reset_after: of a GRU without biases, whose shapes do not tell; by default True, as in
-            Keras.
+        reset_after: of a GRU: by default what the shape of its bias says; without a bias it must be
+            given.
         module: the path of the layers to take, or of the model that holds them: "encoder" for
             "encoder/lstm/lstm_cell/kernel"; by default all, which one model must hold.
 
     Raises:
         rnncli.errors.InvalidRequest: there are no such layers, variables are missing or unknown,
-            shapes do not fit.
+            shapes do not fit, or nothing tells what a GRU resets.
     """
     groups = _layers_of(_groups(variables), module)
+    if any(map(_STORED.fullmatch, variables)):
+        groups = _by_number(groups)
     pairs: dict[str, list[str]] = {}
     for group in groups:
         pairs.setdefault(_owner(group), []).append(group)
@@ -78,6 +88,8 @@ def from_keras(
         form = directions[0][0]
         in_order = sorted(zip(members, directions, strict=True), key=lambda each: _turn(each[0]))
         layers.append(joined([each[1] for _, each in in_order], form, activation=activation))
+    if reset_after is not None and all(layer.cell != "GRU" for layer in layers):
+        raise InvalidRequest("reset_after is of a GRU, and no layer is one")
     expect_stacked(layers)
     return layers
 
@@ -97,7 +109,7 @@ def to_keras(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
                 f"layer {number}: is reverse; go_backwards of Keras gives its outputs in another"
                 " order"
             )
-        form = form_of("Keras", layer.cell, layer.linear_before_reset)
+        form = layer.form_in("Keras")
         name, suffix = _NAMES[layer.cell], f"_{number}" if number else ""
         owners = [f"{name}{suffix}"]
         if len(layer.W) > 1:
@@ -115,7 +127,7 @@ def _groups(variables: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
     """Return the variables of each recurrent layer by name, by their common path."""
     groups: dict[str, dict[str, Array]] = {}
     for path, values in variables.items():
-        group, _, name = path.rpartition("/")
+        group, _, name = named_variable(path).rpartition("/")
         groups.setdefault(group, {})[name] = values
     found = {group: held for group, held in groups.items() if VARIABLES[1] in held}
     for group, held in (found or groups).items():
@@ -126,6 +138,29 @@ def _groups(variables: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
     if not found:
         array_with(variables, VARIABLES[1], VARIABLES)
     return found
+
+
+def named_variable(path: str) -> str:
+    """Return the path of a variable with its name in place of the number in files of Keras 3."""
+    stored = _STORED.fullmatch(path)
+    return f"{stored[1]}/{VARIABLES[int(stored[2])]}" if stored else path
+
+
+def _by_number(groups: Mapping[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+    """Return groups in the order of the numbers that end the names of their layers.
+
+    Raises:
+        InvalidRequest: layers are of several classes, each of which is counted by itself.
+    """
+    names = {group: _COUNTED.fullmatch(group) for group in groups}
+    kinds = sorted({name[1] for name in names.values() if name})
+    if len(kinds) > 1:
+        raise InvalidRequest(
+            f"has layers of {' and '.join(kinds)}, whose order is not in it; choose one"
+            " (--module), or save the model as .keras"
+        )
+    in_order = sorted(groups, key=lambda group: int(((name := names[group]) and name[2]) or 0))
+    return {group: groups[group] for group in in_order}
 
 
 def _layers_of(
@@ -184,7 +219,8 @@ def _direction(
     found = cell_of(R, rows, H, cell, f"{at}recurrent_kernel")
     expect_shape(f"{at}kernel", W, (len(W), rows), "[I, G*H]")
     bias = group.get("bias")
-    form = form_of("Keras", found, int(found == "GRU" and _is_after(bias, reset_after)))
+    after = found == "GRU" and _is_after(bias, f"{at}bias", given=reset_after)
+    form = form_of("Keras", found, int(after))
     if bias is not None:
         split = form.bias == "split"
         shape, meaning = ((2, rows), "[2, 3*H]") if split else ((rows,), "[G*H]")
@@ -193,8 +229,18 @@ def _direction(
     return form, to_onnx(form, W, R, bias)
 
 
-def _is_after(bias: Array | None, given: bool | None) -> bool:
-    """Return whether a GRU resets after the linear transformation: then it has two biases."""
-    if given is not None:
-        return given
-    return bias is None or np.ndim(bias) == 2
+def _is_after(bias: Array | None, where: str, *, given: bool | None) -> bool:
+    """Return whether a GRU resets after the linear transformation: then it has two biases.
+
+    Raises:
+        InvalidRequest: nothing tells, or the bias tells otherwise than what is given.
+    """
+    if bias is None and given is None:
+        raise InvalidRequest(
+            f"no '{where}': weights of a GRU without bias do not tell whether it has reset_after;"
+            " say so (--reset-after, Keras's default, or --no-reset-after)"
+        )
+    told = given if bias is None else np.ndim(bias) == 2
+    if given not in {None, told}:
+        raise InvalidRequest(f"{where} is of a GRU with reset_after={told}, {given} is given")
+    return bool(told)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnncli.errors import InvalidRequest, did_you_mean
 from rnncli.numerics import dtype_of
-from rnncli.weights.forms import CELLS_BY_GATES, cell_of, expect_rank, expect_shape
+from rnncli.weights.forms import CELLS_BY_GATES, cell_of, expect_rank, expect_shape, form_of
 
 if TYPE_CHECKING:
     import re
@@ -83,6 +83,14 @@ class RecurrentLayer:
     def hidden_size(self) -> int:
         """The number of units, H."""
         return int(self.R.shape[2])
+
+    def form_in(self, library: str) -> WeightForm:
+        """Return how a library stores the weights of such a layer.
+
+        Raises:
+            rnncli.errors.InvalidRequest: it has no such cell.
+        """
+        return form_of(library, self.cell, self.linear_before_reset)
 
     @property
     def tensors(self) -> dict[str, Array]:

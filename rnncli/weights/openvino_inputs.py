@@ -87,7 +87,7 @@ def to_openvino(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
     """
     inputs: dict[str, Array] = {}
     for number, layer in enumerate(layers):
-        form = form_of("OpenVINO", layer.cell, layer.linear_before_reset)
+        form = layer.form_in("OpenVINO")
         directions = for_each_direction(layer, form, from_onnx)
         blank = np.zeros(form.biases * layer.hidden_size, layer.W.dtype)
         end = f"_l{number}" * (len(layers) > 1) + TURNS[layer.direction == "reverse"]

@@ -82,14 +82,14 @@ def to_torch(layers: Sequence[RecurrentLayer]) -> dict[str, Array]:
     """Return the `state_dict` of layers, for `load_state_dict` after `torch.from_numpy`.
 
     Raises:
-        rnncli.errors.InvalidRequest: PyTorch has no such layer: reverse only, or a GRU with
-            linear_before_reset 0.
+        rnncli.errors.InvalidRequest: PyTorch has no such layer: reverse only, or a GRU that
+            resets before the linear transformation.
     """
     state: dict[str, Array] = {}
     for number, layer in enumerate(layers):
         if layer.direction == "reverse":
             raise InvalidRequest(f"layer {number}: PyTorch has no layer that is reverse only")
-        form = form_of("PyTorch", layer.cell, layer.linear_before_reset)
+        form = layer.form_in("PyTorch")
         directions = for_each_direction(layer, form, from_onnx)
         for suffix, (W, R, bias) in zip(SUFFIXES, directions, strict=False):
             values = [W, R, *([] if bias is None else np.split(bias, 2))]

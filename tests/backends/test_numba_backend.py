@@ -424,3 +424,22 @@ def test_numba_is_imported_only_when_asked_for(tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("NUMBA_DISABLE_JIT=1", "which the environment variable NUMBA_DISABLE_JIT forbids"),
+        ("NUMBA_NUM_THREADS=0", "must be > 0. (environment: NUMBA_NUM_THREADS)"),
+    ],
+)
+def test_settings_of_numba_that_keep_it_from_compiling_are_told(setting, sentence):
+    """In a sentence; the backend is not supported under them."""
+    name, _, value = setting.partition("=")
+    command = [sys.executable, "-m", "rnncli", "run", "lstm_14_peepholes", "--backend", "numba"]
+    done = subprocess.run(
+        command, env={**os.environ, name: value}, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 3
+    assert sentence in done.stderr

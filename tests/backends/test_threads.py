@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from rnncli.backends.threads import _openblas, allowed, at_once, one_blas_thread, threads
+from rnncli.backends.threads import allowed, at_once, threads
 from rnncli.errors import InvalidRequest
 
 
@@ -75,20 +75,3 @@ def test_failures_in_threads_are_not_lost(monkeypatch):
     for _ in range(2):
         with pytest.raises(ValueError, match="broken"):
             at_once([lambda: None, fail])
-
-
-def test_blas_has_its_threads_back():
-    """One inside, as many as before outside, after a failure as well."""
-    if _openblas() is None:
-        pytest.skip("NumPy's BLAS is not OpenBLAS")
-    get, _ = _openblas()
-    before = get()
-
-    def fail():
-        with one_blas_thread():
-            assert get() == 1
-            raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        fail()
-    assert get() == before

@@ -13,8 +13,9 @@ from rnncli.bench.contest import ContestPlan, ContestTerms, contests
 from rnncli.bench.contestants import Contestant, backends
 from rnncli.bench.measurement import RAN
 from rnncli.bench.workloads import MOST_DATA, planned
+from rnncli.limits import Limits
 
-TERMS = ContestTerms(rounds=3, seconds=1e-4, timeout=120)
+TERMS = ContestTerms(rounds=3, seconds=1e-4)
 NUMPY = backends(["numpy"], "native")
 
 
@@ -104,7 +105,9 @@ def test_one_that_fails_leaves_the_others_alone(contest, way):
 
 def test_one_that_hangs_is_ended():
     """After the time it is given, in which the other starts and answers on a slow machine, too."""
-    contest = measured(rival("hangs"), terms=ContestTerms(rounds=1, seconds=1e-4, timeout=10))
+    contest = measured(
+        rival("hangs"), terms=ContestTerms(rounds=1, seconds=1e-4, limits=Limits(timeout=10))
+    )
     own, other = contest.measurements
 
     assert (other.status, other.message) == ("timeout", "gave no answer within 10 s")
@@ -132,6 +135,7 @@ sys.path[:] = {path!r}
 from rnncli.bench.contest import ContestPlan, ContestTerms, contests
 from rnncli.bench.contestants import Contestant
 from rnncli.bench.workloads import planned
+from rnncli.limits import Limits
 
 def told(count, note):
     print(note, flush=True)
@@ -139,7 +143,8 @@ def told(count, note):
 rival = Contestant("rival", "rivals:Rival", {{"way": "hangs"}})
 calm = Contestant("calm", "rivals:Rival", {{}})
 workloads = planned(["tiny"], ["RNN"], "float32", {{}})
-plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=ContestTerms(timeout=1000))
+terms = ContestTerms(limits=Limits(timeout=1000))
+plan = ContestPlan(workloads=workloads, contestants=(calm, rival), terms=terms)
 list(contests(plan, told))
 """
 

@@ -47,6 +47,14 @@ def test_backends_are_made_as_asked():
     assert (numpy.is_own, mutant.name) == (True, "mutant:rnn-x")
 
 
+def test_a_host_is_part_of_a_backends_name():
+    """Ratios with another host are those of another implementation."""
+    (own,) = backends(["numpy"], "native", host="onnxruntime")
+
+    assert own.name == "numpy onnxruntime"
+    assert own.settings["host"] == "onnxruntime"
+
+
 def test_openvino_is_asked_for_its_fastest_single_run():
     """Its default is to answer many requests at once."""
     pytest.importorskip("openvino")

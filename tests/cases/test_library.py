@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from rnncli.cases import library
-from rnncli.cases.library import find_spec, spec_names, specs_folder
+from rnncli.cases.library import find_spec, spec_names, specs_folder, statement_files
 from rnncli.errors import InvalidRequest
 
 
@@ -44,3 +44,12 @@ def test_a_broken_installation_says_so(tmp_path, monkeypatch):
 
     with pytest.raises(InvalidRequest, match="reinstall"):
         spec_names()
+
+
+def test_statements_are_no_configs():
+    """They have files, and no names on the command line."""
+    files = {path.name for path in statement_files()}
+
+    assert {"onnx.yaml", "openvino.yaml", "webnn.yaml"} <= files
+    assert find_spec("onnx") is None
+    assert [name for name in spec_names() if not name.startswith(("ops/", "suites/"))] == []

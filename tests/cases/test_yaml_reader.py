@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from rnncli.cases.library import specs_folder
 from rnncli.cases.yaml_reader import (
     DEEPEST_NESTING,
     LARGEST_FILE,
@@ -253,3 +254,21 @@ def test_unreadable_paths_are_said_in_one_line(tmp_path, name):
         read_yaml(tmp_path / name)
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(specs_folder().rglob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_files_are_read_alike_by_both_parsers(path):
+    """With the same places."""
+    assert repr(read_yaml(path, quickly=True)) == repr(read_yaml(path))
+
+
+def test_what_libyaml_refuses_has_the_usual_message(tmp_path):
+    """It is read again."""
+    path = tmp_path / "a.yaml"
+    path.write_text("a: 1\nb: [1, 2\n")
+    with pytest.raises(ConfigError) as usual:
+        read_yaml(path)
+    with pytest.raises(ConfigError) as quick:
+        read_yaml(path, quickly=True)
+
+    assert quick.value.findings == usual.value.findings

@@ -101,8 +101,29 @@ def test_weights_go_to_a_library_and_back(rnncli, cell, library, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("option", "reset"), [("--reset-after", 1), ("--no-reset-after", 0), (None, None)]
+)
+def test_a_gru_without_bias_is_converted_as_asked_for(rnncli, option, reset, tmp_path):
+    """Of Keras; not without being asked, as its weights do not tell what it resets."""
+    made = {"gru/kernel": np.ones((3, 12), "f"), "gru/recurrent_kernel": np.ones((4, 12), "f")}
+    write_tensors(tmp_path / "w.npz", made)
+    call = ("convert", tmp_path / "w.npz", tmp_path / "m.onnx", "--from", "keras")
+    done = rnncli(*call, *filter(None, [option]))
+
+    if reset is None:
+        assert done.code == 2
+        assert "say so (--reset-after, Keras's default, or --no-reset-after)" in done.err
+        return
+    node = onnx.load(tmp_path / "m.onnx").graph.node[0]
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    assert attributes["linear_before_reset"] == reset
+
+
+@pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (("m.onnx", "--from", "torch", "--reset-after"), "of a GRU of Keras; --from torch"),
+        (("m.npz", "--no-reset-after"), "--reset-after: is for weights; add --from"),
         (("m.onnx", "--from", "torch", "--cell", "GRU"), "ratio 3 for GRU, got [16, 4]"),
         (("m.onnx", "--from", "openvino"), "w.npz: unknown 'weight_ih_l0': wanted W, R, B"),
         (("m.onnx", "--from", "torch", "--activation", "relu"), "tanh, or relu of an RNN"),

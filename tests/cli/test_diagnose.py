@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnncli.mutants.table import MUTANTS
+from rnncli.mutants.catalogue import MUTANTS
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 FEW = "rnn_14_initial or rnn_14_both or rnn_7"

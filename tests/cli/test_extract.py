@@ -204,8 +204,9 @@ def test_a_terminal_sees_progress(scan, tmp_path):
 
 def test_extracted_cases_judge_onnxruntime(rnncli, tmp_path):
     """With the integers of the model, by derived tolerances."""
-    quantize_dynamic(PATHS["tf_lstm_hardsig_op13"], path := tmp_path / "int8.onnx")
-    inputs, _ = recorded(PATHS["tf_lstm_hardsig_op13"])
+    path = tmp_path / "int8.onnx"
+    quantize_dynamic(PATHS["lstm_packed_bi_ts"], path, reduce_range=True)
+    inputs, _ = recorded(PATHS["lstm_packed_bi_ts"])
     np.savez(tmp_path / "inputs.npz", **inputs)
     done = rnncli("extract", path, "--inputs", tmp_path / "inputs.npz", "-o", tmp_path / "pack")
     assert done.code == 0, done.err

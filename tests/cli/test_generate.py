@@ -60,7 +60,7 @@ def test_an_interrupt_says_what_is_kept(folder, monkeypatch, capsys, tmp_path):
         done(3)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rnncli.packs.generating.report.generate", interrupted)
+    monkeypatch.setattr("rnncli.generating.report.generate", interrupted)
     arguments = ["generate", str(folder / "small.yaml"), "-o", str(tmp_path / "pack")]
     monkeypatch.setattr(sys, "argv", ["rnncli", *arguments])
     with pytest.raises(SystemExit) as stop:
@@ -99,7 +99,7 @@ def inside(folder, rnncli, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["small.yaml", "-o", "small.yaml"], 2, "it is a file, not a folder"),
+        (["small.yaml", "-o", "small.yaml"], 2, "it is an input of this command"),
         (["small.yaml", "-o", "elsewhere", "--check"], 2, "no such folder"),
         (["small.yaml", "-o", "out", "-k", "transformer"], 5, "selects no case"),
         (["small.yaml", "-o", "out", "-k", "and"], 2, "expected a word"),
@@ -125,7 +125,14 @@ def test_a_failing_case_is_named_with_its_reason(folder, tmp_path):
 
     assert done.returncode == 3
     assert done.stderr.startswith("rnn_14_nan: golden: certified needs finite inputs")
+    assert "could not be made, so no pack was written; the others are kept" in done.stderr
     assert not (tmp_path / "pack/manifest.json").exists()
+    verified = rnncli("verify", "pack", "--backend", "numpy", cwd=tmp_path)
+    assert (verified.returncode, "`rnncli generate" in verified.stderr) == (2, True)
+
+    (tmp_path / "suite.yaml").write_text(TEXT)
+    mended = rnncli("generate", "suite.yaml", "-o", "pack", cwd=tmp_path)
+    assert mended.returncode == 0, mended.stderr
 
 
 def test_a_pack_is_listed_inspected_converted_and_run(folder, tmp_path):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 
 from rnncli import __version__
 from rnncli.cli.bench import COMMANDS as OF_BENCH
-from rnncli.cli.group import COMMANDS, cli
+from rnncli.cli.group import COMMANDS, GROUPS, cli
 from rnncli.models.single_node import single_node_model
 from rnncli.numerics import dtype_named
 from rnncli.operators import OPERATORS
@@ -22,11 +25,13 @@ from rnncli.subjects.command import PLACEHOLDERS
 
 
 def test_help_lists_every_command(rnncli):
-    """`--help` names each command with its line."""
+    """`--help` names each command with its line, under what it is for."""
     outcome = rnncli("--help")
+    sections = [line[:-1] for line in outcome.out.splitlines() if re.match(r"\w.*:$", line)]
 
     assert outcome.code == 0
     assert all(name in outcome.out for name in COMMANDS)
+    assert sections == ["Options", *GROUPS]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,6 +53,43 @@ def test_every_option_is_explained(name):
     assert "traceback" in {option.name for option in options}
 
 
+def _options():
+    """Every option of every command: (command, option)."""
+    commands = [cli.get_command(click.Context(cli), name) for name in COMMANDS]
+    for command in {*commands, *OF_BENCH.values()}:
+        for option in command.params:
+            yield command, option
+
+
+def test_no_option_takes_a_number_that_is_none():
+    """Infinity, NaN, what is below zero and more seconds than a clock has, in any command."""
+    numbers = [
+        (command.name, option.opts[0], option.type)
+        for command, option in _options()
+        if isinstance(option.type, click.types.FloatParamType | click.FloatRange)
+    ]
+    taken = []
+    for command, option, kind in numbers:
+        for text in ("nan", "inf", "-inf", "-1", "1e300"):
+            with contextlib.suppress(click.BadParameter):
+                kind.convert(text, None, None)
+                taken.append((command, option, text))
+
+    assert len(numbers) > 6
+    assert taken == [("bench", "--max-slowdown", "1e300")]
+
+
+@pytest.mark.parametrize("variable", ["RNNCLI_VERIFY_TIMEOUT", "RNNCLI_RUN_TIMEOUT"])
+def test_a_number_of_the_environment_is_one(rnncli, monkeypatch, variable):
+    """As on the command line."""
+    monkeypatch.setenv(variable, "nan")
+    words = ("pack", "--backend", "numpy") if "VERIFY" in variable else ("rnn_7_plain",)
+    done = rnncli(variable.split("_")[1].lower(), *words)
+
+    assert done.code == 2
+    assert "expected a finite number, got 'nan'" in done.err
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_of_an_option_stands_alone(name):
     """It is a sentence or a noun phrase with a full stop, not the rest of one begun elsewhere."""
@@ -57,6 +99,22 @@ def test_every_help_of_an_option_stands_alone(name):
     fragments = ("Of ", "As in ", "At most ", "Instead", "Which ")
     assert [text for text in helps if text.startswith(fragments)] == []
     assert [text for text in helps if not text.partition("  [")[0].endswith(".")] == []
+
+
+ROOT = Path(__file__).parents[2]
+LONGEST_HELP = 190  # characters: two lines
+
+
+def test_the_help_of_an_option_takes_two_lines():
+    """What needs more is on a page that it names, of those in the repository."""
+    helps = {
+        option.help.partition("  [")[0] for _, option in _options() if getattr(option, "help", None)
+    }
+    pages = {page for text in helps for page in re.findall(r"docs/[\w/-]+\.md", text)}
+
+    assert [text for text in helps if len(text) > LONGEST_HELP] == []
+    assert {*pages} >= {"docs/howto/device.md", "docs/howto/harness.md", "docs/howto/packs.md"}
+    assert [page for page in pages if not (ROOT / page).exists()] == []
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -218,7 +276,7 @@ def test_misspelt_command_is_suggested(rnncli):
     "call",
     [
         "verify {} --backend numpy",
-        "verify {} --backend numpy --metamorphic",
+        "relate {} --backend numpy",
         "diagnose {} --backend numpy",
         "score {}",
         "trace {}",
@@ -257,7 +315,7 @@ def test_our_own_bug_is_one_line(rnncli, monkeypatch):
 def test_closed_pipe_is_not_an_error_message(tmp_path):
     """`rnncli ops | head -1` ends quietly."""
     listing = tmp_path / "listing"
-    command = f"{sys.executable} -m rnncli ops; echo $? >&2"
+    command = f"'{sys.executable}' -m rnncli ops; echo $? >&2"
     done = subprocess.run(
         ["bash", "-c", f"({command}) | head -c 1 > {listing}"],
         capture_output=True,

@@ -2,8 +2,14 @@
 
 import json
 
-from rnncli.mutants.structural.table import STRUCTURAL, structural_of
-from rnncli.mutants.table import EVERY, MUTANTS, mutants_of, scored_of
+from rnncli.mutants.catalogue import (
+    EVERY,
+    MUTANTS,
+    STRUCTURAL,
+    mutants_of,
+    scored_of,
+    structural_of,
+)
 
 
 def test_every_mutant_is_listed(rnncli):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -449,7 +450,7 @@ def test_killed_worker_is_explained(spawned, config, monkeypatch, tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_interrupted_batch_leaves_no_temporary_files(jobs, tmp_path):
     """Ctrl-C in the middle: whole entries or none, and nothing else in the folder."""
-    for k in range(2):
+    for k in range(8):  # so that some are left when the first is reported
         config = CONFIG.replace("seq_length: 4", "seq_length: 30000").replace(
             "[4, 2]", "[30000, 2]"
         )
@@ -521,7 +522,32 @@ def test_an_output_that_is_no_tensor_is_exit_3(rnncli, tmp_path):
     onnx.save(onnx.parser.parse_model(text), tmp_path / "absent.onnx")
     done = rnncli("run", tmp_path / "absent.onnx")
 
-    assert (done.code, "the output 'y' is a list; only tensors are written" in done.err) == (
+    assert (done.code, "the output 'y' has no value; only tensors are written" in done.err) == (
         3,
         True,
     )
+
+
+@pytest.mark.parametrize("place", ["option", "environment"])
+def test_a_host_evaluates_what_is_not_recurrent(rnncli, monkeypatch, tmp_path, place):
+    """The outputs are those of ONNX Runtime; sizes are found as without it."""
+    model = DATA / "silero-vad" / "silero_vad_16k_op15.onnx"
+    if place == "environment":
+        monkeypatch.setenv("RNNCLI_RUN_HOST", "onnxruntime")
+    options = ["--host", "onnxruntime"] if place == "option" else []
+    outcome = rnncli(
+        "run", model, *options, "-o", tmp_path / "out.npz", "--save-inputs", tmp_path / "in.npz"
+    )
+    wanted = onnxruntime.InferenceSession(model).run(None, read_tensors(tmp_path / "in.npz"))
+
+    assert outcome.code == 0
+    assert "assumed to be 192: sequence" in outcome.err
+    found = read_tensors(tmp_path / "out.npz")
+    for values, other in zip(found.values(), wanted, strict=True):
+        np.testing.assert_allclose(values, other, rtol=1e-4, atol=2.5e-5)
+
+
+def test_a_config_has_nothing_for_a_host(rnncli, config):
+    """Its one node is recurrent; another host's name is an error of the command line."""
+    assert rnncli("run", config, "--host", "onnxruntime").code == 0
+    assert rnncli("run", config, "--host", "nobody").code == 2

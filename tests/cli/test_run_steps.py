@@ -2,12 +2,12 @@
 
 import onnx
 import pytest
-from real_models import BESIDE
+from real_models import DATA
 
 from rnncli.formats import read_tensors
 from rnncli.packs.pack import open_pack
 
-LOOP = BESIDE / "exports" / "loop_gru_script_ts.onnx"
+LOOP = DATA / "exports" / "loop_gru_script_ts.onnx"
 
 
 def test_signals_of_a_config_are_written_with_tolerances(rnncli, tmp_path):
@@ -35,7 +35,6 @@ def test_a_reading_changes_them(rnncli, tmp_path):
     assert one["outputs/h_of_C"].tobytes() != other["outputs/h_of_C"].tobytes()
 
 
-@pytest.mark.skipif(not LOOP.is_file(), reason="the shared models are not here")
 def test_every_execution_of_a_models_node_is_written_as_extract_stores_it(rnncli, tmp_path):
     """Bit for bit, with a number from the second execution on."""
     assert rnncli("run", LOOP, "--steps", tmp_path / "steps.npz").code == 0

@@ -11,7 +11,7 @@ import pytest
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
-from rnncli.mutants.structural.table import STRUCTURAL
+from rnncli.mutants.catalogue import STRUCTURAL
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 SIZES = "sizes: {seq_length: 2, batch_size: 1, input_size: 1, hidden_size: 1}"
@@ -213,7 +213,7 @@ def test_a_damaged_pack_is_not_scored(rnncli, few, tmp_path):
 
     done = rnncli("score", pack)
 
-    assert (done.code, "would mean nothing" in done.err) == (2, True)
+    assert (done.code, "output_0.pb is altered" in done.err) == (2, True)
 
 
 def test_several_workers_agree(rnncli):

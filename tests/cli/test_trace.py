@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rnncli.tracing.matrix import INCOMPLETE, CaseTrace, CoverageState, TraceMatrix
+from rnncli.tracing.statement import CheckKind
+
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 CLIP = "id:lstm_14_clip or id:lstm_14_clip_inactive"
 SUITE = """\
@@ -73,6 +76,14 @@ def test_complete_fails_where_something_is_missing(rnncli):
     assert rnncli("trace", CORE, "lstm.p.gates", "-k", CLIP, "--complete").code == 1
 
 
+def test_complete_fails_where_cases_of_a_kind_are_missing():
+    """A statement that no case of the pack could check is not checked: only refusals, say."""
+    matrix = TraceMatrix("reject", (CaseTrace("a", "LSTM", 14, CheckKind.REJECTION, {}),))
+    states = {each.state for each in matrix.coverage() if each.statement.kind is CheckKind.RESULT}
+
+    assert states == {CoverageState.BEYOND} <= {*INCOMPLETE}
+
+
 def test_one_statement_has_all_of_its_cases(rnncli):
     """With what each notices."""
     done = rnncli("trace", CORE, "lstm.clip.bounds", "-k", CLIP)
@@ -107,14 +118,14 @@ def test_wrong_and_empty_requests(rnncli, arguments, code, said):
 
 
 def test_a_damaged_pack_is_refused(rnncli, tmp_path):
-    """Its matrix would mean nothing."""
+    """No matrix is made of it."""
     copy = tmp_path / "core"
     shutil.copytree(CORE, copy)
     path = copy / "test_rnn_7_plain" / "test_data_set_0" / "input_0.pb"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
 
     done = rnncli("trace", copy)
-    assert (done.code, "would mean nothing" in done.err) == (2, True)
+    assert (done.code, "input_0.pb is altered" in done.err) == (2, True)
 
 
 def test_a_suite_is_made_in_memory(rnncli, tmp_path):
@@ -163,7 +174,7 @@ def test_inspect_shows_a_case_of_a_pack(rnncli):
 
 
 def test_the_page_needs_no_pack(rnncli):
-    """It is what docs/traceability.md holds."""
+    """It is a page of the site."""
     done = rnncli("trace", "--page")
 
     assert (done.code, done.out.startswith("# Traceability")) == (0, True)

@@ -72,7 +72,8 @@ def test_a_failure_says_what_where_by_how_much_and_how_to_repeat_it(rnncli, resu
     assert "worst at [1,0,2,3]: got " in lines[1]
     assert "first wrong at t=1, sequence 2, unit 3" in lines[2]
     assert any(line.startswith("  tests for GateOrder (finds: ") for line in lines)
-    assert f"  repeat: rnncli verify {CORE} --results {results} -k id:lstm_7_plain" in lines
+    repeat = ("verify", str(CORE), "--results", str(results), "-k", "id:lstm_7_plain")
+    assert f"  repeat: rnncli {shlex.join(repeat)}" in lines
 
 
 def test_json_lines_fit_their_schema(rnncli, results):
@@ -134,7 +135,7 @@ def test_nothing_wrong_needs_no_diagnosis(rnncli):
 def test_a_repeat_line_selects_one_case_under_the_same_limits(rnncli, tmp_path):
     """And none whose id begins with its; a timeout is that of the run."""
     (tmp_path / "program.py").write_text("raise SystemExit(1)")
-    command = f"{sys.executable} -I {tmp_path}/program.py {{outputs}}"
+    command = shlex.join([sys.executable, "-I", f"{tmp_path}/program.py", "{outputs}"])
     done = rnncli(
         "verify", CORE, "--command", command, "-k", "lstm_14_both", "--timeout", 7, "-j", 2,
     )  # fmt: skip
@@ -161,7 +162,9 @@ def test_skipped_cases_are_grouped_by_requirement(rnncli):
 def test_a_command_is_judged(rnncli, results, tmp_path):
     """A program in any language: it exits with 3 to refuse."""
     (tmp_path / "program.py").write_text(PROGRAM)
-    command = f"{sys.executable} {tmp_path / 'program.py'} {results} {{id}} {{outputs}}"
+    command = shlex.join(
+        [sys.executable, f"{tmp_path}/program.py", str(results), "{id}", "{outputs}"]
+    )
     done = rnncli("verify", CORE, "--command", command, "-k", "plain and (rnn or lstm_7)", "--json")
     verdicts = {
         record["id"]: record["verdict"]
@@ -311,10 +314,12 @@ def test_another_order_shows_it_elsewhere_and_its_command_has_the_seed(rnncli, k
 
 def test_relations_are_asked_in_another_order_too(rnncli, keeping):
     """The report keeps that of the cases."""
-    options = ("--metamorphic", "--relation", "weights", "--shuffle", "3")
-    done = rnncli("verify", "pack", "--backend", "numpy", "--json", *options)
+    options = ("--relation", "weights", "--shuffle", "3")
+    done = rnncli("relate", "pack", "--backend", "numpy", "--json", *options)
     first, *found, _ = (json.loads(line) for line in done.out.splitlines())
 
     assert done.code == 0
-    assert [each["case"] for each in found] == ["rnn_14_one", "rnn_14_wide", "rnn_14_two"]
+    assert [each["id"].removesuffix("::weights") for each in found] == [
+        *("rnn_14_one", "rnn_14_wide", "rnn_14_two")
+    ]
     assert "--shuffle 3" in first["command"]

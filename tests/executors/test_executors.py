@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
-from rnncli.executors import processes, table
-from rnncli.executors.table import EXECUTORS, executor_named, in_order
+from rnncli.executors import processes, workers
+from rnncli.executors.workers import EXECUTORS, Workers, in_order
 
 TASKS = list(range(7))
 
@@ -72,7 +73,7 @@ def environment(name):
 
 def run(name, function, tasks, jobs=2):
     """Run tasks and put the outcomes in order."""
-    return list(in_order(executor_named(name)(function, tasks, jobs=jobs, scheduler="")))
+    return list(in_order(Workers(jobs=jobs, executor=name).run(function, tasks)))
 
 
 @pytest.mark.parametrize("name", EXECUTORS)
@@ -100,6 +101,25 @@ def test_workers_have_the_environment_of_now(monkeypatch, value):
     monkeypatch.setenv("RNNCLI_TEST", value)
 
     assert run("processes", environment, ["RNNCLI_TEST"] * 2) == [value] * 2
+
+
+@pytest.mark.parametrize("executor", list(EXECUTORS))
+def test_what_keeps_workers_from_importing_here_is_not_for_their_programs(executor, monkeypatch):
+    """A program that a worker starts may import what lies beside it."""
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+
+    assert not any(run(executor, environment, ["PYTHONSAFEPATH"] * 2))
+
+
+def test_workers_need_no_short_folder_of_temporary_files(tmp_path, monkeypatch):
+    """The path of a socket has 107 bytes at most; a folder of a CI or of a test may have more."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+    assert not processes.has_server()
+    assert run("processes", environment, ["HOME"] * 2) == [os.environ.get("HOME")] * 2
+    assert not list(folder.iterdir())
 
 
 PARENT = """\
@@ -161,7 +181,7 @@ def test_a_dask_scheduler_at_an_address_is_used():
         n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        found = executor_named("dask")(square, TASKS, jobs=1, scheduler=address)
+        found = Workers(executor="dask", scheduler=address).run(square, TASKS)
 
         assert dict(found) == {n: n * n for n in TASKS}
 
@@ -178,16 +198,16 @@ def test_a_scheduler_that_does_not_answer_is_said(monkeypatch):
 def test_a_scheduler_without_dask_is_refused():
     """An address that nobody would ask is not ignored."""
     with pytest.raises(InvalidRequest, match="is for --executor dask"):
-        list(executor_named("processes")(square, TASKS, jobs=2, scheduler="tcp://x:1"))
+        list(Workers(jobs=2, scheduler="tcp://x:1").run(square, TASKS))
 
 
 def test_a_missing_extra_says_how_to_install_it(monkeypatch):
     """Without the package, the sentence is the line that installs it."""
     gone = EXECUTORS["dask"]._replace(where="rnncli.executors.not_there:run")
-    monkeypatch.setattr(table, "EXECUTORS", {"dask": gone})
+    monkeypatch.setattr(workers, "EXECUTORS", {"dask": gone})
 
     with pytest.raises(Unsupported, match=r"pip install 'rnncli\[dask\]'"):
-        executor_named("dask")
+        Workers(executor="dask").run(square, TASKS)
 
 
 def test_in_order_waits_for_what_is_due():

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rnncli.executors import tenancy
-from rnncli.executors.tenancy import RunOverError, at_end, require_run, work
+from rnncli.executors.tenancy import KeptOpen, RunOverError, at_end, require_run, work
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +121,33 @@ def test_tasks_take_turns():
 def test_elsewhere_there_is_no_end_of_a_run():
     """In a process of the run's own, its end is that of the process."""
     require_run()
+
+
+@pytest.fixture
+def kept(closed):
+    """Resources that are lists of what they were opened from."""
+    return KeptOpen(lambda source: [source], closed.append)
+
+
+def test_a_resource_is_opened_once_for_all_tasks_of_a_run(kept, closed):
+    """And closed with the run; another run opens its own."""
+    one, same = (work("run", forever, kept.of, source) for source in ("a", "a"))
+    assert one is same
+    assert work("run", forever, kept.of, "b") == ["b"]
+
+    other = work("other", forever, kept.of, "a")
+
+    assert other is not one
+    assert sorted(closed) == [["a"], ["b"]]
+
+
+def test_what_is_kept_takes_the_place_of_all_others(kept, closed):
+    """A process that verifies one pack after another holds one."""
+    kept.of("a")
+    kept.keep("b", mine := ["b"])
+
+    assert closed == [["a"]]
+    assert kept.of("b") is mine
+    kept.close()
+    kept.close()
+    assert closed == [["a"], ["b"]]

@@ -238,3 +238,18 @@ def test_the_longest_name_has_a_temporary(tmp_path):
         assert TEMPORARY.fullmatch(temporary)
 
     assert [name] == names(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o4755])
+def test_a_new_file_is_as_private_as_the_one_that_it_replaces(tmp_path, mode):
+    """From its first byte on; it never runs as another user."""
+    path = tmp_path / "x"
+    path.write_text("old")
+    path.chmod(mode)
+    with atomic_file(path) as stream:
+        (temporary,) = [each for each in tmp_path.iterdir() if each != path]
+        during = temporary.stat().st_mode & 0o7777
+        stream.write(b"new")
+
+    assert (during, path.stat().st_mode & 0o7777) == (mode & 0o777, mode & 0o777)
+    assert path.read_text() == "new"

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import shutil
-import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,13 @@ import fuzz_containers
 import fuzz_protos
 import fuzz_trees
 import onnx
-from fuzz_process import Box, Command, Outcome, Series
+from fuzz_ir import ir
+from fuzz_judge import judge
+from fuzz_messages import messages
+from fuzz_places import PLACES, misplace
+from fuzz_process import Box, Command, Outcome, Series, always, never
+from fuzz_reports import reports
+from fuzz_weights import weights
 from onnx import TensorProto
 
 Make = Callable[[Box, random.Random], Command]
@@ -33,46 +38,8 @@ def _line(dice: random.Random, lines: str) -> tuple[str, ...]:
 # --- packs -------------------------------------------------------------------------------------
 
 
-def sealed(tree: Any) -> tuple[bytes, str]:
-    """Return a manifest as a pack holds it, its digest that of its content whatever that is."""
-    if not isinstance(tree, dict):
-        return fuzz_trees.write(tree).encode("utf-8", "surrogatepass"), ""
-    entries = {key: value for key, value in tree.items() if key != "digest"}
-    cases, files = entries.pop("cases", None), entries.pop("files", None)
-    written = fuzz_trees.write({**entries, "cases": cases, "files": files})
-    try:
-        read = json.loads(written)
-        body = _canonical(read)
-    except (ValueError, RecursionError, TypeError, AttributeError):
-        body = written
-    digest = hashlib.sha256(body.encode("utf-8", "surrogatepass") + b"\n}\n").hexdigest()
-    whole = written[:-1] + f', "digest": "{digest}"}}' if "digest" in tree else written
-    return whole.encode("utf-8", "surrogatepass"), digest
-
-
-def _canonical(tree: dict) -> str:
-    """Write what a digest is taken of: a line for each entry and each case."""
-    encode = json.JSONEncoder(ensure_ascii=False).encode
-    order = (
-        "format",
-        "suite",
-        "summary",
-        "seed",
-        "selection",
-        "layout",
-        "profiles",
-        "notes",
-        "mutants",
-    )
-    about = [f"{encode(name)}: {encode(tree[name])},\n" for name in order if name in tree]
-    cases = ",\n".join(encode(case) for case in tree["cases"])
-    return "".join(
-        ["{\n", *about, '"cases": [\n', cases, f'\n],\n"files": {encode(tree["files"])}']
-    )
-
-
 def _copy_pack(box: Box, dice: random.Random, layout: str | None = None) -> tuple[Path, str]:
-    layout = layout or dice.choice(("onnx", "onnx", "npz", "h5"))
+    layout = layout or dice.choice(("onnx", "onnx", *fuzz_bases.LAYOUTS))
     fuzz_bases.copy(box.bases / f"pack_{layout}", "pack")
     return Path("pack"), layout
 
@@ -128,58 +95,176 @@ def _sums(tree: dict) -> str:
     return "".join(f"{checksum}  {path}\n" for path, checksum in sorted(found.items()))
 
 
-def on_pack(box: Box, dice: random.Random, layout: str = "onnx") -> Command:
-    """Return a command that reads the pack in `pack`, and whatever else it needs."""
-    file = "" if layout == "onnx" else f"vectors.{layout}"
-    good = str(box.bases / f"results_{layout}" / file)
-    answers = f"pack/{file}" if dice.random() < 0.1 else good
+def _subject(
+    box: Box, dice: random.Random, layout: str, *, is_partly: bool = True
+) -> tuple[str, Callable[[], bool]]:
+    """Return the results of a subject, and whether they are green if they are called right.
+
+    Args:
+        box: where bases are.
+        dice: decides.
+        layout: of the pack.
+        is_partly: whether it may be the one that is wrong in a single output.
+    """
+    kinds = (fuzz_bases.RIGHT, fuzz_bases.WRONG, fuzz_bases.PARTLY)[: 2 + is_partly]
+    kind = dice.choice(kinds)
+    path = box.bases / f"{kind}_{layout}" / one_file(layout)
+    return str(path), never if kind == fuzz_bases.RIGHT else always
+
+
+def one_file(layout: str) -> str:
+    """Return the name of the file in a folder of results, if it is one."""
+    return f"vectors.{layout}" if layout in {"npz", "h5"} else ""
+
+
+def on_pack(
+    box: Box, dice: random.Random, layout: str = "onnx", *, is_partly: bool = True
+) -> Command:
+    """Return a command that reads the pack in `pack`, and whatever else it needs.
+
+    Args:
+        box: where bases are.
+        dice: decides.
+        layout: of the pack.
+        is_partly: whether a subject that is wrong in one output of `PARTLY_WRONG` is wrong still.
+    """
+    answers, is_green = _subject(box, dice, layout, is_partly=is_partly)
+    good = answers
+    if dice.random() < 0.05:
+        answers, is_green = f"pack/{one_file(layout)}", never
     json_ = dice.choice(((), ("--json",)))
     trust = dice.choice(((), ("--trust",)))
     suite = str(box.bases / "tiny.yaml")
-    reads = ("pack", good, suite)
-    to = dice.choice(("onnx", "npz", "h5"))
+    sound = str(box.bases / f"pack_{layout}")
+    reads = ("pack", good, suite, sound)
+    to = dice.choice(("onnx", "npz", "h5", "raw", "c", "hex"))
     pages = ("--markdown", "out.md", "--junit", "out.xml", "--html", "out.html")
     rows: tuple[tuple[float, tuple[str, ...], tuple[str, ...]], ...] = (
         (3, ("inspect", "pack", *json_), ()),
         (2, ("list", "pack", *json_), ()),
-        (4, ("verify", "pack", "--results", answers, *json_, *trust), ()),
+        (4, ("verify", "pack", "--results", answers, "--allow-missing", *json_, *trust), ()),
         (0.2, ("verify", "pack", "--results", answers, *pages), ("out.md", "out.xml", "out.html")),
         (1, ("verify", "pack", "--results", answers, "--trust", "--profile", "strict"), ()),
         (4, ("convert", "pack", "out", "--format", to), ("out",)),
         (2, ("run", "pack", *json_), ()),
         (1, ("run", "pack", "-o", "out"), ("out",)),
-        (0.3, ("score", "pack", *json_), ()),
+        (1, ("score", "pack", *json_), ()),
         (0.5, ("trace", "pack", "--complete", *json_), ()),
         (0.3, ("list", "pack", "--statements", "--json"), ()),
         (0.5, ("diagnose", "pack", "--results", answers, *trust), ()),
-        (0.5, ("compare", "pack", "pack"), ()),
+        (0.5, ("compare", "pack", sound), ()),
         (0.5, ("generate", suite, "-o", "pack"), ("pack",)),
         (0.3, ("generate", suite, "-o", "pack", "--check"), ()),
         (0.01, ("verify", "pack", "--backend", "numpy", *trust), ()),
-        (0.01, ("verify", "pack", "--metamorphic", "--backend", "numpy", *trust), ()),
+        (0.05, ("relate", "pack", "--backend", "numpy", *trust), ()),
     )
     _, arguments, writes = dice.choices(rows, [row[0] for row in rows])[0]
-    return Command(arguments, reads, writes)
+    return Command(
+        arguments, reads, writes, is_green=is_green if "--results" in arguments else never
+    )
+
+
+def _forget(tree: dict, dice: random.Random) -> None:
+    """Leave files out of the checksums of every case."""
+    is_any = dice.random() < 0.5
+    for case in tree["cases"]:
+        case["files"] = {p: of for p, of in case["files"].items() if is_any and dice.random() < 0.5}
+
+
+def _on_replaced(box: Box, digest: str) -> Command:
+    """Judge by expected values that were replaced by a subject's own, against the digest."""
+    answers = str(box.bases / f"{fuzz_bases.PARTLY}_onnx")
+    shutil.copytree(answers, "pack", dirs_exist_ok=True)
+    line = ("verify", "pack", "--results", answers, "--pack-digest", digest)
+    return Command(line, ("pack", answers), is_green=always)
+
+
+def _still_wrong(box: Box, layout: str, content: bytes) -> bool:
+    """Whether the case that `PARTLY` is wrong in stands in a manifest as it did."""
+    sound = json.loads(fuzz_bases.text(box.bases / f"pack_{layout}" / "manifest.json"))
+    try:
+        cases = json.loads(content)["cases"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return False
+    wanted = [each for each in sound["cases"] if each["id"] == fuzz_bases.PARTLY_WRONG]
+    return isinstance(cases, list) and wanted[0] in cases
+
+
+# Entries of a case -> values that the schema of manifests allows, whatever they mean together.
+_VALUES: Mapping[str, tuple[Any, ...]] = {
+    "operator": ("RNN-7", "GRU-14", "LSTM-22", "webnn.gru", "LSTMSequence-5", "GRUCell-3"),
+    "dtype": ("float16", "bfloat16", "float64", "int32", "string"),
+    "opset": (0, 1, 7, 99, (1 << 63) - 1),
+    "domain": ("", "webnn", "com.microsoft", "x"),
+    "expect": ("result", "rejection"),
+    "golden": ({"kind": "none"}, {"kind": "float64"}, {"kind": "certified"}),
+    "weights": ("inputs", "initializers"),
+    "profile": ("", "strict", "x"),
+    "alternatives": ([], ["clip-scope=gates"], ["zero-length=initial", "threshold-tie=gt"]),
+    "steps": ([], ["gate_i"], ["state_H", "x"]),
+    "inputs": ([], ["X"], ["X", "W", "R"], ["X", "W", "R", "P", "initial_c"], ["R", "W", "X"]),
+    "outputs": ([], ["Y"], ["Y_h", "Y"], ["Y_c"]),
+    "tolerance": ({}, {"Y": {"rtol": 0, "atol": 1e300}}),
+    "tags": (["reading:x"], ["non-portable"]),
+}
+_NUMBERS = (0, 1, -1, 2, 7, 1.5, 1e300, 1 << 40, (1 << 63) - 1)
+_OTHERS = (True, "", "x", "nan", "inf", "forward", "reverse", "bidirectional", [], [1, 2], ["Tanh"])
+_ENTRIES: Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]] = {
+    "attributes": (
+        ("hidden_size", "direction", "layout", "clip", "activations", "activation_alpha", "x"),
+        (*_NUMBERS, *_OTHERS, ["Sigmoid", "Tanh", "Tanh"], ["Affine"] * 3, ["inf"] * 3),
+    ),
+    "sizes": (
+        ("seq_length", "batch_size", "input_size", "hidden_size", "x"),
+        _NUMBERS[:2] + _NUMBERS[3:5],
+    ),
+    "readings": (("clip-scope", "zero-length", "peephole-o", "x"), ("gates", "previous", "", "x")),
+    "requirements": (
+        ("dtype", "direction", "layout", "weights", "largest_size", "activations", "opset"),
+        (*_NUMBERS, "inputs", "reverse", "float16", ["Tanh"], []),
+    ),
+}
+
+
+def _reworded(tree: dict, dice: random.Random) -> None:
+    """Give entries of a case values that follow the schema, and may contradict others."""
+    case = dice.choice(tree["cases"])
+    for _ in range(dice.choice((1, 1, 2, 3))):
+        name = dice.choice([*_VALUES, *[*_ENTRIES] * 4])
+        if name in _VALUES:
+            case[name] = dice.choice(_VALUES[name])
+        elif dice.random() < 0.15 and case[name]:
+            del case[name][dice.choice([*case[name]])]
+        else:
+            known, values = _ENTRIES[name]
+            case[name][dice.choice(known)] = dice.choice(values)
 
 
 def manifests(box: Box, dice: random.Random) -> Command:
     """A manifest mutated by type, its digest made right, in every layout."""
     pack, layout = _copy_pack(box, dice)
     tree = fuzz_bases.tree(fuzz_bases.text(box.bases / f"pack_{layout}" / "manifest.json"))
-    if dice.random() < 0.35:
+    is_replaced = layout == "onnx" and dice.random() < 0.1
+    if is_replaced and dice.random() < 0.7:
+        _forget(tree, dice)
+    elif dice.random() < 0.35:
         _rename(tree, dice)
     elif dice.random() < 0.15:
         _altered_member(tree, pack, dice)
-    if dice.random() < 0.7:
+    if dice.random() < 0.5:
+        _reworded(tree, dice)
+    elif dice.random() < 0.7:
         tree = fuzz_trees.mutate(tree, dice)
-    content, _ = sealed(tree)
+    content, digest = fuzz_bases.sealed(tree)
     if dice.random() < 0.03:
         content = fuzz_bytes.mutate(content, dice)
     (pack / "manifest.json").write_bytes(content)
     with contextlib.suppress(TypeError, KeyError, AttributeError, ValueError):
         (pack / "SHA256SUMS").write_text(_sums(tree))
     _prepare(dice)
-    return on_pack(box, dice, layout)
+    if is_replaced:
+        return _on_replaced(box, digest)
+    return on_pack(box, dice, layout, is_partly=_still_wrong(box, layout, content))
 
 
 def journals(box: Box, dice: random.Random) -> Command:
@@ -206,7 +291,10 @@ def journals(box: Box, dice: random.Random) -> Command:
     more = dice.choice(((), (), ("--check",), ("--json",), ("-k", "rnn"), ("--format", "npz")))
     if dice.random() < 0.15:
         return on_pack(box, dice)
-    return Command(("generate", suite, "-o", "pack", *more), ("pack", suite), ("pack",))
+    line = ("generate", suite, "-o", "pack", *more)
+    # The pack is that of a suite which is scored: it is never what this one makes.
+    is_green = always if "--check" in more else never
+    return Command(line, ("pack", suite), ("pack",), is_green=is_green)
 
 
 def sums(box: Box, dice: random.Random) -> Command:
@@ -298,7 +386,7 @@ def _on_tensors(path: str, dice: random.Random) -> Command:
         f"""
         compare {path} w.npz
         compare w.npz {path} --json
-        compare {path} {path} --atol 1e-3
+        compare {path} w.npz --atol 1e-3
         convert {path} out
         convert {path} out.npz
         convert {path} out.h5
@@ -319,13 +407,19 @@ def npy(box: Box, dice: random.Random) -> Command:
     return _on_tensors("i.npy", dice)
 
 
+def _on_single_file(box: Box, dice: random.Random, layout: str) -> Command:
+    """Judge results of all cases in one file, its bytes mutated."""
+    answers, is_green = _subject(box, dice, layout)
+    Path(f"r.{layout}").write_bytes(fuzz_bytes.mutate(Path(answers).read_bytes(), dice))
+    pack = str(box.bases / f"pack_{layout}")
+    line = ("verify", pack, "--results", f"r.{layout}")
+    return Command(line, (pack, f"r.{layout}"), is_green=is_green)
+
+
 def npz(box: Box, dice: random.Random) -> Command:
     """An .npz whose members, notes and directory lie."""
     if dice.random() < 0.1:
-        fuzz_bases.copy(box.bases / "pack_npz", "pack")
-        content = Path("pack/vectors.npz").read_bytes()
-        Path("r.npz").write_bytes(fuzz_bytes.mutate(content, dice))
-        return Command(("verify", "pack", "--results", "r.npz"), ("pack", "r.npz"))
+        return _on_single_file(box, dice, "npz")
     Path("i.npz").write_bytes(fuzz_containers.npz(dice))
     return _on_tensors("i.npz", dice)
 
@@ -333,10 +427,7 @@ def npz(box: Box, dice: random.Random) -> Command:
 def h5(box: Box, dice: random.Random) -> Command:
     """An HDF5 file with links, virtual and external data, odd types, and flipped bits."""
     if dice.random() < 0.1:
-        fuzz_bases.copy(box.bases / "pack_h5", "pack")
-        content = Path("pack/vectors.h5").read_bytes()
-        Path("r.h5").write_bytes(fuzz_bytes.mutate(content, dice))
-        return Command(("verify", "pack", "--results", "r.h5"), ("pack", "r.h5"))
+        return _on_single_file(box, dice, "h5")
     Path("i.h5").write_bytes(fuzz_containers.h5(dice))
     return _on_tensors("i.h5", dice)
 
@@ -352,15 +443,20 @@ def pb(box: Box, dice: random.Random) -> Command:
     return _on_tensors("i.pb", dice)
 
 
-def _case_folder(box: Box, dice: random.Random, name: str = "case") -> Path:
-    case = dice.choice(("test_lstm_14_clip", "test_rnn_7_plain"))
-    fuzz_bases.copy(box.bases / "pack_onnx" / case, name)
-    return Path(name)
+def _case_folder(box: Box, dice: random.Random) -> tuple[Path, str]:
+    """Copy the folder of a case to `case`; return it, and the name it had."""
+    name = dice.choice(("test_lstm_14_clip", "test_rnn_7_plain"))
+    fuzz_bases.copy(box.bases / "pack_onnx" / name, "case")
+    return Path("case"), name
 
 
 def folders(box: Box, dice: random.Random) -> Command:
     """An ONNX test-case folder, its files mutated, renamed, doubled and missing."""
-    case = _case_folder(box, dice)
+    case, name = _case_folder(box, dice)
+    sound = str(box.bases / "pack_onnx" / name)
+    is_wrong = dice.random() < 0.5
+    if is_wrong:
+        shutil.copytree(box.bases / f"{fuzz_bases.WRONG}_onnx" / name, case, dirs_exist_ok=True)
     for _ in range(dice.choice((1, 1, 2, 3))):
         files = [*filter(Path.is_file, sorted(case.rglob("*")))]
         if not files:
@@ -409,15 +505,24 @@ def folders(box: Box, dice: random.Random) -> Command:
         run case --data-set 0
         run case/model.onnx --inputs case/test_data_set_0
         inspect case
-        compare case case
         compare case/test_data_set_0 case
+        compare case SOUND
+        compare SOUND case
         convert case out
         convert case out.npz
         convert case out.h5
         extract case -o out
-        """,
+        """.replace("SOUND", sound),
     )
-    return Command(line, ("case",), ("out", "out.npz", "out.h5"))
+    is_green = never
+    if is_wrong and (line[:2] == ("run", "case") or sound in line):
+        is_green = _has_outputs if line[0] == "run" else always
+    return Command(line, ("case", sound), ("out", "out.npz", "out.h5"), is_green=is_green)
+
+
+def _has_outputs() -> bool:
+    """Whether an output that a run has to be compared with is where one is looked for."""
+    return any(Path("case/test_data_set_0").glob("output_?.pb"))
 
 
 def _mutated_file(path: Path, dice: random.Random) -> bytes:
@@ -433,8 +538,9 @@ def _mutated_file(path: Path, dice: random.Random) -> bytes:
 
 def results(box: Box, dice: random.Random) -> Command:
     """A folder of results, its files mutated, renamed and missing; the pack is sound."""
-    for kind, name in (("pack", "pack"), ("results", "r")):
-        fuzz_bases.copy(box.bases / f"{kind}_onnx", name)
+    answers, is_green = _subject(box, dice, "onnx")
+    fuzz_bases.copy(box.bases / "pack_onnx", "pack")
+    fuzz_bases.copy(Path(answers), "r")
     for _ in range(dice.choice((1, 2, 4))):
         path = dice.choice(
             [*filter(Path.is_file, sorted(Path("r").rglob("output_*.pb")))] or [Path("r/x.pb")]
@@ -456,7 +562,7 @@ def results(box: Box, dice: random.Random) -> Command:
                 )
             )
         elif choice == 1:
-            path.unlink()
+            path.unlink() if dice.random() < 0.5 else shutil.rmtree(dice.choice(path.parents[:2]))
         else:
             path.write_bytes(_mutated_file(path, dice))
     line = _line(
@@ -474,7 +580,8 @@ def results(box: Box, dice: random.Random) -> Command:
         line = dice.choice((("diagnose", *line[1:4]), (*line, "--diagnose")))
     if dice.random() < 0.03:
         line = (*line, "--html", "out.html") if line[0] == "verify" else line
-    return Command(line, ("pack", "r"), ("out.html", "out.xml", "out.md"))
+    writes = ("out.html", "out.xml", "out.md")
+    return Command(line, ("pack", "r"), writes, is_green=is_green)
 
 
 # --- models ------------------------------------------------------------------------------------
@@ -597,148 +704,6 @@ def archives(box: Box, dice: random.Random) -> Command:
 # --- places ------------------------------------------------------------------------------------
 
 
-def _to_canary(path: Path, box: Box, dice) -> None:
-    names = (
-        "canary",
-        "canary.npz",
-        "canary.h5",
-        "canary.onnx",
-        "canary.pb",
-        "canary.txt",
-        "canary.yaml",
-        "canary/manifest.json",
-    )
-    path.symlink_to(dice.choice(box.outer) / dice.choice(names))
-
-
-def _same_content_outside(path: Path, box: Box, dice) -> None:
-    """A link to a file outside that is what it should be: only the path is wrong."""
-    del dice
-    path.symlink_to(
-        box.outer[-1]
-        / "canary"
-        / ("model.onnx" if path.suffix == ".onnx" else "test_data_set_0/input_0.pb")
-    )
-
-
-def _to_inside(path: Path, box: Box, dice) -> None:
-    del box
-    path.symlink_to(
-        dice.choice(
-            (
-                path.name,
-                "../x",
-                ".",
-                "..",
-                "model.onnx",
-                "nowhere",
-                "/proc/self/fd/0",
-                "input_0.pb",
-                path.name + "2",
-            )
-        )
-    )
-
-
-def _to_device(path: Path, box: Box, dice) -> None:
-    del box
-    path.symlink_to(
-        dice.choice(
-            (
-                "/dev/zero",
-                "/dev/stdin",
-                "/dev/random",
-                "/proc/self/mem",
-                "/etc/passwd",
-                "/dev/full",
-                "/dev/tty",
-            )
-        )
-    )
-
-
-def _pipe(path: Path, _, __) -> None:
-    os.mkfifo(path)
-
-
-def _folder(path: Path, _, dice) -> None:
-    path.mkdir()
-    (path / "x").write_bytes(b"x") if dice.random() < 0.5 else None
-
-
-def _sparse(path: Path, _, dice) -> None:
-    path.touch()
-    os.truncate(path, dice.choice((1 << 20, 1 << 31, 1 << 33, 1 << 40)))
-
-
-def _socket(path: Path, _, __) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(f"/proc/self/cwd/{path}"[:100])
-
-
-def _hard(path: Path, box: Box, _) -> None:
-    os.link(box.outer[-1] / "canary.hard", path)
-
-
-def _empty(path: Path, _, __) -> None:
-    path.touch()
-
-
-def _closed(path: Path, _, __) -> None:
-    path.touch(0)
-
-
-def _device(path: Path, _, __) -> None:
-    try:
-        os.mknod(path, 0o020644, os.makedev(1, 5))
-    except OSError:
-        path.symlink_to("/dev/zero")
-
-
-PLACES = (
-    _to_canary,
-    _to_canary,
-    _same_content_outside,
-    _to_inside,
-    _to_device,
-    _pipe,
-    _folder,
-    _sparse,
-    _socket,
-    _hard,
-    _empty,
-    _closed,
-    _device,
-)
-_NEW = (
-    ".rnncli-journal",
-    ".rnncli-journal.tmp",
-    "manifest.json.tmp",
-    ".rnncli-lock",
-    "test_x",
-    "test_new/model.onnx",
-    "vectors.npz",
-    "vectors.h5",
-    "SHA256SUMS.tmp",
-    "test_lstm_14_clip/readings/x",
-)
-
-
-def _misplace(root: Path, box: Box, dice: random.Random) -> None:
-    """Put something else where a file or a folder is, or where one will be written."""
-    below = sorted(root.rglob("*"))
-    path = root / dice.choice(_NEW) if dice.random() < 0.2 else dice.choice(below or [root / "x"])
-    if not path.parent.resolve().is_relative_to(box.path.resolve()):
-        return  # below a link that was planted before
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    elif path.exists() or path.is_symlink():
-        path.unlink()
-    with contextlib.suppress(OSError):  # the place may be below one that was changed before
-        path.parent.mkdir(parents=True, exist_ok=True)
-        dice.choice(PLACES)(path, box, dice)
-
-
 def _in_pack(box: Box, dice: random.Random) -> tuple[Command, Path]:
     _, layout = _copy_pack(box, dice)
     return on_pack(box, dice, layout), Path("pack")
@@ -753,10 +718,12 @@ def _in_unfinished(box: Box, dice: random.Random) -> tuple[Command, Path]:
     return Command(("generate", suite, "-o", "pack"), ("pack", suite), ("pack",)), pack
 
 
-def _in_results(box: Box, _: random.Random) -> tuple[Command, Path]:
-    for kind, name in (("pack", "pack"), ("results", "r")):
-        fuzz_bases.copy(box.bases / f"{kind}_onnx", name)
-    return Command(("verify", "pack", "--results", "r"), ("pack", "r")), Path("r")
+def _in_results(box: Box, dice: random.Random) -> tuple[Command, Path]:
+    fuzz_bases.copy(box.bases / "pack_onnx", "pack")
+    answers, is_green = _subject(box, dice, "onnx")
+    fuzz_bases.copy(Path(answers), "r")
+    line = ("verify", "pack", "--results", "r")
+    return Command(line, ("pack", "r"), is_green=is_green), Path("r")
 
 
 def _in_config(box: Box, _: random.Random) -> tuple[Command, Path]:
@@ -775,23 +742,24 @@ def _in_model(box: Box, dice: random.Random) -> tuple[Command, Path]:
 
 
 def _in_case(box: Box, dice: random.Random) -> tuple[Command, Path]:
-    case = _case_folder(box, dice)
+    case, _ = _case_folder(box, dice)
+    sound = str(box.bases / "pack_onnx" / "test_rnn_7_plain")
     line = _line(
         dice,
-        """
+        f"""
         run case
-        compare case case
+        compare case {sound}
         convert case out.npz
         extract case -o out
         inspect case
         """,
     )
-    return Command(line, ("case",), ("out", "out.npz")), case
+    return Command(line, ("case", sound), ("out", "out.npz")), case
 
 
 def _in_output(box: Box, dice: random.Random) -> tuple[Command, Path]:
     """A folder that is written to, in which somebody has planted something."""
-    case = _case_folder(box, dice)
+    case, _ = _case_folder(box, dice)
     shutil.copytree(case, "out")
     fuzz_bases.copy(box.bases / "pack_onnx", "pack")
     suite = str(box.bases / "tiny.yaml")
@@ -821,7 +789,7 @@ def places(box: Box, dice: random.Random) -> Command:
         dice.choice(PLACES)(place, box, dice)
         return command
     for _ in range(dice.choice((1, 1, 2, 3))):
-        _misplace(place, box, dice)
+        misplace(place, box, dice)
     return command
 
 
@@ -837,7 +805,7 @@ def lists(box: Box, dice: random.Random) -> Command:
         text = "# known\nrnn_7_plain  is wrong\nlstm_*  is, too\n\n[a-z]*  reason\n"
         content = fuzz_bytes.mutate_lines(text, dice)
         Path("known.txt").write_bytes(content)
-        results = str(box.bases / "results_onnx")
+        results = str(box.bases / "right_onnx")
         arguments = ("verify", "pack", "--results", results, "--xfails", "known.txt")
         return Command(arguments, ("pack", "known.txt", results))
     text = "m/m.onnx\nm/m.onnx\npack/test_rnn_7_plain\n"
@@ -852,7 +820,7 @@ FAMILIES: Mapping[str, Make] = {
     make.__name__: make
     for make in (
         *(manifests, journals, sums, configs, suites, npy, npz, h5, pb, folders, results),
-        *(models, texts, archives, places, lists),
+        *(models, texts, archives, places, lists, messages, reports, judge, ir, weights),
     )
 }
 

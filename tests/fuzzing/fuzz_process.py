@@ -16,6 +16,7 @@ import resource
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,8 +39,23 @@ WORDS = 64 << 10  # of standard error
 # process at a later one, as docs/security.md says: each command on .h5 has a process of its own.
 BATCH, BATCHES = 100, {"h5": 1}
 UNBUILT = -1000
+# What a program that was built with sanitizers does where they find something: it ends with 70.
+SANITIZERS = {
+    "ASAN_OPTIONS": "exitcode=70:detect_leaks=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "exitcode=70:print_stacktrace=1",
+}
 PACKAGE = Path(__file__).parents[2]
 LEVELS = 3
+
+
+def never() -> bool:
+    """Whether exit code 0 calls a wrong answer right, where none is judged."""
+    return False
+
+
+def always() -> bool:
+    """Whether exit code 0 calls a wrong answer right, where no other is judged."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -51,12 +67,17 @@ class Command:
         reads: what may be read, folders with all that is below.
         writes: what may be written.
         stdin: what stands on standard input.
+        is_green: asked after exit code 0, whether that calls a wrong answer right; `never` where
+            nothing is judged, `always` where whatever is judged is wrong.
+        program: what is run in a process of its own; "" for the command line, in this one.
     """
 
     arguments: tuple[str, ...]
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     stdin: bytes = b""
+    is_green: Callable[[], bool] = never
+    program: str = ""
 
 
 @dataclass
@@ -70,6 +91,7 @@ class Outcome:
         seconds: of processor time.
         mebibytes: the largest resident set.
         outside: paths that it must not have touched.
+        green: whether a wrong answer was called right.
         err: the end of standard error.
         spoken: bytes on standard error.
         built: seconds that the input took to make.
@@ -82,6 +104,7 @@ class Outcome:
     wall: float = 0.0
     mebibytes: float = 0.0
     outside: list[str] = field(default_factory=list)
+    green: bool = False
     err: str = ""
     spoken: int = 0
     built: float = 0.0
@@ -92,6 +115,7 @@ class Outcome:
             f"exit {self.code}": self.code not in (0, 1, 2, 3, 5),
             "traceback": "Traceback (most recent call last)" in self.err,
             "outside": bool(self.outside),
+            "green": self.green,
             "memory": self.mebibytes >= MEBIBYTES,
             "time": self.seconds >= SECONDS,
             "words": self.spoken >= WORDS,
@@ -306,8 +330,8 @@ def _furnish(box: Box) -> None:
     sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    bound = held + (4 << 30)
-    resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (held + (4 << 30), most))
 
 
 def _tell(pipe: int, outcome: Outcome) -> None:
@@ -329,7 +353,7 @@ def _run(
     begin, used = time.perf_counter(), time.process_time()
     watch.start(reads, writes)
     _mark(f"/fuzz-begin-{outcome.number}:{box.path}")
-    outcome.code = _exit_code(entry)
+    outcome.code = _program(command) if command.program else _exit_code(entry)
     _mark("/fuzz-end")
     outcome.outside = watch.stop()
     outcome.seconds = time.process_time() - used
@@ -338,6 +362,7 @@ def _run(
     said = err.read_bytes()
     outcome.spoken = len(said)
     outcome.err = said[-4000:].decode(errors="backslashreplace")
+    outcome.green = outcome.code == 0 and command.is_green()
     _forget()
 
 
@@ -369,6 +394,18 @@ def _exit_code(entry: Callable[[], None]) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return code
+
+
+def _program(command: Command) -> int:
+    """Run a program, which may reserve what address space it likes, as sanitizers do."""
+
+    def unbounded() -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+    argv = [command.program, *command.arguments]
+    environment = {**os.environ, **SANITIZERS}
+    return subprocess.run(argv, env=environment, check=False, preexec_fn=unbounded).returncode
 
 
 def _forget() -> None:

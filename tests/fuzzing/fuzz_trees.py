@@ -288,6 +288,8 @@ def mutate(
     return holder[0]
 
 
+# Characters of a text; mutations may have doubled a tree until the sandbox has no room for it.
+LARGEST = 16 << 20
 _RAW = re.compile(r'"\\u0002((?:[^"\\]|\\.)*)"')
 
 
@@ -295,7 +297,9 @@ def write(tree: Any) -> str:
     """Return JSON, or what looks like it; as YAML it is flow style."""
     try:
         written = json.dumps(tree)
-    except (ValueError, RecursionError):  # mutations made a circle
+    except (ValueError, RecursionError, MemoryError):  # a circle, or doubled too often
+        return "null"
+    if len(written) > LARGEST:
         return "null"
     if '"\\u0002' not in written:
         return written

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -16,9 +18,25 @@ import h5py
 import numpy as np
 import pytest
 from beside import beside
-from fuzz_bases import CONFIG, MATRIX, SMALL_CONFIG, SUITE, make_bases, models, npz_bytes
+from fuzz_bases import (
+    CONFIG,
+    LAYOUTS,
+    MATRIX,
+    PARTLY,
+    RIGHT,
+    SMALL_CONFIG,
+    SUITE,
+    WRONG,
+    make_bases,
+    models,
+    npz_bytes,
+    sealed,
+)
 from fuzz_families import FAMILIES, outcomes
-from fuzz_process import LEVELS, Command, Series, make_box
+from fuzz_messages import PLACES, answers, put_harness
+from fuzz_process import LEVELS, Command, Series, always, make_box
+
+from rnncli.packs.pack import open_pack
 
 INPUTS = 40
 SEED = 1  # not that of large runs, which start at 0
@@ -30,9 +48,14 @@ def bases(tmp_path_factory):
     return make_bases(tmp_path_factory.mktemp("fuzz") / "bases")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+NEEDS = {"judge": pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")}
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(each, marks=NEEDS.get(each, ())) for each in FAMILIES]
+)
 def test_no_input_breaks_a_promise(tmp_path, bases, family):
-    """No exit 70, traceback, path outside, gibibyte or ten seconds, whatever is read."""
+    """No exit 70, traceback, path outside, gibibyte, ten seconds or green, whatever is read."""
     found = beside(outcomes, family, make_box(tmp_path, bases), SEED, range(INPUTS))
 
     assert [outcome.number for outcome in found] == [*range(INPUTS)]
@@ -56,6 +79,47 @@ def test_inputs_are_made_from_sound_ones(tmp_path, bases):
     outcomes = [*Series(make, "x", make_box(tmp_path, bases)).run(range(len(lines)))]
 
     assert [] == [outcome for outcome in outcomes if outcome.code or outcome.faults()]
+
+
+def test_a_manifest_is_sealed_as_packs_are(tmp_path, bases):
+    """What is mutated is not refused for its digest alone."""
+    content, digest = sealed(json.loads((bases / "pack_onnx" / "manifest.json").read_text()))
+    (tmp_path / "manifest.json").write_bytes(content)
+
+    assert open_pack(tmp_path).manifest.digest == digest
+
+
+def test_subjects_are_as_right_as_they_are_called(tmp_path, bases):
+    """In every layout: where nothing is mutated, `verify` and the harness tell them apart."""
+    lines = []
+    for subject, code in ((RIGHT, 0), (WRONG, 1), (PARTLY, 1)):
+        for layout in LAYOUTS:
+            results = str(bases / f"{subject}_{layout}")
+            results += f"/vectors.{layout}" if layout in {"npz", "h5"} else ""
+            lines.append(
+                (code, "", ("verify", str(bases / f"pack_{layout}"), "--results", results))
+            )
+        verify = ("verify", str(bases / "pack_onnx"), "--harness", "./harness", "-k", "not Shape")
+        lines += [(code, subject, verify), (code, subject, verify)]
+
+    def outcome_of(number):
+        """What one of them gives, in a child of its own: one that dies takes no other along."""
+        _, subject, line = lines[number]
+
+        def make(box, dice):
+            del dice
+            if subject:
+                contents = [f"{json.dumps(each)}\n".encode() for each in answers(box, subject)]
+                put_harness(contents, is_program=number % 2)
+            return Command(line, (str(bases), *PLACES), ("files",))
+
+        (outcome,) = Series(make, "x", make_box(tmp_path / str(number), bases)).run([number])
+        return outcome
+
+    outcomes = [outcome_of(number) for number in range(len(lines))]
+
+    assert [code for code, *_ in lines] == [outcome.code for outcome in outcomes]
+    assert [] == [outcome for outcome in outcomes if outcome.faults()]
 
 
 def test_an_input_is_a_function_of_its_number(tmp_path, bases):
@@ -151,6 +215,10 @@ def _says_nothing() -> None:
     sys.exit(2)
 
 
+def _agrees() -> None:
+    sys.exit(0)
+
+
 TRAPS = {
     _reads: "outside",
     _reads_below_descriptor: "outside",
@@ -168,6 +236,7 @@ TRAPS = {
     _swells: "memory",
     _chatters: "words",
     _says_nothing: "silent",
+    _agrees: "green",
 }
 
 
@@ -178,7 +247,7 @@ def test_trap_catches(tmp_path, bases, entry):
 
     def make(box, dice):
         del box, dice
-        return Command(("x",), ("pack",), ("x", "link"))
+        return Command(("x",), ("pack",), ("x", "link"), is_green=always)
 
     (outcome,) = Series(make, "x", box, entry=entry).run([0])
 

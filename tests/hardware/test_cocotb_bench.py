@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from asked import verified
 from documentation import Runner, blocks, checkout
 
-from rnncli.commands import verify
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.pack import open_pack
@@ -44,7 +44,7 @@ def run_bench(pack, results, *words):
 def judged(results, case_ids):
     """The verdict and the message on each case."""
     selection = " or ".join(f"id:{case_id}" for case_id in case_ids)
-    report = verify(CORE, results=str(results), select=selection)
+    report = verified(CORE, results=str(results), select=selection)
     return {case.verdict.id: (case.verdict.verdict, case.verdict.message) for case in report.cases}
 
 

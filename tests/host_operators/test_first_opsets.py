@@ -35,6 +35,18 @@ def test_broadcast_along_an_axis(evaluate, op_type, opset):
         np.testing.assert_array_equal(at_end, combine(a, along_2))
 
 
+@pytest.mark.parametrize("op_type", [*ARITHMETIC, *POWER, *LOGIC])
+def test_broadcast_of_a_scalar(evaluate, op_type):
+    """B without axes fits any A, also one without axes."""
+    combine = (ARITHMETIC | POWER | LOGIC)[op_type]
+    dtype = {"Equal": np.int32}.get(op_type, bool if op_type in LOGIC else np.float32)
+    a, b = (A % 4).astype(dtype), np.array(2, dtype)
+
+    for values, given in ((a, {"broadcast": 1}), (a[0, 0, 0], {"broadcast": 1}), (a[0, 0, 0], {})):
+        (y,) = evaluate(op_type, 6, values, b, **given)
+        np.testing.assert_array_equal(y, combine(values, b))
+
+
 @pytest.mark.parametrize("op_type", ARITHMETIC)
 def test_no_broadcast_unless_asked(evaluate, op_type):
     """Without the attribute shapes must be equal."""

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judged import computed, core, ran, vectors_of
+from judged import computed, core, explained_verdict, ran, vectors_of
 from small_suite import small_suite
 
+from rnncli.files.described import jsonable
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import MARGIN_EDGES, Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.numerics import ulp_distance
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.vector import Answers
 
 LSTM = "lstm_14_initial"
@@ -85,41 +85,42 @@ def test_an_error_of_k_tolerances_has_margin_k(tolerances, sign):
 @pytest.mark.parametrize(
     ("wide", "verdict"),
     [
-        (0.3, Verdict.PASS),
+        (0.01, Verdict.PASS),
+        (0.3, Verdict.SKIPPED),
         (1.0, Verdict.SKIPPED),
         (math.inf, Verdict.SKIPPED),
         (math.nan, Verdict.SKIPPED),
     ],
 )
 def test_a_packs_own_tolerances_are_doubted_where_zeros_would_pass(wide, verdict):
-    """A vendor's pack may hold wide ones, but not such that tell nothing."""
+    """A vector made in Python may have no wider ones than `generate` allows."""
     vector = dyadic()
     tolerances = {name: t + np.float32(wide) for name, t in vector.answers.tolerances.items()}
     altered = replace(vector, answers=Answers(vector.answers.outputs, tolerances))
     found = judge(altered, ran(outputs_of(altered)))
 
     assert found.verdict is verdict
-    assert found.message.startswith("the pack's own tolerance cannot judge" if wide != 0.3 else "")
+    assert found.message.startswith("the pack's own tolerance cannot judge" if wide != 0.01 else "")
 
 
 @pytest.mark.parametrize(
-    "given", [{"atol": ["1e300"]}, {"rtol": ["1e9"]}, {"max_ulp": ["1e30"]}, {"atol": ["Y:2"]}]
+    "given", [{"atol": 1e300}, {"rtol": 1e9}, {"max_ulp": 1e30}, {"atol": {"Y": 2}}]
 )
 def test_given_tolerances_are_doubted_where_zeros_would_pass(given):
     """Whoever types a digit too many is told."""
     vector = dyadic()
-    rule = Rule(tolerance=Tolerance.parse(**given))
+    rule = Rule(**given)
     found = judge(vector, ran(vector.answers.outputs), rule)
 
     assert found.verdict is Verdict.SKIPPED
     assert "the given tolerance cannot judge this: Y is ill-conditioned" in found.message
 
 
-@pytest.mark.parametrize("given", [{"atol": ["0.2"]}, {"rtol": ["0.9"]}, {"max_ulp": ["1e6"]}])
+@pytest.mark.parametrize("given", [{"atol": 0.2}, {"rtol": 0.9}, {"max_ulp": 1e6}])
 def test_wide_tolerances_can_be_given(given):
     """A quantised kernel is judged by its own standards."""
     vector = dyadic()
-    rule = Rule(tolerance=Tolerance.parse(**given))
+    rule = Rule(**given)
 
     assert judge(vector, ran(vector.answers.outputs), rule).verdict is Verdict.PASS
 
@@ -205,16 +206,16 @@ def test_what_is_not_finite_differs_infinitely(value):
 
     assert (verdict.verdict, verdict.margin) == (Verdict.DIFFERS, math.inf)
     assert verdict.outputs[2].worst.index == (0, 2, 4)
-    assert verdict.record()["margin"] == "inf"
+    assert jsonable(verdict)["outputs"][2]["margin"] == "inf"
 
 
 def test_nan_is_matched_by_nan_only():
     """A vector of NaN passes with them, and differs where they were swallowed."""
     (vector,) = vectors_of(
         "{op: RNN-14, sizes: {seq_length: 3, batch_size: 2, input_size: 2, hidden_size: 3},"
-        " inputs: {X: {special: [2, nan]}}}"
+        " inputs: {X: {special: [7, nan]}}}"
     )
-    assert np.isnan(vector.answers.outputs["Y"]).any()
+    assert 0 < np.isnan(vector.answers.outputs["Y"]).mean() < 1
     swallowed = {name: np.nan_to_num(t) for name, t in vector.answers.outputs.items()}
 
     assert judge(vector, ran(vector.answers.outputs)).verdict is Verdict.PASS
@@ -273,7 +274,7 @@ def test_what_cannot_be_compared_is_said_in_words(what):
     """
     change, problems = WRONG[what]
     vector = core()[LSTM]
-    found = judge(vector, ran(change(outputs_of(vector))))
+    found = explained_verdict(vector, change(outputs_of(vector)))
 
     assert (found.verdict, found.fits) == (Verdict.DIFFERS, {})
     assert {each.name: each.problem for each in found.outputs if each.problem} == problems
@@ -395,6 +396,6 @@ def test_a_case_that_differs_is_located():
     found = outputs_of(vector)
     found["Y"][1, 0, 2, 3] += 0.25
 
-    located = judge(vector, ran(found)).localisation
+    located = explained_verdict(vector, found).localisation
 
     assert (located.t, located.direction, located.batch, located.unit) == (1, 0, 2, 3)

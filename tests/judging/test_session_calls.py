@@ -10,6 +10,7 @@ from second_calls import right, twice
 
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.judging.explaining.explanation import explained
 from rnncli.judging.session_calls import SEVERITY, SessionCalls, judge_session
 from rnncli.packs.attempt import Attempt, Status
 
@@ -21,6 +22,11 @@ def copied(vector):
     return replace(vector, inputs=dict(vector.inputs), later=())
 
 
+def verdict_on(session):
+    """The verdict on the calls of a session, explained."""
+    return explained(judge_session(session, PACK_RULE))
+
+
 def judged(runtime, vector):
     """The verdict on a runtime of this process, each of whose objects is a process."""
     session = runtime().open(vector)
@@ -29,7 +35,7 @@ def judged(runtime, vector):
     def alone(asked):
         return ran(runtime().open(asked)(copied(asked)))
 
-    return judge_session(SessionCalls(vector, vector.call_order, attempts, alone), PACK_RULE)
+    return verdict_on(SessionCalls(vector, vector.call_order, attempts, alone))
 
 
 @pytest.mark.parametrize("case_id", twice())
@@ -68,7 +74,7 @@ def test_the_first_data_set_is_asked_again():
     vector = twice()[LSTM]
     off = {name: values + 1 for name, values in right(vector).items()}
     attempts = [ran(right(vector)), ran(right(vector.later[0])), ran(off)]
-    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+    found = verdict_on(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None))
 
     assert (found.verdict, found.data_set) == (Verdict.STALE, 0)
     assert found.message.startswith("call 3 of 3: after another call of the same session, Y, Y_h")
@@ -79,9 +85,7 @@ def test_a_later_call_that_gives_nothing_is_stale_where_it_is_right_alone(status
     """And says what it said."""
     vector = twice()[LSTM]
     attempts = [ran(right(vector)), Attempt(status, message="no luck")]
-    found = judge_session(
-        SessionCalls(vector, (0, 1, 0), attempts, lambda asked: ran(right(asked))), PACK_RULE
-    )
+    found = verdict_on(SessionCalls(vector, (0, 1, 0), attempts, lambda asked: ran(right(asked))))
 
     assert found.verdict is Verdict.STALE
     assert "no luck; alone it is right" in found.message
@@ -95,7 +99,7 @@ def test_calls_of_processes_of_their_own_are_never_stale(status, verdict):
     """Each is judged as it is; the worst is that of the case."""
     vector = twice()[LSTM]
     attempts = [ran(right(vector)), Attempt(status)]
-    found = judge_session(SessionCalls(vector, (0, 1), attempts), PACK_RULE)
+    found = verdict_on(SessionCalls(vector, (0, 1), attempts))
 
     assert (found.verdict, found.data_set) == (verdict, 1)
 
@@ -113,7 +117,7 @@ def test_where_the_first_call_differs_that_is_said():
         for off in (np.float32(0.1), np.float32(1))
     )
     attempts = [near[0], far[1], near[0]]
-    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+    found = verdict_on(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail))
 
     assert (found.verdict, found.data_set) == (Verdict.DIFFERS, 0)
 
@@ -129,7 +133,7 @@ def test_of_calls_that_pass_the_one_farthest_off_is_told_of():
         )
     }
     attempts = [ran(vector.answers.outputs), ran(off), ran(vector.answers.outputs)]
-    found = judge_session(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail), PACK_RULE)
+    found = verdict_on(SessionCalls(vector, (0, 1, 0), attempts, pytest.fail))
 
     assert (found.verdict, found.data_set, found.seconds) == (Verdict.PASS, 1, 0)
     assert 0.3 < found.margin < 0.7
@@ -143,7 +147,7 @@ def test_every_call_is_acceptable_by_the_same_reading():
     both = [ran(other.outputs), ran(second.alternatives[reading].outputs), ran(other.outputs)]
     mixed = [ran(other.outputs), ran(second.answers.outputs), ran(other.outputs)]
     same, odd = (
-        judge_session(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None), PACK_RULE)
+        verdict_on(SessionCalls(vector, (0, 1, 0), attempts, lambda _: None))
         for attempts in (both, mixed)
     )
 

@@ -36,10 +36,11 @@ from kernels.switch_table import BUGS, KERNELS
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.combinations import parts_of
+from rnncli.judging.explaining.explanation import explained
 from rnncli.judging.explaining.hypotheses import evidence_of_failure, evidence_of_pass
 from rnncli.judging.explaining.investigation import investigate
-from rnncli.judging.judgement import judge
-from rnncli.mutants.table import mutants_of
+from rnncli.judging.judgement import judged
+from rnncli.mutants.catalogue import mutants_of
 from rnncli.packs.attempt import Attempt, Status
 
 NAMES = Path(__file__).with_name("names.txt")
@@ -161,13 +162,14 @@ def diagnosis_of(kernel, names, folder):
     """Return what is said of a kernel with some bugs, or None where no case differs."""
     read, failures = {}, []
     for vector, attempt in attempts(KERNELS[kernel](names), folder):
-        verdict = judge(vector, attempt)
+        found = judged(vector, attempt)
+        verdict = explained(found)
         if verdict.verdict in {Verdict.PASS, Verdict.DIFFERS}:
             read[vector.id] = vector
         if verdict.verdict is Verdict.DIFFERS:
             mutants = mutants_of(vector.recurrence.cell.name)
             fits = verdict.fits or None
-            failures.append(evidence_of_failure(vector, attempt.outputs, mutants, PACK_RULE, fits))
+            failures.append(evidence_of_failure(found.measured, mutants, fits))
     cells = {each.cell for each in failures}
     asked = [vector for vector in read.values() if vector.recurrence.cell.name in cells]
     rule_out = partial(_ruled_out, asked)

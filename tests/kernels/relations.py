@@ -20,12 +20,12 @@ from kernels.bug import HELD_OUT, TUNING
 from kernels.random_cases import GATES, random_case
 from kernels.switch_table import BUGS, KERNELS, kernel_with
 
-from rnncli.metamorphic.asking import Asker
-from rnncli.metamorphic.judging import judge_call
-from rnncli.metamorphic.node_call import NodeCall
-from rnncli.metamorphic.relations import RELATIONS
 from rnncli.operators import operator_named
 from rnncli.packs.attempt import Attempt, Status
+from rnncli.relations.asking import Asker
+from rnncli.relations.judging import judge_case
+from rnncli.relations.node_call import NodeCall
+from rnncli.relations.relations import RELATIONS
 
 
 class KernelSubject:
@@ -60,23 +60,23 @@ def call_of_case(case, name):
 
 
 def failures(session, cells, count, first=0):
-    """Yield what relations find in a session, for so many random nodes of each cell."""
+    """Yield each relation that fails in a session, for so many random nodes of each cell."""
     subject = KernelSubject(session)
     asker = Asker(subject, lambda: subject, "one thread")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(first, first + count):
             for cell in cells:
-                for found in judge_call(call_of(cell, seed), RELATIONS.values(), asker, "standard"):
-                    if found.fails:
-                        yield found
+                call = call_of(cell, seed)
+                found = judge_case([call], [*RELATIONS.values()], asker, "standard")
+                yield from (pair for pair in found if pair[1].fails)
 
 
 def caught_by(count, bug_id):
     """Return a bug's id and the relation that finds it first, or ""."""
     bug = BUGS[bug_id]
     found = next(failures(kernel_with(bug), bug.cells.split(), count), None)
-    return bug_id, "" if found is None else found.relation or "the case itself"
+    return bug_id, "" if found is None else found[0] or "the case itself"
 
 
 def score(count, jobs=1):
@@ -107,8 +107,8 @@ def main(arguments=None):
     parser.add_argument("--missed", action="store_true", help="List what is missed, tuning half.")
     options = parser.parse_args(arguments)
     for name, kernel in KERNELS.items():
-        for found in failures(kernel(), GATES, options.cases):
-            parser.error(f"{found.relation} of {found.case} fails the right {name}: {found}")
+        for _, found in failures(kernel(), GATES, options.cases):
+            parser.error(f"{found.id} fails the right {name}: {found.message}")
     caught = score(options.cases, options.jobs)
     for line in table(caught):
         sys.stdout.write("\t".join(line) + "\n")

@@ -15,14 +15,13 @@ from kernels.switch_table import KERNELS, kernel_with
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import NumPyEngine, evaluate
+from rnncli.generating.draft import other_readings
+from rnncli.judging.comparing.margins import measured_outputs
 from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.comparing.verdict import Verdict
-from rnncli.judging.judgement import judge_outputs
 from rnncli.judging.tolerances.derivation import derive
 from rnncli.numerics import round_to
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node
-from rnncli.packs.generating.draft import other_readings
 from rnncli.packs.vector import Answers
 from rnncli.profiles import PROFILES
 
@@ -91,8 +90,8 @@ def _disagrees(node, case, outputs):
     golden = node.outputs_of(evaluate(recurrence, NumPyEngine(FLOAT64)))
     wanted = {name: round_to(values, recurrence.dtype) for name, values in golden.items()}
     tolerances = node.outputs_of(derive(recurrence, PROFILES["standard"]))
-    verdicts = judge_outputs(outputs, Answers(wanted, tolerances), PACK_RULE)
-    return any(each.verdict is Verdict.DIFFERS for each in verdicts)
+    found = measured_outputs(outputs, Answers(wanted, tolerances), PACK_RULE)
+    return any(each.differs for each in found.values())
 
 
 def differs(found, wanted, part=SHOWN):

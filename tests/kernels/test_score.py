@@ -7,7 +7,7 @@ from kernels.bug import HELD_OUT, TUNING
 from kernels.switch_table import BUGS, KERNELS, kernel_with
 from small_suite import small_suite
 
-from rnncli.packs.generating.generation import GenerationPlan, generate
+from rnncli.generating.generation import GenerationPlan, generate
 
 SESSION = """\
 suite: session

@@ -87,12 +87,16 @@ def test_sets_and_files_are_in_numeric_order(folder):
 def test_tolerances_lie_beside_outputs(folder):
     """They have the names of the outputs, by name or by position; none is needed."""
     model = folder(
-        set0={"output_0": tensor("c", 3), "output_1": tensor("d", 4), "tolerance_1": tensor("d", 1)}
+        set0={
+            "output_0": tensor("c", 3),
+            "output_1": tensor("d", 4),
+            "tolerance_1": tensor("d", 0.125),
+        }
     )
 
     (found,) = data_sets(model)
 
-    assert values(found.tolerances) == {"d": 1}
+    assert values(found.tolerances) == {"d": 0.125}
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,7 @@ def test_tolerances_lie_beside_outputs(folder):
         (np.float32([-1]), "has elements that are negative, infinite or NaN"),
         (np.float32([np.nan]), "has elements that are negative, infinite or NaN"),
         (np.float32([np.inf]), "has elements that are negative, infinite or NaN"),
+        (np.float32([1]), "is too wide: tolerance 1 at"),
         (np.float32([[1]]), r"has shape \[1, 1\], and the output \[1\]"),
         (np.int32([1]), "is int32, and should be float32"),
     ],

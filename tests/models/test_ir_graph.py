@@ -69,6 +69,20 @@ def test_a_node_that_breaks_its_specification_is_said_with_its_reason():
     assert "hardsigmoid" in node.reason
 
 
+def test_a_node_without_names_of_activations_is_said_with_its_reason():
+    """An empty list, whose type only the specification knows."""
+    x, h = (opset5.parameter(shape, np.float32) for shape in ([2, 3, 4], [2, 1, 5]))
+    weights = [np.ones(shape, "f") for shape in ([1, 5, 4], [1, 5, 5], [1, 5])]
+    lengths = opset5.constant(np.array([3, 3]))
+    node = opset5.rnn_sequence(
+        *(x, h, lengths, *map(opset5.constant, weights), 5, "forward"), activations=[]
+    )
+    graph = IrGraphReader(openvino.Model([node], [x, h])).graph()
+    (refused,) = graph.unevaluated
+
+    assert "activations must name 1 function (f for each of 1 direction), got 0" in refused.reason
+
+
 def test_an_operator_that_is_not_supported_is_listed_beside_others():
     """By its type and the set it is of."""
     x, h = (opset5.parameter(shape, np.float32) for shape in ([2, 4], [2, 5]))

@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from real_models import DATA
 
+import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.models.loading import ARCHIVES, FORMATS, load_model, model_from
 from rnncli.models.session import evaluate_model
@@ -72,6 +73,19 @@ def test_archives_are_read_and_cleaned_up(zoo, tmp_path, extension):
     assert folder.is_dir()
     del model
     assert not folder.exists()
+
+
+def test_an_archive_stays_while_a_session_needs_it(zoo, tmp_path):
+    """Evaluators that other threads need read external data, after the model itself has gone."""
+    weights = numpy_helper.from_array(np.float32([2, 3]), "w")
+    proto = onnx.parser.parse_model(TEXT.replace("Neg (x)", "Mul (x, w)"))
+    proto.graph.initializer.append(weights)
+    onnx.save(proto, zoo / "model.onnx", save_as_external_data=True, size_threshold=0, location="w")
+
+    session = rnncli.prepare(pack(zoo, tmp_path / "net.zip"))
+    anew = session._prepared._prepared()
+
+    assert anew.outputs(X)["y"].tolist() == session.run(X)["y"].tolist() == [2, 6]
 
 
 def test_a_folder_is_read(zoo):

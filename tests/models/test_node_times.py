@@ -5,6 +5,7 @@ import pytest
 
 from rnncli.models import node_times
 from rnncli.models.node_times import node_seconds
+from rnncli.models.recurrent_node import EvaluationSettings
 
 TEXT = """\
 g (float[2] X, bool yes) => (float[2] Y) {
@@ -33,7 +34,7 @@ def test_each_operator_is_charged_with_its_own_nodes(parse, ticking):
     model = parse(TEXT, more=', "own" : 1')
     inputs = {"X": np.ones(2, np.float32), "yes": np.array(True)}
 
-    found = node_seconds(model, inputs, 3, backend="numpy", compute="native")
+    found = node_seconds(model, inputs, 3, EvaluationSettings("numpy", "native"))
 
     assert found.pop("Add") == 2
     assert found == dict.fromkeys(["Mul", "own::twice", "Neg", "If"], 1)

@@ -46,6 +46,25 @@ def test_a_second_call_prepares_nothing(parse, prepared):
     assert [options["compute"] for options in prepared] == ["float64", "native", "float64"]
 
 
+def test_a_model_is_given_in_any_form(parse, tmp_path):
+    """Loaded, as a protobuf, which is not changed, serialized, or by its path; nothing else."""
+    proto = parse(TEXT).proto
+    content, path = proto.SerializeToString(), tmp_path / "model.onnx"
+    path.write_bytes(content)
+
+    forms = [load_model(path), proto, content, path, str(path)]
+
+    assert [evaluate_model(each, X)["y"].tolist() for each in forms] == [[2, 4, 6]] * len(forms)
+    assert proto.SerializeToString() == content
+    for wrong in (3, None, [path], X):
+        with pytest.raises(
+            InvalidRequest, match=f"model or the path of one, got a {type(wrong).__name__}"
+        ):
+            evaluate_model(wrong, X)
+    with pytest.raises(InvalidRequest, match="bytes that were given are not a model"):
+        evaluate_model(b"nothing", X)
+
+
 @pytest.mark.parametrize("name", [n for n in ("silero_vad_16k_op15", "model_1") if n in PATHS])
 @pytest.mark.parametrize("compute", ["float64", "native"])
 def test_later_calls_give_the_bits_of_the_first(name, compute):

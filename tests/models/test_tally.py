@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rnncli.budget import Budget, OutOfMemory
+from rnncli.limits import Limits
 from rnncli.models.memory import MemoryTally
 from rnncli.models.session import evaluate_model
 
@@ -33,6 +34,6 @@ def test_a_model_may_be_given_a_limit(parse):
     kept = f"{chain} z = Sum ({', '.join(f'x{k}' for k in range(1, 9))})"
     inputs = {"x": np.zeros(MIB, np.float32)}
 
-    assert evaluate_model(parse(text.format(chain)), inputs, max_memory=9 * MIB)
+    assert evaluate_model(parse(text.format(chain)), inputs, limits=Limits(max_memory=9 * MIB))
     with pytest.raises(OutOfMemory, match=r"node 'Neg_\d' \(Neg\): 12.0 MiB are alive"):
-        evaluate_model(parse(text.format(kept)), inputs, max_memory=9 * MIB)
+        evaluate_model(parse(text.format(kept)), inputs, limits=Limits(max_memory=9 * MIB))

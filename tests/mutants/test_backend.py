@@ -6,7 +6,7 @@ from recurrences import recurrence_of
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
 from rnncli.errors import InvalidRequest
-from rnncli.mutants.table import MUTANTS
+from rnncli.mutants.catalogue import MUTANTS
 
 
 @pytest.mark.parametrize("id_", MUTANTS)

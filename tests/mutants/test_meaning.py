@@ -7,8 +7,8 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.equivalence import RIGHT
-from rnncli.mutants.table import MUTANTS
 from rnncli.recurrence.recurrence import Direction
 
 RAGGED = {"D": 2, "lengths": [4, 1, 3], "dtype": "float64"}
@@ -232,6 +232,6 @@ def test_sums_in_float16():
 )
 def test_tensor_float_32_has_eleven_bits(value, kept):
     """Ties go to even."""
-    from rnncli.mutants.narrow_formats import tf32
+    from rnncli.mutants.arithmetic import tf32
 
     assert tf32(np.array([value])) == kept

@@ -7,9 +7,9 @@ import pytest
 from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
+from rnncli.mutants.catalogue import MUTANTS, is_scored
 from rnncli.mutants.equivalence import RIGHT
 from rnncli.mutants.shifted import CHUNKS
-from rnncli.mutants.table import MUTANTS, is_scored
 
 LONG = {"T": 11, "N": 3, "D": 2, "lengths": [11, 0, 9], "dtype": "float64"}
 

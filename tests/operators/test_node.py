@@ -230,9 +230,9 @@ def test_other_readings_of_a_node():
 
 def test_a_reading_says_which_cell_state_the_output_gate_sees():
     """The new one, unless the operator has the reading and another choice."""
-    assert not bound("LSTM-14")[0].peephole_previous
-    assert not bound("LSTM-14", {"peephole-o": "new"})[0].peephole_previous
-    assert bound("LSTM-14", {"peephole-o": "previous"})[0].peephole_previous
+    assert not bound("LSTM-14")[0].options.peephole_previous
+    assert not bound("LSTM-14", {"peephole-o": "new"})[0].options.peephole_previous
+    assert bound("LSTM-14", {"peephole-o": "previous"})[0].options.peephole_previous
 
 
 def test_onnx_has_no_reading_of_the_output_gates_peephole():

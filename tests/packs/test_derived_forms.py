@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,11 @@ from shipped import vectors
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.numerics import dtype_named
 from rnncli.packs import c_form, hex_form
 from rnncli.packs.conversion import convert_pack
 from rnncli.packs.derived_forms import prefix_of, tensors_of
-from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.layouts import LAYOUTS
 from rnncli.packs.pack import open_pack
 
@@ -29,6 +30,18 @@ WARNINGS = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 COMPILERS = {"gcc": ("-std=c99", "case.c"), "g++": ("-std=c++17", "case.cc")}
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-38, 3.4028235e38, 1 / 3, 1.0)
 PAYLOAD = np.array([0x7FC00001, 0xFFC00000, 0x3F800000], "<u4").view("<f4")
+
+
+def test_the_page_says_what_each_layout_is():
+    """The help of --format names it."""
+    page = (ROOT / "docs/howto/packs.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.*) \|$",
+        page.partition("## Layouts")[2].partition("\n## ")[0],
+        re.MULTILINE,
+    )
+
+    assert dict(rows) == {name: row.summary for name, row in LAYOUTS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +190,8 @@ def test_words_of_a_case_end_neither_a_comment_nor_a_string(tmp_path, vector):
 
 
 @pytest.mark.parametrize(
-    ("case_id", "prefix"), [("a_b", "a_b"), ("a-b", "a_x2d_b"), ("9x", "case_9x")]
+    ("case_id", "prefix"),
+    [("a_b", "a_b"), ("a_xb", "a_xb"), ("a-b", "a_x2d_b"), ("9x", "case_9x"), ("case_x", "case_x")],
 )
 def test_an_id_becomes_an_identifier(case_id, prefix):
     """And two ids never the same by leaving something out."""
@@ -313,3 +327,26 @@ def test_every_header_of_core_compiles_without_a_warning(tmp_path):
     source = f"{source}int main(void) {{ return 0; }}\n"
     for compiler in COMPILERS:
         compiled(tmp_path, compiler, source, "-I", tmp_path / "c")
+
+
+def test_different_ids_are_different_identifiers():
+    """Also those that look like what another id becomes: a guard would leave one header out."""
+    parts = ("a", "-", "_", "x2d", "x5f", "9", "case", ".", "é")
+    ids = {"".join(some) for count in range(1, 6) for some in product(parts, repeat=count)}
+
+    assert len({*map(prefix_of, ids)}) == len(ids)
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]*", prefix_of(each)) for each in ids)
+
+
+@pytest.mark.parametrize("form", [c_form, hex_form])
+def test_words_of_strangers_stay_in_their_comment(form, vector):
+    """No mark of direction turns the code around, and no backslash takes the next line in."""
+    summary = "one */ line \u202e\u2066 of \x00 it \\\\"
+    ((_, content), *_) = form.files_of(
+        replace(vector, record={**vector.record, "summary": summary})
+    ).items()
+    text = content.decode()
+
+    assert "\\u202e" in text
+    assert not {"\u202e", "\u2066", "\0"} & {*text}
+    assert not [line for line in text.splitlines() if line.endswith("\\")]

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forged_packs import resealed
 from second_calls import TEXT
 from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import read_tensors
+from rnncli.generating.checking import check
+from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.production import make_vectors
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.generating.checking import check
-from rnncli.packs.generating.generation import GenerationPlan, generate
-from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.manifest import MANIFEST, Manifest, check_case
 from rnncli.packs.pack import open_pack
 
@@ -137,6 +138,7 @@ def test_a_truncated_second_call_is_damage(pack, name, part):
     """The first can still be read."""
     path = pack / "test_lstm_14_given" / "test_data_set_1" / name
     path.write_bytes(path.read_bytes()[:-3])
+    resealed(pack)
     vector = open_pack(pack).read(open_pack(pack).case("lstm_14_given"))
 
     assert vector.answers.outputs
@@ -181,13 +183,11 @@ def test_files_of_a_second_call_stay_below_their_case(pack):
     """A link out of the pack is not followed, and a folder that is missing is named."""
     folder = pack / "test_lstm_14_given" / "test_data_set_1"
     shutil.move(folder, pack.parent / "outside")
-    vector = open_pack(pack).read(open_pack(pack).case("lstm_14_given"))
     with pytest.raises(UnreadableFile, match="test_data_set_1"):
-        assert vector.later[0].answers
+        open_pack(pack).read(open_pack(pack).case("lstm_14_given"))
     folder.symlink_to(pack.parent / "outside")
-    vector = open_pack(pack).read(open_pack(pack).case("lstm_14_given"))
     with pytest.raises(UnreadableFile, match="link"):
-        assert vector.later[0].answers
+        open_pack(pack).read(open_pack(pack).case("lstm_14_given"))
 
 
 def test_more_later_calls_than_there_are_folders_are_damage(pack):

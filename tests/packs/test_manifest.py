@@ -10,8 +10,8 @@ from odd_json import places, put
 from small_suite import small_suite
 
 from rnncli.errors import RnncliError, UnreadableFile
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.manifest import MANIFEST, Manifest
 from rnncli.packs.pack import open_pack
 from rnncli.reports.inspection import pack_record

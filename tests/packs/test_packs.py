@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from msgspec.structs import fields
 from onnx import numpy_helper
 from small_suite import small_suite
 
 import rnncli
 from rnncli.errors import InvalidRequest, UnreadableFile
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.generating.generation import GenerationPlan, generate
-from rnncli.packs.manifest import CASE_FIELDS, MANIFEST
+from rnncli.packs.entries import CaseEntry
+from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import is_pack, open_pack
 
 
@@ -41,7 +43,7 @@ def test_vectors_are_read_back(packs, layout):
 
     assert len(vectors) == len(small_suite().entries)
     for vector in vectors:
-        assert list(vector.record) == [n for n, row in CASE_FIELDS.items() if not row.optional]
+        assert list(vector.record) == [row.name for row in fields(CaseEntry) if row.required]
         assert list(vector.inputs) == vector.record["inputs"]
         answers = vector.answers
         if vector.record["expect"] == "result":

@@ -14,9 +14,9 @@ from small_webnn import small_webnn, vectors
 from webnn_baseline import checkout
 
 from rnncli.errors import Unsupported
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs import raw_form, wpt_form
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.pack import open_pack
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from rnncli.numerics import NumPyArithmetic
-from rnncli.recurrence.cells import CELLS, Parameters
+from rnncli.recurrence.cells import CELLS, CellOptions, Parameters
 
 ONE = np.ones((1, 1))
 
@@ -39,7 +39,7 @@ def gates(*values):
 
 
 def parameters(weights, **more):
-    """Identity functions, and recurrent weights of one unit, one number a gate."""
+    """Identity functions, recurrent weights of one unit, one number a gate, and some options."""
     weights = np.array(weights, float)
     functions = {"f": lambda x: x, "g": lambda x: x, "h": lambda x: x}
     functions["blend"] = NumPyArithmetic.blend
@@ -47,7 +47,8 @@ def parameters(weights, **more):
     def R(state, gates=slice(None)):
         return state[None] * weights[gates, None, None]
 
-    return Parameters(R=R, **{**functions, **more})
+    options = {name: more.pop(name) for name in CellOptions._fields if name in more}
+    return Parameters(R=R, options=CellOptions(**options), **{**functions, **more})
 
 
 def step(kind, p, x, *states):

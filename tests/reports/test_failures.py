@@ -8,7 +8,7 @@ import pytest
 from verifications import CASES, HOSTILE, REPORTS, every_verdict, judged, output, report
 
 from rnncli.judging.comparing.verdict import Verdict
-from rnncli.mutants.table import MUTANTS
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.reports.failures import (
     LONGEST_MESSAGE,
     excerpt,

@@ -90,6 +90,14 @@ def test_every_operator_is_a_suite_that_knows_what_was_judged(written):
     assert cases_of(suites)["gru_14_long"].time == 60.0
 
 
+def test_the_files_of_several_shards_do_not_share_a_name(written):
+    """A server that joins them shows which is which."""
+    suites = written(REPORTS["a shard"])
+
+    assert suites.name.endswith(" 2/3")
+    assert all(suite.name.endswith(" 2/3") for suite in suites)
+
+
 def test_a_failure_says_all_that_the_terminal_says(written):
     """The first sentence as its message, all of them as its text."""
     failure = cases_of(written(every_verdict()))["lstm_14_reverse_float16_ragged"].result[0]
@@ -103,7 +111,7 @@ def test_malice_stays_text(written):
     suites = written(REPORTS["hostile"])
     failures = [each for case in cases_of(suites).values() for each in case.result]
 
-    assert len(cases_of(suites)) == len(Verdict)
+    assert len(cases_of(suites)) == len(REPORTS["hostile"].cases)
     assert any(r"</script><script>document.title='owned'" in each.message for each in failures)
     assert any(r"\x00\x1b[31m\ud800" in each.message for each in failures)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from relation_reports import REPORTS as RELATIONS
 from verifications import HOSTILE, REPORTS
 
 import rnncli
 from rnncli import display
-from rnncli.conformance import judgement
-from rnncli.packs.generating.batch import GeneratedCase
-from rnncli.packs.generating.report import GenerationReport
+from rnncli.conformance import Judgement
+from rnncli.generating.batch import GeneratedCase
+from rnncli.generating.report import GenerationReport
+from rnncli.judging.comparing.verdict import JudgedAttempt
 from rnncli.reports.notebook import MOST_ROWS
 from rnncli.scoring.report import ScoreReport
 from rnncli.verifying.diagnosis_report import DiagnosisReport
@@ -31,9 +31,8 @@ WRONG = rnncli.compare({"Y": np.ones(3), HOSTILE: np.ones(1)}, {"Y": np.zeros(3)
 
 SHOWN = {
     **{f"verification, {name}": report for name, report in REPORTS.items()},
-    **{f"relations, {name}": report for name, report in RELATIONS.items()},
     **{
-        f"judgement, {case.verdict.verdict}": judgement(case.record, case.verdict)
+        f"judgement, {case.verdict.verdict}": Judgement(case.record, JudgedAttempt(case.verdict))
         for case in REPORTS["hostile"].cases
     },
     "diagnosis": REPORTS["diagnosed"].diagnosis,
@@ -112,17 +111,17 @@ def test_the_mark_is_that_of_passed():
 
 
 def test_every_displayed_class_is_drawn():
-    """The table has a row for each, and no other."""
+    """The table has a row for each, and no other; a judgement draws itself."""
     displayed = {
         node.name
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef)
-        and any(isinstance(base, ast.Name) and base.id == "Displayed" for base in node.bases)
-    }
+        and {"Displayed", "Conclusion"} & {getattr(base, "id", "") for base in node.bases}
+    } - {"Conclusion"}
 
-    assert displayed == set(display.SHOWN)
-    assert {type(shown).__name__ for shown in SHOWN.values()} == displayed | {"Judgement"}
+    assert displayed == {*display.SHOWN, "Judgement"}
+    assert {type(shown).__name__ for shown in SHOWN.values()} == displayed
 
 
 @pytest.mark.parametrize("name", SHOWN)

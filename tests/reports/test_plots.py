@@ -18,8 +18,9 @@ KINDS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 def over_time(case_id, *directions, verdict=Verdict.DIFFERS, margin=5.0, steps=3):
     """A case with these errors at its steps, by direction."""
-    wrong = {"outputs": (output(verdict=verdict, margin=margin),), "error_over_time": directions}
-    return judged(case_id, verdict, wrong, sizes={"seq_length": steps})
+    wrong = {"outputs": (output(verdict=verdict, margin=margin),)}
+    case = judged(case_id, verdict, wrong, sizes={"seq_length": steps})
+    return case._replace(error_over_time=directions)
 
 
 def plotted(*cases):
@@ -143,3 +144,23 @@ def test_what_cannot_be_drawn_is_said_before_the_run(monkeypatch):
 def test_a_notebook_shows_a_plot():
     """Whatever backend it has."""
     assert REPORTS["one"].plot()._repr_png_().startswith(KINDS["png"])
+
+
+@pytest.mark.parametrize("seconds", ["x", "9" * 40, "1e9", "-" + "9" * 20])
+def test_a_date_of_the_environment_that_is_none_is_told_before_anything_runs(monkeypatch, seconds):
+    """Matplotlib reads it for every file, also for one without a date."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+    with pytest.raises(InvalidRequest, match="SOURCE_DATE_EPOCH must be a date in seconds"):
+        pages.check_extra()
+    with pytest.raises(InvalidRequest, match="SOURCE_DATE_EPOCH must be a date in seconds"):
+        pages.check_plot("a.png")
+
+
+def test_a_date_of_the_environment_changes_nothing(monkeypatch):
+    """The files have none."""
+    figure = plot_verification(REPORTS["one"])
+    plain = image(figure, "svg")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    pages.check_plot("a.svg")
+
+    assert image(figure, "svg") == plain

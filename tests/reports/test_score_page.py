@@ -13,8 +13,7 @@ from verifications import HOSTILE
 
 from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow
-from rnncli.mutants.structural.table import structural_of
-from rnncli.mutants.table import scored_of
+from rnncli.mutants.catalogue import scored_of, structural_of
 from rnncli.reports import pages
 from rnncli.reports.page_data import letter
 from rnncli.reports.score_page import score_data, score_page, write_score_page

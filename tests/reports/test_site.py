@@ -8,10 +8,13 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
-from verifications import REPORTS, judged, output, report
+from markdown_it import MarkdownIt
+from msgspec import structs
+from verifications import HOSTILE, REPORTS, judged, output, report
 from web_pages import FETCHING, Elements
 
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import schema_of
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.report import JudgedSubject, tally
 from rnncli.reports.site import (
@@ -24,6 +27,8 @@ from rnncli.reports.site import (
     results_of,
     write_site,
 )
+from rnncli.reports.verification import case_record, run_record
+from rnncli.reports.verification_schema import LINES
 
 PASSES = (Verdict.PASS, {"outputs": (output(),)})
 REFUSED = (Verdict.REFUSED, {"message": "no peepholes"})
@@ -39,7 +44,7 @@ SITES = {
     "a history": [LATER, EARLIER],
     "every verdict": [REPORTS["every verdict"], REPORTS["empty"]],
     "hostile": [REPORTS["hostile"], RUN],
-    "two packs": [RUN, replace(RUN, pack=replace(RUN.pack, name="../other pack"))],
+    "two packs": [RUN, replace(RUN, pack=structs.replace(RUN.pack, name="../other pack"))],
 }
 
 
@@ -172,12 +177,43 @@ def test_a_badge_is_green_only_if_something_passed(cases, message, colour):
     assert (drawn["message"], drawn["color"]) == (message, colour)
 
 
+@pytest.mark.parametrize(
+    ("cases", "more", "message", "colour"),
+    [
+        ([PASSES], {"concessions": ("--atol",)}, "1/1 with --atol", "blue"),
+        ([PASSES], {"concessions": ("--select", "--trust")}, "1/1 with --select --trust", "blue"),
+        (
+            [(Verdict.DIFFERS, {"outputs": (output(),), "expected": "known"})],
+            {"concessions": ("--xfails",)},
+            "0/1 with --xfails",
+            "yellow",
+        ),
+        ([PASSES, (Verdict.SKIPPED, {})], {}, "1/2", "yellow"),
+    ],
+)
+def test_a_badge_is_bright_green_only_by_the_whole_pack_and_its_rule(cases, more, message, colour):
+    """An option that concedes something is named, and a failure is counted though it is known."""
+    run = report([judged(f"lstm_14_{k}", *said) for k, said in enumerate(cases)])
+    ((pack,),) = [results_of([replace(run, **more)])]
+
+    drawn = badge(pack.runtimes[0])
+    assert (drawn["message"], drawn["color"]) == (message, colour)
+
+
 @pytest.mark.parametrize("text", ["", "..", "a/b", "A", "a b", "é", "\ud800", "x" * 300, "CON."])
 def test_any_text_gives_the_name_of_one_file(text):
     """Different texts different ones, even if they differ in what a name cannot hold."""
     assert re.fullmatch("[A-Za-z0-9_-]+", file_name(text))
     assert len(file_name(text)) < 80
     assert file_name(text) != file_name(f"{text}/") != file_name(f"{text}?")
+
+
+def test_names_that_differ_in_capitals_have_pages_of_their_own():
+    """A file system may take Abc for abc."""
+    names = ["abc", "Abc", "ABC", "abC"]
+
+    assert len({file_name(name).lower() for name in names}) == len(names)
+    assert file_name("lstm_14_clip") == "lstm_14_clip"
 
 
 def test_markdown_has_a_row_for_each_feature():
@@ -187,6 +223,52 @@ def test_markdown_has_a_row_for_each_feature():
 
     assert "| feature | cases | a\\|b |" in lines
     assert [line for line in lines if line.startswith("| Ragged ")] == ["| Ragged | 1 | refused |"]
+
+
+def test_names_of_strangers_stay_text():
+    """No tag, link, heading, line or cell that was not meant, and no letter that cannot be seen."""
+    packs = results_of([REPORTS["hostile"]])
+    drawn = badge(packs[0].runtimes[0])
+    text = as_markdown(packs)
+    page = MarkdownIt("commonmark").enable("table").render(text)
+
+    allowed = {"h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+    assert {tag for tag, _ in Elements(page).tags} <= allowed
+    assert (page.count("<h2>"), page.count("<li>")) == (1, 1)
+    assert page.count("<tr>") == 3
+    assert not set("\x00\x1b\u202e") & {*text, *drawn["label"], *drawn["message"]}
+
+
+def test_every_text_of_the_hostile_report_is_hostile():
+    """Each field of its lines that no list of words limits, so that each writer meets each."""
+    found = REPORTS["hostile"]
+    lines = [("run", run_record(found)), *(("case", case_record(found, c)) for c in found.cases)]
+    seen = [
+        ((kind, *path), text)
+        for kind, line in lines
+        for path, text in _texts(line, schema_of(LINES[kind]))
+    ]
+    harmless = {path for path, _ in seen} - {path for path, text in seen if HOSTILE in text}
+
+    # The cause is that of a diagnosis; an allowance must be that of the verdict.
+    assert harmless == {
+        ("case", "cause"),
+        ("case", "allowed"),
+        ("case", "requirements", "dtype"),
+        ("run", "shard"),
+    }
+
+
+def _texts(value, schema, path=()):
+    """Every text of JSON data that its schema does not limit to some, with its path."""
+    if isinstance(value, str) and schema.get("type") == "string":
+        yield path, value
+    for name, each in value.items() if isinstance(value, dict) else ():
+        rows = schema.get("properties", schema)
+        row = rows.get(name, schema.get("additionalProperties", {}))
+        yield from _texts(each, row, (*path, name))
+    for each in value if isinstance(value, list) else ():
+        yield from _texts(each, schema.get("items", {}), path)
 
 
 def test_markdown_names_every_run_and_its_command():

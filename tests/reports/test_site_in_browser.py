@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 from browser import PROGRAM
+from msgspec import structs
 from verifications import REPORTS, SUBJECT
 from web_pages import CONTRAST, WIDTHS
 
-from rnncli.reports.site import results_of, write_site
+from rnncli.reports.site import file_name, results_of, write_site
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium or google-chrome on the PATH")
 PAGES = {
     "index": "index.html",
     "runtime": "core/runtimes/onnxruntime.html",
-    "feature": "core/features/Ragged.html",
+    "feature": f"core/features/{file_name('Ragged')}.html",
     "case": "core/cases/lstm_14_reverse_float16_ragged.html",
 }
 
@@ -26,7 +27,8 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages") / "site"
     names = ["onnxruntime", "x" * 200, *(f"runtime {k}" for k in range(6))]
     runs = [
-        replace(REPORTS["every verdict"], subject=replace(SUBJECT, name=name)) for name in names
+        replace(REPORTS["every verdict"], subject=structs.replace(SUBJECT, name=name))
+        for name in names
     ]
     write_site(folder, results_of(runs))
     return folder

@@ -12,17 +12,14 @@ from verifications import CASES, REPORTS, every_verdict, judged, many, report
 from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import check
 from rnncli.judging.comparing.verdict import (
     MEANINGS,
     CaseVerdict,
-    Element,
-    Localisation,
-    OutputVerdict,
     Verdict,
 )
-from rnncli.judging.explaining.diagnosis import Cause
 from rnncli.judging.report import Tally
-from rnncli.reports import verification_schema as fields
+from rnncli.reports import verification_schema as lines_of
 from rnncli.reports.verification import (
     COLUMNS,
     WRITERS,
@@ -32,7 +29,7 @@ from rnncli.reports.verification import (
     write_reports,
 )
 
-SCHEMA = fields.verification_schema()
+SCHEMA = lines_of.verification_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 AFTER_CASES = {
     "diagnosed": ["cause", "cause", "cause", "unexplained"],
@@ -99,30 +96,23 @@ def test_the_summary_adds_up(capsys):
     assert summary["fails"] == sum(case.verdict.fails for case in many().cases)
 
 
-@pytest.mark.parametrize(
-    ("rows", "kind", "own"),
-    [
-        (fields.ELEMENT_FIELDS, Element, set()),
-        (fields.OUTPUT_FIELDS, OutputVerdict, set()),
-        (fields.LOCALISATION_FIELDS, Localisation, set()),
-        (
-            fields.VERDICT_FIELDS,
-            CaseVerdict,
-            {
-                *("kind", "margin", "fails", "cause", "repeat", "answered"),
-                *fields.CASE_NAMES,
-            },
-        ),
-        (fields.CAUSE_FIELDS, Cause, {"kind", "sentence", "means"}),
-        (fields.TALLY_FIELDS, Tally, {"cases", "verdicts", "allowed"}),
-    ],
-)
-def test_the_schema_knows_every_attribute(rows, kind, own):
-    """A field added to a verdict must be described, unless JSON leaves it out, as what is drawn."""
-    left_out = {"name", "counts", "excused", "error_over_time"}
-    known = {field.name for field in dataclasses.fields(kind)} - left_out
+def test_the_schema_knows_every_count():
+    """A count that is added to a tally must be described; what is left out follows from others."""
+    known = {field.name for field in dataclasses.fields(Tally)} - {"name", "counts", "excused"}
 
-    assert set(rows) - own - {"name"} == known
+    assert set(lines_of.TallyLine.__struct_fields__) - {"cases", "verdicts", "allowed"} == known
+
+
+@pytest.mark.parametrize("name", CaseVerdict.__struct_fields__)
+def test_every_entry_of_a_verdict_is_printed_and_must_be_there(name, capsys):
+    """Defaults are for our own code: a line without an entry is none of `rnncli verify`."""
+    line = json.loads(printed(capsys, "one", as_json=True).out.splitlines()[1])
+    check(line, lines_of.VerdictLine, "it")
+    del line[name]
+
+    assert not VALIDATOR.is_valid(line)
+    with pytest.raises(InvalidRequest, match=f"it has no '{name}'"):
+        check(line, lines_of.VerdictLine, "it")
 
 
 def test_the_committed_schema_is_current():

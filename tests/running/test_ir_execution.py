@@ -4,6 +4,9 @@ What OpenVINO itself gives for every trip is the oracle: the state that one trip
 that the next one reads.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import openvino
 import pytest
@@ -13,7 +16,7 @@ from rnncli.errors import InvalidRequest
 from rnncli.judging.tolerances.tolerance import EXACT
 from rnncli.models.ir_model import read_ir
 from rnncli.models.loading import IR
-from rnncli.running.ir_execution import run_ir
+from rnncli.running.ir_execution import openvino_core, run_ir
 from rnncli.running.request import Request
 
 N, I, H = 2, 4, 5  # noqa: E741 -- the specification's letter
@@ -100,7 +103,8 @@ def ran(net, folder, **inputs):
     seen = []
     request = Request(tolerance=EXACT, inputs_from=str(folder / "in.npz"))
     run_ir(read_ir(folder / f"m{IR}"), request, seen.append)
-    compiled = openvino.Core().compile_model(net, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    settings = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino_core().compile_model(net, "CPU", settings)
     return seen, compiled({port.any_name: inputs[port.any_name] for port in compiled.inputs})[0]
 
 
@@ -218,3 +222,27 @@ def test_a_branch_is_seen_if_it_is_taken(is_taken, tmp_path):
     for each in seen:
         wanted = np.tanh(X[:, 0] @ W[0].T + each.inputs["H"][:, 0] @ R[0].T + B[0])
         np.testing.assert_allclose(states[:, 0], wanted, rtol=0, atol=1e-6)
+
+
+def test_a_signal_after_an_execution_finds_its_handler(tmp_path):
+    """Ctrl-C and alarms: OpenVINO gives and takes the stack that their handlers run on."""
+    openvino.save_model(iterator(2), tmp_path / f"m{IR}")
+    np.savez(tmp_path / "in.npz", X=np.zeros([N, 6, I], "f"))
+    program = (
+        "import gc, signal, sys\n"
+        "from rnncli.cli import main\n"
+        "signal.signal(signal.SIGALRM, lambda *_: print('handled'))\n"
+        "for name in 'ab':\n"
+        "    sys.argv = ['rnncli', 'extract', 'm.xml', '--inputs', 'in.npz', '-o', name]\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit as end:\n"
+        "        assert not end.code\n"
+        "    gc.collect()\n"
+        "signal.raise_signal(signal.SIGALRM)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, "", "handled")

@@ -14,8 +14,7 @@ from rnncli.errors import InvalidRequest, NothingSelected
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.scoring.adequacy import Fate, outcomes
 from rnncli.judging.scoring.kill_matrix import score, survivors
-from rnncli.judging.tolerances.tolerance import Bound, Tolerance
-from rnncli.mutants.table import scored_of
+from rnncli.mutants.catalogue import scored_of
 from rnncli.packs.pack import open_pack
 from rnncli.recurrence.cells import CELLS
 from rnncli.scoring.scoring import ONNX_RULE, ScoringPlan, score_all, select
@@ -92,7 +91,7 @@ def passes_in_onnx(got, wanted):
 
 def test_what_cannot_be_scored_is_refused():
     """No suite, no case, only rejections, or a tolerance of no output."""
-    misspelt = Rule(tolerance=Tolerance(atol=Bound(0, {"Yh": 1})))
+    misspelt = Rule(atol={"Yh": 1})
     with pytest.raises(InvalidRequest, match="no such file"):
         select(ScoringPlan(suite="cora"))
     with pytest.raises(NothingSelected):

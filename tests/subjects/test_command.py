@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import pytest
 
 from rnncli.errors import InvalidRequest
 from rnncli.formats import read_tensors, write_tensors
+from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.command import PLACEHOLDERS, CommandSubject
 
-PYTHON = f"{sys.executable} -I -S"
+PYTHON = shlex.join([sys.executable, "-I", "-S"])
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 MIB = 1 << 20
 
@@ -223,7 +225,7 @@ def test_a_file_of_outputs_that_cannot_be_read_is_garbage(program, vector, text)
 def test_a_hang_is_a_timeout(program, vector, family):
     """The program is ended with all it has started."""
     text = "import subprocess; subprocess.run(['sleep', '3600'])"
-    subject = CommandSubject(program(text), timeout=0.3)
+    subject = CommandSubject(program(text), limits=Limits(timeout=0.3))
 
     assert subject.attempt(vector).status is Status.TIMEOUT
     assert family.is_gone()
@@ -232,7 +234,7 @@ def test_a_hang_is_a_timeout(program, vector, family):
 def test_a_memory_hog_is_a_crash(program, vector, family):
     """Where no runtime reserves address space, resident memory is what counts as well."""
     text = "a = []\nwhile True: a.append(b'x' * (1 << 24))"
-    attempt = CommandSubject(program(text), max_memory=200 * MIB).attempt(vector)
+    attempt = CommandSubject(program(text), limits=Limits(max_memory=200 * MIB)).attempt(vector)
 
     assert attempt.status is Status.CRASHED
     assert "MiB of memory, more than it may" in attempt.message
@@ -342,7 +344,9 @@ def test_a_program_is_found_from_where_the_command_is_given(tmp_path, vector, mo
 
 def test_it_says_what_it_runs():
     """With the limits it runs under."""
-    assert CommandSubject("sh {outputs}", timeout=2.5, max_memory=MIB).describe() == {
+    assert CommandSubject(
+        "sh {outputs}", limits=Limits(timeout=2.5, max_memory=MIB)
+    ).describe() == {
         "command": "sh {outputs}",
         "timeout": "2.5",
         "max_memory": str(MIB),

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.table import subject_named
 
@@ -47,7 +48,7 @@ def compiled(tmp_path, monkeypatch):
 
 def tried(*vectors, timeout=60.0):
     """The last attempt at a session of vectors."""
-    subject = subject_named("emx-onnx-cgen", timeout=timeout)
+    subject = subject_named("emx-onnx-cgen", limits=Limits(timeout=timeout))
     try:
         return subject.session(vectors)[-1]
     finally:

@@ -1,8 +1,11 @@
 """Claims about programs that speak the harness protocol: whatever they do, the run goes on."""
 
+import errno
 import json
+import shlex
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import hostile_harness as hostile
 import jsonschema
@@ -14,15 +17,17 @@ import rnncli
 from rnncli.cases.config.schema import schema_text
 from rnncli.cases.library import specs_folder
 from rnncli.errors import InvalidRequest
+from rnncli.files.described import schema_of
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.session_calls import judge_session
+from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.harness import HarnessSubject
 from rnncli.subjects.harness_messages import MESSAGES, harness_schema
 from rnncli.verifying.history import session_calls_of
 
-COMMAND = f"{sys.executable} -I -S {hostile.__file__}"
+COMMAND = shlex.join([sys.executable, "-I", "-S", hostile.__file__])
 CORE = Path(__file__).parents[2] / "vectors" / "core"
 MIB = 1 << 20
 PATIENT = 120  # seconds, of which a machine with much to do may need some
@@ -31,7 +36,7 @@ PATIENT = 120  # seconds, of which a machine with much to do may need some
 @pytest.fixture(scope="module")
 def subject():
     """One program for all that does not take its time."""
-    subject = HarnessSubject(COMMAND, timeout=PATIENT)
+    subject = HarnessSubject(COMMAND, limits=Limits(timeout=PATIENT))
     yield subject
     subject.close()
 
@@ -63,10 +68,39 @@ def test_skipped_is_a_refusal(subject, called, way):
     assert (attempt.status, attempt.message) == (Status.REFUSED, hostile.REFUSALS[way][1].strip())
 
 
+@pytest.mark.parametrize("way", hostile.SPOILS)
+def test_the_files_of_a_vector_have_a_place_whatever_one_before_it_did(called, way):
+    """To its folder, to that of the next one, and to the one of both: a new process has another."""
+    subject = HarnessSubject(COMMAND, limits=Limits(timeout=PATIENT))
+    try:
+        assert subject.attempt(called(way)).message == "spoilt"
+        assert answered(subject.attempt(called("good")))
+    finally:
+        subject.close()
+
+
+def test_a_program_that_leaves_no_place_has_crashed(called, monkeypatch):
+    """Where a new process does so, too; a full disk is no doing of a program."""
+    subject = HarnessSubject(COMMAND, limits=Limits(timeout=PATIENT))
+    try:
+        subject.describe()
+        Path(f"{subject._process._folder}/1").mkdir()
+        attempt = subject.attempt(called("good"))
+        assert attempt.status is Status.CRASHED
+        assert attempt.message == "left no place for the files of the next case: File exists"
+
+        full = OSError(errno.ENOSPC, "No space left on device")
+        monkeypatch.setattr("rnncli.subjects.harness.put_file", Mock(side_effect=full))
+        with pytest.raises(OSError, match="No space left"):
+            subject.attempt(called("good"))
+    finally:
+        subject.close()
+
+
 @pytest.mark.parametrize("way", hostile.HANGS)
 def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     """The program is ended, even one that is stopped and deaf or has answered half."""
-    subject = HarnessSubject(COMMAND, timeout=0.4)
+    subject = HarnessSubject(COMMAND, limits=Limits(timeout=0.4))
     try:
         assert subject.attempt(called(way)).status is Status.TIMEOUT
         subject.timeout = PATIENT
@@ -78,7 +112,7 @@ def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
 
 def test_a_memory_hog_is_a_crash(called, family):
     """Resident memory counts, as for every subject."""
-    subject = HarnessSubject(COMMAND, max_memory=200 * MIB)
+    subject = HarnessSubject(COMMAND, limits=Limits(max_memory=200 * MIB))
     try:
         attempt = subject.attempt(called("eat"))
         assert attempt.status is Status.CRASHED
@@ -130,7 +164,7 @@ def test_what_a_program_starts_and_says_beside_does_not_matter(called, family, w
         ("text", "gave garbage: wrote 'Hello!', which is not JSON"),
         ("nothing", "the answer to start has no 'version'"),
         ("version_2", "speaks version 2 of the protocol, not 1"),
-        ("version_is_true", "the answer to start.version must be integer"),
+        ("version_is_true", "the answer to start.version must be 1, got True"),
         ("nameless", "the answer to start.implementation has no 'name'"),
         ("about_is_text", "the answer to start.implementation must be object"),
     ],
@@ -148,7 +182,7 @@ def test_a_program_that_never_answers_start_is_an_error(called, family, monkeypa
     """After the time that a slow one may take."""
     monkeypatch.setattr("rnncli.subjects.kept_process.SECONDS_TO_START", 0.2)
     with pytest.raises(InvalidRequest, match=r"does not start within 0\.3 s"):
-        HarnessSubject(f"{COMMAND} quiet", timeout=0.3).attempt(called("good"))
+        HarnessSubject(f"{COMMAND} quiet", limits=Limits(timeout=0.3)).attempt(called("good"))
     assert family.is_gone()
 
 
@@ -196,7 +230,9 @@ def recorded(tmp_path):
     (tmp_path / "prog.py").write_text(RECORDS)
     (tmp_path / "files").mkdir()
     lines, files = tmp_path / "lines", tmp_path / "files"
-    command = f"{sys.executable} -I -S {tmp_path}/prog.py {lines} {files}"
+    command = shlex.join(
+        [sys.executable, "-I", "-S", f"{tmp_path}/prog.py", str(lines), str(files)]
+    )
     return command, lambda: [json.loads(line) for line in lines.read_text().splitlines()], files
 
 
@@ -210,7 +246,7 @@ def test_a_program_gets_what_it_is_promised(recorded, core):
     start, run, stop = lines()
 
     for name, message in (("start", start), ("run", run), ("stop", stop)):
-        jsonschema.validate(message, MESSAGES[name])
+        jsonschema.validate(message, schema_of(MESSAGES[name]))
         jsonschema.validate(message, harness_schema())
     assert (files / "1-1.onnx").read_bytes() == vector.model
     assert {*run["initializers"]} == {*vector.initializers} != set()
@@ -255,9 +291,9 @@ def test_state_kept_from_call_to_call_is_found(tmp_path, kept, verdict):
     """Calls of one session are compared with the same calls in a new process."""
     vector = twice()["lstm_14_given"]
     (tmp_path / "prog.py").write_text(KEEPS.replace("KEPT", repr(kept)))
-    subject = HarnessSubject(f"{sys.executable} {tmp_path}/prog.py")
+    subject = HarnessSubject(shlex.join([sys.executable, f"{tmp_path}/prog.py"]))
     try:
-        found = judge_session(session_calls_of(subject, vector), PACK_RULE)
+        found = judge_session(session_calls_of(subject, vector), PACK_RULE).verdict
     finally:
         subject.close()
     assert found.verdict is verdict, found.message
@@ -267,8 +303,13 @@ def test_state_kept_from_call_to_call_is_found(tmp_path, kept, verdict):
 def test_a_pack_is_judged_by_one_program_for_each_worker(tmp_path, jobs):
     """`verify` and `diagnose` take a harness wherever they take a command."""
     (tmp_path / "prog.py").write_text(KEEPS.replace("KEPT", "None"))
-    command = f"{sys.executable} {tmp_path}/prog.py"
-    report = rnncli.verify(CORE, harness=command, select="rnn_7", jobs=jobs)
+    command = shlex.join([sys.executable, f"{tmp_path}/prog.py"])
+    report = rnncli.verify(
+        CORE,
+        rnncli.Implementation(harness=command),
+        cases=rnncli.Selected(select="rnn_7"),
+        workers=rnncli.Workers(jobs=jobs),
+    )
 
     assert report.passed
     assert {case.verdict.verdict for case in report.cases} <= {Verdict.PASS, Verdict.ACCEPTABLE}
@@ -303,7 +344,7 @@ def test_calls_of_one_session_have_one_model(recorded, core):
 
 def test_it_says_what_it_runs():
     """What the program says of itself, and the limits it runs under."""
-    subject = HarnessSubject(COMMAND, timeout=2.5, max_memory=1 << 30)
+    subject = HarnessSubject(COMMAND, limits=Limits(timeout=2.5, max_memory=1 << 30))
     try:
         assert subject.describe() == {
             "name": "hostile",

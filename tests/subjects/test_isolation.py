@@ -16,6 +16,7 @@ from rnncli.errors import InvalidRequest, Unsupported
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.session_calls import judge_session
+from rnncli.limits import Limits
 from rnncli.packs.attempt import Status
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
@@ -30,7 +31,7 @@ PATIENT = 120  # seconds, of which a machine with much to do may need some
 @pytest.fixture(scope="module")
 def hostile():
     """One subject for all that does not take its time."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=PATIENT)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT))
     yield subject
     subject.close()
 
@@ -107,7 +108,7 @@ def test_an_exception_is_a_refusal(hostile, called, way):
 @pytest.mark.parametrize("way", hostile_runtimes.HANGS)
 def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
     """The process is ended, even one that is stopped and deaf."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=PATIENT)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=PATIENT))
     try:
         assert answered(subject.attempt(called("good")))
         subject.timeout = 0.3
@@ -123,8 +124,8 @@ def test_a_hang_is_a_timeout_and_the_next_vector_runs(called, family, way):
 @pytest.mark.parametrize("way", hostile_runtimes.HOGS)
 def test_a_memory_hog_is_a_crash_and_the_next_vector_runs(called, family, way):
     """Memory counts wherever it is taken, also in a child of the process."""
-    limit = 400 * MIB
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", max_memory=limit)
+    limits = Limits(max_memory=400 * MIB)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=limits)
     try:
         attempt = subject.attempt(called(way))
         assert attempt.status is Status.CRASHED
@@ -170,7 +171,7 @@ def test_a_verdict_does_not_depend_on_the_vectors_before(called):
 
 def test_the_description_comes_from_the_process():
     """Threads are those asked for."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", threads=3)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(threads=3))
     try:
         assert subject.describe() == {"version": "6.66", "told": "3", "threads": "3"}
     finally:
@@ -204,7 +205,7 @@ def test_a_runtime_that_cannot_be_asked_at_all_is_an_error(called, family, where
 
 def test_a_limit_that_is_too_small_to_start_is_an_error(called, family):
     """Every vector would say the same."""
-    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", max_memory=MIB)
+    subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(max_memory=MIB))
 
     with pytest.raises(Unsupported, match="'hostile' does not start: took"):
         subject.attempt(called("good"))
@@ -227,6 +228,7 @@ sys.path[:] = {path!r}
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.session_calls import judge_session
 from rnncli.judging.comparing.verdict import Verdict
+from rnncli.limits import Limits
 from rnncli.subjects.isolation import IsolatedSubject
 from rnncli.subjects.table import subject_named
 from rnncli.packs.pack import open_pack
@@ -234,7 +236,7 @@ from rnncli.packs.vector import Vector
 
 pack = open_pack({core!r})
 read = pack.read(pack.case("rnn_7_plain"))
-subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", timeout=1000)
+subject = IsolatedSubject("hostile", "hostile_runtimes:Hostile", limits=Limits(timeout=1000))
 def called(name):
     record = {{**read.record, "id": name}}
     return Vector(name, read.model, read.inputs, (), read.answers, {{}}, record)
@@ -288,9 +290,11 @@ def test_nothing_outlives_the_judge(family, number, said):
 )
 def test_a_session_is_kept_over_the_calls_of_a_case(runtime, verdict, words):
     """What it keeps of one call to the next is stale; alone is a process that was asked nothing."""
-    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", timeout=PATIENT)
+    subject = IsolatedSubject(runtime, f"second_calls:{runtime}", limits=Limits(timeout=PATIENT))
     try:
-        found = judge_session(session_calls_of(subject, twice()["lstm_14_given"]), PACK_RULE)
+        found = judge_session(
+            session_calls_of(subject, twice()["lstm_14_given"]), PACK_RULE
+        ).verdict
     finally:
         subject.close()
 

@@ -4,17 +4,19 @@ import hashlib
 import json
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import judge_c
 import numpy as np
 import pytest
+from forged_packs import resealed
 from second_calls import TEXT
 from small_suite import small_suite
 
-from rnncli.judging import judgement
+from rnncli.errors import UnreadableFile
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.packs.conversion import convert_pack
-from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.manifest import MANIFEST
 from rnncli.packs.pack import open_pack
 
@@ -72,17 +74,7 @@ def copy(small, tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def plain_judging(monkeypatch):
-    """Judge without explaining, which changes no verdict and takes most of the time."""
-    monkeypatch.setattr(judgement, "steps_of", lambda *_: None)
-    monkeypatch.setattr(judgement, "single_fits", lambda *_, **__: {})
-    monkeypatch.setattr(judgement, "error_map", lambda *_: None)
-    monkeypatch.setattr(judgement, "error_over_time", lambda *_: ())
-
-
 @pytest.mark.parametrize("backend", [RIGHT, *[f"mutant:{name}" for name in WRONG]])
-@pytest.mark.usefixtures("plain_judging")
 def test_it_agrees_on_every_case_of_core(judge, core, tmp_path, backend):
     """The verdict and the worst margin, as printed, of right outputs and of every bug's."""
     pack, vectors = core
@@ -138,7 +130,6 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-@pytest.mark.usefixtures("plain_judging")
 def test_it_agrees_on_results_that_are_not_whole(judge, copy, name):
     """Missing, misshapen, refused: nothing is green, and the verdicts are ours."""
     SPOILT[name](copy / "right")
@@ -341,16 +332,43 @@ def test_a_tolerance_that_accepts_anything_is_refused(guarded, copy, value):
     assert (said.code, "negative, infinite or NaN" in said.err) == (2, True)
 
 
-def test_a_tolerance_that_accepts_zeros_judges_nothing(guarded, copy):
-    """As by rnncli: the case is skipped, and a run of nothing else is not green."""
-    path = copy / "pack" / f"test_{ID}" / "tolerances" / "Y.bin"
-    fill(path, 100)
+@pytest.mark.parametrize(("part", "code"), [(0.0499, 0), (0.0501, 2), (100, 2)])
+def test_a_tolerance_wider_than_generation_allows_is_refused(guarded, copy, part, code):
+    """As by rnncli: it may have 5 % of the largest value."""
+    folder = copy / "pack" / f"test_{ID}"
+    path = folder / "tolerances" / "Y.bin"
+    fill(path, part * np.abs(np.fromfile(folder / "outputs" / "Y.bin", "<f4")).max())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     changed(lambda o, _: o.update(tolerance_sha256=digest))(copy / "pack")
     sealed(copy / "pack")
+    resealed(copy / "pack")
+    pack = open_pack(copy / "pack")
 
     said = judge_c.run(guarded, copy / "pack", copy / "right", ID)
-    assert said.cases[ID][0] == "skipped"
+    assert (said.code, "too wide" in said.err) == (code, code == 2)
+    with pytest.raises(UnreadableFile, match="too wide") if code else nullcontext():
+        pack.read(pack.case(ID))
+
+
+@pytest.mark.parametrize(
+    ("tag", "reading"),
+    [("reading:zero-length", "clip-scope=gates"), ("reading:clip-scope", "clip-scope=activations")],
+    ids=["without a tag", "its own"],
+)
+def test_a_reading_that_the_case_does_not_contest_is_refused(guarded, copy, tag, reading):
+    """As by rnncli: another reading has a tag, and is not the case's own."""
+    folder = copy / "pack" / "test_lstm_14_clip"
+    case = json.loads((folder / "case.json").read_text())
+    for call in case["data_sets"]:
+        call["other_readings"] = dict.fromkeys([reading], *call["other_readings"].values())
+    (folder / "case.json").write_text(json.dumps(case))
+    resealed(copy / "pack")
+    path = copy / "pack" / MANIFEST
+    path.write_text(path.read_text().replace("reading:clip-scope", tag))
+    sealed(copy / "pack")
+
+    said = judge_c.run(guarded, copy / "pack", copy / "right", "lstm_14_clip")
+    assert (said.code, "does not contest" in said.err) == (2, True)
 
 
 def test_a_pack_that_was_changed_is_refused(guarded, copy):

@@ -10,13 +10,12 @@ from small_suite import small_suite
 
 from rnncli.errors import InvalidRequest, UnreadableFile
 from rnncli.formats import pb, write_tensors
+from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.tolerances.tolerance import Tolerance
 from rnncli.packs.attempt import Status
-from rnncli.packs.generating.generation import GenerationPlan, generate
-from rnncli.packs.generating.production import make_vectors
 from rnncli.packs.pack import open_pack
 from rnncli.subjects import results
 from rnncli.subjects.results import results_subject
@@ -425,8 +424,8 @@ def test_signals_are_judged_by_the_rule_of_the_run(stepped, tmp_path):
     off = {n: v + np.float32(1e-3) for n, v in vector.steps.outputs.items()}
     attempt = results_subject(recorded(vector, tmp_path, "raw", off)).attempt(vector)
 
-    assert judge(vector, attempt, Rule(tolerance=Tolerance.given(atol=1e-2))).verdict == "pass"
-    assert judge(vector, attempt, Rule(tolerance=Tolerance.given(atol=1e-4))).verdict == "differs"
+    assert judge(vector, attempt, Rule(atol=1e-2)).verdict == "pass"
+    assert judge(vector, attempt, Rule(atol=1e-4)).verdict == "differs"
     wide, narrow = (
         Rule(profile=name).signals(vector).tolerances["gate_f"] for name in ("four-ulp", "strict")
     )

@@ -9,8 +9,8 @@ import pytest
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidRequest
+from rnncli.generating.production import make_vectors
 from rnncli.packs.attempt import Status
-from rnncli.packs.generating.production import make_vectors
 from rnncli.subjects.table import SUBJECTS, subject_named
 
 EMPTY = """\

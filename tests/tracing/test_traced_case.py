@@ -10,7 +10,7 @@ from judged import core
 
 from rnncli.cases.suite.suite import parse_suite
 from rnncli.errors import InvalidOperator, UnreadableFile
-from rnncli.packs.generating.production import make_vectors
+from rnncli.generating.production import make_vectors
 from rnncli.tracing.traced_case import TracedCase
 from rnncli.tracing.tracing import trace_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def test_neither_does_a_client_that_is_gone(verification, left, tmp_path, number
     """Killed or interrupted, with a program that runs on: the worker notices, and ends it."""
     program = tmp_path / "hangs.py"
     program.write_text(HANGS.format(here=str(tmp_path)))
-    run = verification("--command", f"{sys.executable} {program} {{outputs}}")
+    run = verification("--command", shlex.join([sys.executable, str(program), "{outputs}"]))
     assert eventually((tmp_path / "runs").exists)
     assert left() != []
     run.send_signal(number)

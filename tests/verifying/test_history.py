@@ -8,10 +8,10 @@ from itertools import pairwise
 from second_calls import right, twice
 from small_suite import small_suite
 
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.packs.attempt import Attempt, Status
-from rnncli.packs.generating.production import make_vectors
 from rnncli.verifying import history
 from rnncli.verifying.history import History, shuffled
 
@@ -102,7 +102,7 @@ def mixed():
 def judged(subject, ids=(ONE, WIDE, TWO, BROAD, LONG)):
     """The verdicts, in turn."""
     seen = History(subject)
-    return [seen.judge(mixed()[name], PACK_RULE, lambda i: mixed()[i])[1] for name in ids]
+    return [seen.judge(mixed()[name], PACK_RULE, lambda i: mixed()[i]).verdict for name in ids]
 
 
 def test_what_is_kept_by_shape_is_stale_and_its_cause_is_found():
@@ -184,7 +184,7 @@ def test_a_case_that_its_own_session_confuses_is_stale_without_others():
 
     seen = History(KeepsLengths())
     ids = ("rnn_14_fill", "gru_14_fill")
-    first, second = (seen.judge(fresh(name), PACK_RULE, fresh)[1] for name in ids)
+    first, second = (seen.judge(fresh(name), PACK_RULE, fresh).verdict for name in ids)
 
     assert (first.verdict, first.after) == (Verdict.STALE, ())
     assert (second.verdict, second.after) == (Verdict.STALE, ())

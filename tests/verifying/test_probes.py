@@ -1,5 +1,6 @@
 """Claims about probes: who refuses everything has refused nothing."""
 
+import shlex
 import sys
 import warnings
 
@@ -7,17 +8,18 @@ import pytest
 from small_suite import small_suite
 
 from rnncli.errors import RnncliWarning
-from rnncli.judging.comparing.requirements import Requirements
+from rnncli.executors.workers import Workers
+from rnncli.generating.generation import GenerationPlan, generate
+from rnncli.generating.production import make_vectors
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails
 from rnncli.judging.judgement import judge
+from rnncli.judging.selected import Selected
 from rnncli.operators import OPERATORS
-from rnncli.packs.generating.generation import GenerationPlan, generate
-from rnncli.packs.generating.production import make_vectors
 from rnncli.subjects.backend import BackendRuntime
+from rnncli.subjects.implementation import Implementation
 from rnncli.subjects.runtime import put
-from rnncli.subjects.subject_spec import SubjectSpec
 from rnncli.verifying.case_judging import JudgingTerms
 from rnncli.verifying.probes import PROFILE, ProbeKind, probe_of
 from rnncli.verifying.verification import VerificationPlan, judge_all, select
@@ -57,8 +59,8 @@ def verify(pack, subject, allowed=(), **options):
 def command(tmp_path, text):
     """A program of the user's."""
     (tmp_path / "program.py").write_text(text)
-    return SubjectSpec(
-        kind="command", name=f"{sys.executable} -I -S {tmp_path}/program.py {{outputs}}"
+    return Implementation(
+        command=shlex.join([sys.executable, "-I", "-S", f"{tmp_path}/program.py", "{outputs}"]),
     )
 
 
@@ -85,7 +87,7 @@ def test_a_probe_is_a_valid_case_of_its_kind(operator, weights, direction):
 @pytest.mark.parametrize("executor", ["processes", "dask"])
 def test_what_works_is_judged_by_what_it_refuses(rejections, executor):
     """Whoever works."""
-    report = verify(rejections, SubjectSpec(kind="backend", name="numpy"), executor=executor)
+    report = verify(rejections, Implementation(backend="numpy"), workers=Workers(executor=executor))
 
     assert verdicts(report) == {Verdict.PASS}
     assert (report.total.answered, report.shortfall) == (4, "")
@@ -98,7 +100,9 @@ def test_what_works_is_judged_by_what_it_refuses(rejections, executor):
 def test_who_fails_valid_cases_has_refused_nothing(rejections, tmp_path, text, said, jobs):
     """It is not green, and the case that shows it is named."""
     allowed = frozenset({Verdict.REFUSED})
-    report = verify(rejections, command(tmp_path, text), jobs=jobs, allowed=allowed)
+    report = verify(
+        rejections, command(tmp_path, text), workers=Workers(jobs=jobs), allowed=allowed
+    )
 
     assert not report.passed
     if text is REFUSES_ALL:
@@ -123,18 +127,17 @@ def test_what_runs_although_invalid_is_said_whatever_the_probe(rejections, tmp_p
 
 def test_one_operator_that_works_does_not_speak_for_another(rejections):
     """A mixture is not green either, but what can be judged is."""
-    report = verify(rejections, SubjectSpec(kind="backend", name="mutant:peepholes-dropped"))
+    report = verify(rejections, Implementation(backend="mutant:peepholes-dropped"))
     found = {case.record["operator"]: case.verdict.verdict for case in report.cases}
 
     assert found == {"GRU-14": Verdict.SKIPPED, "LSTM-14": Verdict.PASS}
     assert report.shortfall == (
         "2 refusals of invalid cases cannot be judged, because valid cases fail as well"
     )
-    only = Requirements.parse(["operator=LSTM-14"])
     assert verify(
         rejections,
-        SubjectSpec(kind="backend", name="mutant:peepholes-dropped"),
-        requirements=only,
+        Implementation(backend="mutant:peepholes-dropped"),
+        cases=Selected(require="operator=LSTM-14"),
     ).passed
 
 
@@ -143,7 +146,7 @@ def test_results_say_what_was_refused_with_a_warning(rejections, tmp_path):
     for case_id in ("gru_14_shape_inputs", "lstm_14_shape_inputs"):
         (tmp_path / f"test_{case_id}").mkdir()
         (tmp_path / f"test_{case_id}/refused.txt").write_text("W")
-    results = SubjectSpec(kind="results", name=str(tmp_path))
+    results = Implementation(results=str(tmp_path))
     with pytest.warns(RnncliWarning, match="results cannot run a valid case"):
         report = verify(rejections, results)
 
@@ -158,7 +161,7 @@ def test_valid_cases_of_the_pack_are_probes(tmp_path):
     assert generate(GenerationPlan(suite=small_suite()), pack, lambda _: None).failed == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        right = verify(pack, SubjectSpec(kind="backend", name="numpy"))
+        right = verify(pack, Implementation(backend="numpy"))
     refused = verify(pack, command(tmp_path, REFUSES_ALL), allowed=[Verdict.REFUSED])
 
     assert right.passed

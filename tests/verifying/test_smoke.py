@@ -1,6 +1,7 @@
 """Claims about `rnncli smoke`, and about the sample harnesses of the documentation."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from rnncli.judging.comparing.verdict import Verdict
 
 PAGE = documentation.ROOT / "docs/howto/harness.md"
 PACK = documentation.ROOT / "vectors/core"
-HOSTILE = f"{sys.executable} -I -S {hostile_harness.__file__}"
+HOSTILE = shlex.join([sys.executable, "-I", "-S", hostile_harness.__file__])
 NAMES = ["start", "rnn_14", "gru_14", "lstm_14", "unsupported", "stop"]
 
 
@@ -27,7 +28,7 @@ def samples(tmp_path_factory):
     for block in documentation.blocks(PAGE.read_text()):
         if block.role == "file":
             (folder / block.title).write_text(block.code)
-    commands = {"harness.py": f"{sys.executable} {folder}/harness.py"}
+    commands = {"harness.py": shlex.join([sys.executable, f"{folder}/harness.py"])}
     if compiler := shutil.which("cc"):
         flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
         program = f"{folder}/harness"
@@ -64,7 +65,13 @@ def test_a_sample_is_wired_right(sample):
 
 def test_a_sample_is_right_wherever_it_answers(sample):
     """On every RNN of the core pack."""
-    report = rnncli.verify(PACK, harness=sample, select="rnn", allow_refused=True, min_cases=6)
+    report = rnncli.verify(
+        PACK,
+        rnncli.Implementation(harness=sample),
+        cases=rnncli.Selected(select="rnn"),
+        allow_refused=True,
+        min_cases=6,
+    )
 
     assert report.passed
     verdicts = {case.verdict.verdict for case in report.cases}
@@ -83,7 +90,7 @@ def test_a_broken_sample_is_found(samples, tmp_path):
     for check, (old, new, sentence) in changes.items():
         assert old in code
         (tmp_path / "broken.py").write_text(code.replace(old, new))
-        result, checks = smoked(f"{sys.executable} {tmp_path}/broken.py")
+        result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/broken.py"]))
         assert result.exit_code == 1
         assert {name for name, found in checks.items() if found[0] == "FAILED"} == {check}
         assert sentence in checks[check][1]
@@ -105,7 +112,7 @@ def test_refusing_everything_shows_nothing(tmp_path):
     code = documentation.blocks(PAGE.read_text())
     code = next(block.code for block in code if block.title == "harness.py")
     (tmp_path / "idle.py").write_text(code.replace("RNN-", "XYZ-"))
-    result, checks = smoked(f"{sys.executable} {tmp_path}/idle.py")
+    result, checks = smoked(shlex.join([sys.executable, f"{tmp_path}/idle.py"]))
 
     assert result.exit_code == 5
     assert {found for found, _ in checks.values()} == {"ok", "refused"}

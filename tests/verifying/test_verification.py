@@ -1,37 +1,43 @@
 """Claims about verification: what is right passes, what is wrong is named, nothing is hidden."""
 
+import shlex
 import shutil
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judged import core, mutated
+from msgspec import structs
 from small_suite import small_suite
 
-from rnncli.errors import InvalidRequest, NothingSelected
-from rnncli.executors.table import EXECUTORS
+from rnncli.cli.verify import verify as command
+from rnncli.errors import InvalidRequest, NothingSelected, RnncliWarning
+from rnncli.executors.workers import EXECUTORS, Workers
 from rnncli.formats import pb
-from rnncli.judging.comparing.requirements import Requirements
+from rnncli.generating.generation import GenerationPlan, generate
 from rnncli.judging.comparing.rule import Rule
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.comparing.xfails import Xfails, parse_xfails
 from rnncli.judging.explaining.diagnosis import Diagnosis
-from rnncli.judging.tolerances.tolerance import Tolerance
-from rnncli.mutants.table import MUTANTS
+from rnncli.judging.selected import Selected
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.packs import manifest as manifest_module
 from rnncli.packs import pack as pack_module
-from rnncli.packs.generating.generation import GenerationPlan, generate
 from rnncli.packs.manifest import JOURNAL, SPOOL
 from rnncli.packs.pack import open_pack
-from rnncli.subjects.subject_spec import SubjectSpec
+from rnncli.subjects.implementation import Implementation
 from rnncli.verifying.case_judging import JudgingTerms
-from rnncli.verifying.verification import Shard, VerificationPlan, judge_all, select
+from rnncli.verifying.verification import (
+    CONCESSIONS,
+    VerificationPlan,
+    judge_all,
+    select,
+)
 
 CORE = Path(__file__).parents[2] / "vectors" / "core"
-NUMPY = SubjectSpec(kind="backend", name="numpy")
+NUMPY = Implementation(backend="numpy")
 
 
 def plan(pack, subject=NUMPY, rule=None, xfails="", **options):
@@ -89,7 +95,7 @@ def spoil(results, case_id, position=0):
 @pytest.mark.parametrize("backend", ["numpy", "certified"])
 def test_our_backends_pass_the_committed_pack(backend):
     """Every case passes, and none is skipped; only ball arithmetic refuses NaN."""
-    report = verify(CORE, SubjectSpec(kind="backend", name=backend))
+    report = verify(CORE, Implementation(backend=backend))
     refuses_nan = {"numpy": Verdict.PASS, "certified": Verdict.REFUSED}[backend]
 
     assert len(report.cases) == len(open_pack(CORE).manifest.cases)
@@ -100,7 +106,7 @@ def test_our_backends_pass_the_committed_pack(backend):
 
 def test_native_arithmetic_passes_the_committed_pack():
     """float32 sums stay well within the tolerances."""
-    report = verify(CORE, SubjectSpec(kind="backend", name="numpy", compute="native"))
+    report = verify(CORE, Implementation(backend="numpy", compute="native"))
 
     assert not report.fails
     assert 0 < report.total.margin < 0.5
@@ -135,7 +141,7 @@ def traits(record):
 def test_runtimes_get_no_false_alarm(runtime):
     """Whatever differs is a deviation that is known by name; nothing right is called wrong."""
     pytest.importorskip({"onnx-reference": "onnx"}.get(runtime, runtime))
-    report = verify(CORE, SubjectSpec(kind="runtime", name=runtime))
+    report = verify(CORE, Implementation(runtime=runtime))
     counts = Counter(verdicts(report).values())
     differing = [c for c in report.cases if c.verdict.verdict is Verdict.DIFFERS]
 
@@ -150,10 +156,10 @@ def test_runtimes_get_no_false_alarm(runtime):
 def test_verdicts_do_not_depend_on_who_works(small, executor):
     """Two workers say what one says, in the same order."""
     alone = verify(small)
-    together = verify(small, jobs=2, executor=executor)
+    together = verify(small, workers=Workers(jobs=2, executor=executor))
 
     def said(report):
-        return [replace(case.verdict, seconds=0.0) for case in report.cases]
+        return [structs.replace(case.verdict, seconds=0.0) for case in report.cases]
 
     assert said(together) == said(alone)
 
@@ -174,8 +180,8 @@ def test_a_diagnosis_needs_no_second_execution(small, results, tmp_path):
     spoil(results, "gru_14_gates_forward_inputs")
     program, log = tmp_path / "program.py", tmp_path / "log"
     program.write_text(PROGRAM)
-    command = f"{sys.executable} {program} {results} {log} {{id}} {{outputs}}"
-    report = verify(small, SubjectSpec(kind="command", name=command), diagnoses=True)
+    command = shlex.join([sys.executable, *map(str, (program, results, log)), "{id}", "{outputs}"])
+    report = verify(small, Implementation(command=command), diagnoses=True)
 
     assert sorted(log.read_text().split()) == sorted(verdicts(report))
     assert report.diagnosis == Diagnosis((), ("gru_14_gates_forward_inputs",))
@@ -201,9 +207,9 @@ def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
         folder.mkdir(parents=True)
         for k, (name, values) in enumerate(outputs.items()):
             (folder / f"output_{k}.pb").write_bytes(pb.serialize(name, values))
-    spec = SubjectSpec(kind="results", name=str(tmp_path))
+    spec = Implementation(results=str(tmp_path))
     selection = " or ".join(f"id:{case_id}" for case_id in (*BUGS, crowded))
-    report = verify(CORE, spec, selection=selection, diagnoses=True)
+    report = verify(CORE, spec, cases=Selected(select=selection), diagnoses=True)
 
     cause = report.diagnosis.cause_of(crowded)
     assert sorted(cause.parts) == every
@@ -215,20 +221,20 @@ def test_bugs_that_cases_show_one_by_one_are_found_together(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_diagnosis_does_not_depend_on_who_works(small, jobs):
     """The bug is named for each cell, and only where it is asked for."""
-    bug = SubjectSpec(kind="backend", name="mutant:biases-dropped")
-    found = verify(small, bug, diagnoses=True, jobs=jobs).diagnosis
+    bug = Implementation(backend="mutant:biases-dropped")
+    found = verify(small, bug, diagnoses=True, workers=Workers(jobs=jobs)).diagnosis
 
     assert [(cause.cell, cause.hypothesis) for cause in found.causes] == [
         (cell, "biases-dropped") for cell in ("RNN", "GRU", "LSTM")
     ]
     assert found.unexplained == ()
-    assert verify(small, bug, jobs=jobs).diagnosis is None
+    assert verify(small, bug, workers=Workers(jobs=jobs)).diagnosis is None
 
 
 def test_right_results_pass_and_a_wrong_one_differs(small, results):
     """One element off by one is one case that differs, with where and by how much."""
     spoil(results, "lstm_14_clip")
-    report = verify(small, SubjectSpec(kind="results", name=str(results)))
+    report = verify(small, Implementation(results=str(results)))
     wrong = [case.verdict for case in report.cases if case.verdict.fails]
 
     assert [verdict.id for verdict in wrong] == ["lstm_14_clip"]
@@ -245,7 +251,7 @@ def test_a_manifest_is_read_once(small, monkeypatch):
     first = manifest_module.read_manifest(small)
 
     for runs in (1, 2):
-        assert not verify(small, selection="clip", diagnoses=True).fails
+        assert not verify(small, cases=Selected(select="clip"), diagnoses=True).fails
         assert read == [small] * runs
 
 
@@ -256,12 +262,12 @@ def test_a_giant_file_of_results_is_refused_by_its_size(small, tmp_path):
         stream.truncate(1 << 40)
 
     with pytest.raises(InvalidRequest, match=r"results\.npz: has at least 1099511627776 bytes"):
-        verify(small, SubjectSpec(kind="results", name=str(path)))
+        verify(small, Implementation(results=str(path)))
 
 
 def test_a_known_failure_fails_no_run_and_a_cured_one_does(small, results):
     """An entry of the list excuses its case; when the case passes, the entry is news."""
-    spec = SubjectSpec(kind="results", name=str(results))
+    spec = Implementation(results=str(results))
     spoil(results, "lstm_14_clip")
 
     assert not verify(small, spec, xfails="lstm_14_clip  their bug 12").fails
@@ -278,7 +284,7 @@ def test_refusals_fail_unless_allowed(small, results):
     shutil.rmtree(results / "test_gru_14_gates_forward_inputs")
     (results / "test_gru_14_gates_forward_inputs").mkdir()
     (results / "test_gru_14_gates_forward_inputs/refused.txt").write_text("clip")
-    spec = SubjectSpec(kind="results", name=str(results))
+    spec = Implementation(results=str(results))
     report = verify(small, spec)
 
     assert verdicts(report)["gru_14_gates_forward_inputs"] is Verdict.REFUSED
@@ -294,7 +300,7 @@ def test_refusals_fail_unless_allowed(small, results):
 def test_missing_results_fail_unless_allowed(small, results, case_id):
     """Also those of a case that must be refused: that nobody ran it does not show that it was."""
     shutil.rmtree(results / f"test_{case_id}")
-    spec = SubjectSpec(kind="results", name=str(results))
+    spec = Implementation(results=str(results))
     report = verify(small, spec)
 
     assert verdicts(report)[case_id] is Verdict.MISSING
@@ -311,7 +317,7 @@ def test_what_must_be_refused_and_runs_is_accepted(small, results):
     folder = results / "test_lstm_14_shape" / "test_data_set_0"
     folder.mkdir()
     (folder / "output_0.pb").write_bytes(pb.serialize("Y", np.zeros(3, np.float32)))
-    report = verify(small, SubjectSpec(kind="results", name=str(results)))
+    report = verify(small, Implementation(results=str(results)))
 
     assert verdicts(report)["lstm_14_shape"] is Verdict.ACCEPTED
     assert report.fails
@@ -320,7 +326,7 @@ def test_what_must_be_refused_and_runs_is_accepted(small, results):
 def test_the_first_failure_can_be_the_last(small, results):
     """-x judges nothing after the first failure."""
     spoil(results, "gru_14_gates_forward_inputs")
-    spec = SubjectSpec(kind="results", name=str(results))
+    spec = Implementation(results=str(results))
     report = verify(small, spec, stop_at_failure=True)
 
     assert report.cases[-1].verdict.id == "gru_14_gates_forward_inputs"
@@ -330,7 +336,7 @@ def test_the_first_failure_can_be_the_last(small, results):
 @pytest.mark.parametrize("of", [1, 3, 18])
 def test_shards_are_all_cases_once(small, of):
     """Every case is in exactly one of n shards."""
-    asked = [plan(small, shard=Shard(k, of)) for k in range(1, of + 1)]
+    asked = [plan(small, cases=Selected(shard=f"{k}/{of}")) for k in range(1, of + 1)]
     seen = [case_id for each in asked for case_id in select(each).ids]
 
     assert sorted(seen) == sorted(verdicts(verify(small)))
@@ -338,7 +344,7 @@ def test_shards_are_all_cases_once(small, of):
 
 def test_the_cases_of_a_shard_are_judged(small):
     """Those, and no others."""
-    asked = plan(small, shard=Shard(2, 3))
+    asked = plan(small, cases=Selected(shard="2/3"))
 
     assert list(verdicts(judge_all(asked, select(asked), lambda _: None))) == list(
         select(asked).ids
@@ -348,13 +354,12 @@ def test_the_cases_of_a_shard_are_judged(small):
 def test_an_empty_shard_is_an_error(small):
     """More shards than cases: somebody would be green for nothing."""
     with pytest.raises(NothingSelected, match="shard 19/19 is empty"):
-        select(plan(small, shard=Shard(19, 19)))
+        select(plan(small, cases=Selected(shard="19/19")))
 
 
 def test_requirements_skip_with_the_reason(small):
     """What a subject cannot do is not held against it, and not hidden."""
-    required = Requirements.parse(["opset<=14,dtype=float32"])
-    report = verify(small, requirements=required)
+    report = verify(small, cases=Selected(require="opset<=14,dtype=float32"))
     skipped = [c.verdict for c in report.cases if c.verdict.verdict is Verdict.SKIPPED]
 
     assert {verdict.id.split("_")[1] for verdict in skipped} == {"22"}
@@ -364,12 +369,10 @@ def test_requirements_skip_with_the_reason(small):
 
 def test_too_few_cases_are_an_error(small):
     """An almost empty run is not green either."""
-    required = Requirements.parse(["dtype=bfloat16"])
-
     with pytest.raises(
         NothingSelected, match="only 1 case to judge; --min-cases requires 2; 17 were"
     ):
-        select(plan(small, requirements=required, min_cases=2))
+        select(plan(small, cases=Selected(require="dtype=bfloat16"), min_cases=2))
 
 
 def test_a_pack_that_was_touched_is_refused(small, tmp_path):
@@ -377,9 +380,10 @@ def test_a_pack_that_was_touched_is_refused(small, tmp_path):
     pack = Path(shutil.copytree(small, tmp_path / "pack"))
     spoil(pack, "lstm_14_clip")
 
-    with pytest.raises(InvalidRequest, match=r"output_0\.pb is altered; --trust"):
-        select(plan(pack))
-    assert verdicts(verify(pack, trust=True))["lstm_14_clip"] is Verdict.DIFFERS
+    with pytest.raises(InvalidRequest, match=r"output_0\.pb is altered; verify --trust"):
+        verify(pack)
+    with pytest.warns(RnncliWarning, match="--trust does not compare"):
+        assert verdicts(verify(pack, trust=True))["lstm_14_clip"] is Verdict.DIFFERS
 
 
 @pytest.mark.parametrize("path", ["nothing", "."])
@@ -401,9 +405,51 @@ def test_an_unfinished_pack_is_said_to_be_one(tmp_path, name):
 def test_other_tolerances_can_be_asked_for(small, results):
     """A profile or numbers replace the pack's, and the report says so."""
     spoil(results, "lstm_14_clip")
-    spec = SubjectSpec(kind="results", name=str(results))
-    loose = verify(small, spec, rule=Rule(tolerance=Tolerance.parse(atol=["2"])))
+    spec = Implementation(results=str(results))
+    loose = verify(small, spec, rule=Rule(atol=2))
     strict = verify(small, spec, rule=Rule(profile="strict"))
 
     assert (loose.fails, loose.rule) == (False, "atol 2")
     assert (strict.fails, strict.rule) == (True, "profile strict")
+
+
+# Options of `rnncli verify` that do not make less of a run: the implementation, the workers, the
+# reports, and those that only ask for more.
+FULL = {
+    *("--runtime", "--backend", "--results", "--command", "--harness", "--runtime-option"),
+    *("--compute", "--threads", "--timeout", "--max-memory", "--jobs", "--executor"),
+    *("--scheduler", "--json", "--junit", "--markdown", "--html", "--plot", "--min-cases"),
+    *("--pack-digest", "--shuffle", "--diagnose", "--exitfirst"),
+}
+CONCEDING = {
+    "--profile": {"rule": Rule(profile="strict")},
+    "--atol": {"rule": Rule(atol=0.05)},
+    "--rtol": {"rule": Rule(rtol={"Y": 0.05})},
+    "--max-ulp": {"rule": Rule(max_ulp=4)},
+    "--weights": {"subject": Implementation(harness="true", weights="constants")},
+    "--select": {"cases": Selected(select="gru")},
+    "--shard": {"cases": Selected(shard="1/2")},
+    "--require": {"cases": Selected(require="opset<=14")},
+    "--xfails": {"xfails": "* known"},
+    "--allow-refused": {"allowed": frozenset({Verdict.REFUSED})},
+    "--allow-missing": {"allowed": frozenset({Verdict.MISSING})},
+    "--trust": {"trust": True},
+}
+
+
+def test_every_option_of_verify_is_a_concession_or_is_not():
+    """A new option must say whether a run with it still judges the whole pack by its own rule."""
+    own = {max(each.opts, key=len) for each in command.params if each.param_type_name == "option"}
+
+    # --traceback is added where a command is first looked up.
+    assert own - {"--traceback"} == FULL | {*CONCESSIONS}
+    assert {*CONCESSIONS} == {*CONCEDING}
+
+
+def test_a_plan_names_its_concessions(small):
+    """And the report of its run does, too; without any it is the whole pack by its own rule."""
+    found = {option: plan(small, **asked).concessions for option, asked in CONCEDING.items()}
+
+    assert found == {option: (option,) for option in CONCEDING}
+    assert plan(small).concessions == ()
+    assert verify(small, cases=Selected(shard="1/2")).concessions == ("--shard",)

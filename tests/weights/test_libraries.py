@@ -5,6 +5,7 @@ import pytest
 
 from rnncli import evaluate, weights
 from rnncli.errors import InvalidRequest
+from rnncli.running.checkpoints import read_weights
 
 T, N, I, H = 5, 2, 3, 4  # noqa: E741 -- the specification's letter
 X = np.random.default_rng(5).normal(size=(T, N, I)).astype("f")
@@ -78,6 +79,7 @@ def test_the_layers_of_a_larger_model_of_keras_are_found():
     np.testing.assert_allclose(found[-1], expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
 @pytest.mark.parametrize(
     ("name", "more"),
@@ -88,7 +90,7 @@ def test_the_layers_of_a_larger_model_of_keras_are_found():
         ("SimpleRNN", {}),
     ],
 )
-def test_keras_agrees_both_ways(name, more, bidirectional):
+def test_keras_agrees_both_ways(name, more, bidirectional, bias, tmp_path):
     """Two layers with biases that are not 0: its weights in our nodes, and ours in its layers."""
     keras = pytest.importorskip("keras")
     keras.utils.set_random_seed(1)
@@ -96,7 +98,7 @@ def test_keras_agrees_both_ways(name, more, bidirectional):
     def model():
         layers = [
             getattr(keras.layers, name)(
-                H, return_sequences=True, bias_initializer="random_normal", **more
+                H, return_sequences=True, use_bias=bias, bias_initializer="random_normal", **more
             )
             for _ in range(2)
         ]
@@ -106,10 +108,21 @@ def test_keras_agrees_both_ways(name, more, bidirectional):
 
     theirs = model()
     variables = {v.path: v.numpy() for v in theirs.weights}
-    layers = weights.from_keras(variables)
+    if more and not bias:  # nothing tells
+        with pytest.raises(InvalidRequest, match="--reset-after"):
+            weights.from_keras(variables)
+    layers = weights.from_keras(variables, **({} if bias else more))
     expected = keras.ops.convert_to_numpy(theirs(X.swapaxes(0, 1))).swapaxes(0, 1)
 
     np.testing.assert_allclose(evaluated(layers, X), expected, rtol=0, atol=1e-6)
+    theirs.save(tmp_path / "m.keras")
+    read, told = read_weights(tmp_path / "m.keras", "keras")
+    kept = evaluated(weights.from_keras(read, **told), X)
+    np.testing.assert_allclose(kept, expected, rtol=0, atol=1e-6)
+    theirs.save_weights(tmp_path / "m.weights.h5")
+    read, _ = read_weights(tmp_path / "m.weights.h5", "keras")
+    kept = evaluated(weights.from_keras(read, **({} if bias else more)), X)
+    np.testing.assert_allclose(kept, expected, rtol=0, atol=1e-6)
     again = model()
     again.set_weights([*weights.to_keras(layers).values()])
     for ours, given in zip(again.get_weights(), theirs.get_weights(), strict=True):
@@ -122,6 +135,8 @@ def test_openvino_agrees(cell, reset, direction):
     """Its sequence operators, fed with what we make of ONNX's weights that have two biases."""
     openvino = pytest.importorskip("openvino")
     from openvino import opset13 as ops
+
+    from rnncli.running.ir_execution import openvino_core
 
     D, G = 1 + (direction == "bidirectional"), {"LSTM": 4, "GRU": 3, "RNN": 1}[cell]
     generator = np.random.default_rng(9)
@@ -144,7 +159,7 @@ def test_openvino_agrees(cell, reset, direction):
     )
     model = openvino.Model([ops.result(node.output(0))], [x])
     settings = {"INFERENCE_PRECISION_HINT": "f32"}
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    compiled = openvino_core().compile_model(model, "CPU", settings)
     (Y,) = compiled([np.ascontiguousarray(X.swapaxes(0, 1))]).values()  # [N, D, T, H]
 
     found = Y.transpose(2, 0, 1, 3).reshape(T, N, -1)

@@ -68,6 +68,20 @@ def same(given, found):
     )
 
 
+@pytest.mark.parametrize(
+    ("variables", "given", "sentence"),
+    [
+        (keras_variables(0, "GRU", after=False), True, "bias is of a GRU with reset_after=False"),
+        (keras_variables(0, "GRU", after=True), False, "bias is of a GRU with reset_after=True"),
+        (keras_variables(0, "LSTM"), True, "reset_after is of a GRU, and no layer is one"),
+    ],
+)
+def test_what_the_weights_contradict_is_refused(variables, given, sentence):
+    """What a GRU resets is said once."""
+    with pytest.raises(InvalidRequest, match=sentence):
+        weights.from_keras(variables, reset_after=given)
+
+
 SIZES = {
     "seed": st.integers(0, 2**32),
     "cell": st.sampled_from([*GATES]),

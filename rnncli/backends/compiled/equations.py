@@ -33,12 +33,21 @@ from rnncli.backends.compiled.vector_lanes import (
     vector_type,
 )
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.cells import Parameters, gru_step, lstm_step, rnn_step
+from rnncli.recurrence.cells import (
+    COMMON_OPTIONS,
+    NO_OPTIONS,
+    CellOptions,
+    Parameters,
+    gru_step,
+    lstm_step,
+    rnn_step,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rnncli.recurrence.activations import Function
+    from rnncli.recurrence.recurrence import Recurrence
 
 # All activation functions, under every reading; kernels identify them by index.
 FUNCTIONS: tuple[Function, ...] = tuple(
@@ -193,7 +202,8 @@ def gru_after(place: EmittedUnits) -> None:
     """Ht from the sums; Rbh is in those of R."""
     h, z, r, Rh = place.gates(4)
     products = Gates([z, r, Rh])
-    p = place.parameters(R=lambda *_: products, Rbh=-0.0, linear_before_reset=True)
+    after = CellOptions(linear_before_reset=True)
+    p = place.parameters(R=lambda *_: products, Rbh=-0.0, options=after)
     (H,) = gru_step(p, Gates([z, r, h]), (place.load("H"),))
     place.finish(H)
 
@@ -220,14 +230,14 @@ def lstm(place: EmittedUnits, *, previous: bool = False) -> None:
         return
     with place.builder.if_else(place.flag("input_forget")) as (tied, free):
         with tied:
-            _lstm(place, input_forget=True, peephole_previous=previous)
+            _lstm(place, CellOptions(input_forget=True, peephole_previous=previous))
         with free:
-            _lstm(place, peephole_previous=previous)
+            _lstm(place, CellOptions(peephole_previous=previous))
 
 
-def _lstm(place: EmittedUnits, **settings: bool) -> None:
+def _lstm(place: EmittedUnits, options: CellOptions = NO_OPTIONS) -> None:
     P = None if place.shape.plain else place.peepholes()
-    p = place.parameters(P=P, **settings)
+    p = place.parameters(P=P, options=options)
     H, C = lstm_step(p, place.gates(4), (None, place.load("C")))
     place.store("C", C)
     place.finish(H)
@@ -241,6 +251,15 @@ EQUATIONS: Mapping[str, tuple[Callable[[EmittedUnits], None], ...]] = {
     "LSTM": (lstm,),
     "LSTM previous": (partial(lstm, previous=True),),
 }
+# The options among them.
+OPTIONS = COMMON_OPTIONS | {"peephole_previous"}
+
+
+def equations_of(recurrence: Recurrence) -> str:
+    """Return the name of a recurrence's EQUATIONS."""
+    options = recurrence.options
+    previous = options.peephole_previous and recurrence.P is not None
+    return recurrence.cell.name + " after" * options.linear_before_reset + " previous" * previous
 
 
 class Unit(NamedTuple):

@@ -10,14 +10,14 @@ import numpy as np
 
 from rnncli.backends.backend import working_dtype
 from rnncli.backends.compiled.addresses import weights_locator
-from rnncli.backends.compiled.equations import FUNCTIONS
+from rnncli.backends.compiled.equations import FUNCTIONS, equations_of
 from rnncli.backends.compiled.kernel_plan import RECORD
 from rnncli.backends.compiled.kernels import scan_kernel
 from rnncli.backends.compiled.processor import registers
 from rnncli.backends.compiled.shapes import Shape
 from rnncli.backends.compiled.workspace import PackedWeights, Workspace, WorkspaceSize
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.recurrence import Direction
+from rnncli.recurrence.recurrence import TENSORS, Direction, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -34,6 +34,11 @@ WEIGHTS_PER_ROW = 1 << 16
 # Limits of the cache: routines, and bytes of their workspaces. Fresh memory costs up to a
 # microsecond per page at first touch.
 MOST_ROUTINES, MOST_BYTES = 256, 1 << 26
+# Read from the key by name or identity, which is faster to hash; seen by each call; refused.
+_other_settings = all_but(
+    *(*TENSORS, "initial"),
+    *("dtype", "cell", "activations", "keep_initial", "wants_Y", "quantiser"),
+)
 
 CODES = {function: code for code, function in enumerate(FUNCTIONS)}
 
@@ -86,9 +91,8 @@ class Routine:
     @staticmethod
     def _shapes(r: Recurrence, dtype: str) -> list[Shape]:
         """Return the shape of each direction's kernel; all have the same panels."""
-        previous = r.peephole_previous and r.P is not None
-        cell = r.cell.name + " after" * r.linear_before_reset + " previous" * previous
-        simple = r.P is None and r.clip == math.inf and not r.input_forget
+        cell = equations_of(r)
+        simple = r.P is None and r.clip == math.inf and not r.options.input_forget
         defaults = [CODES[ACTIVATIONS[name].function] for name in r.cell.defaults]
         plain = [simple and codes == defaults for codes in codes_of(r)]
         return [Shape(cell, is_plain, dtype, *registers()) for is_plain in plain]
@@ -103,7 +107,7 @@ class Routine:
         size = self.size
         plans = np.zeros(size.D, RECORD)
         same = {"N": size.N, "I": size.I, "H": size.H, "steps": steps}
-        flags = {"P": r.P is not None, "input_forget": r.input_forget}
+        flags = {"P": r.P is not None, "input_forget": r.options.input_forget}
         codes = dict(zip("fgh", zip(*codes_of(r), strict=True), strict=False))
         own = {"d": range(size.D), "reverse": self.is_reverse, **codes}
         for name, value in {**same, **flags, **own}.items():
@@ -148,6 +152,18 @@ def codes_of(recurrence: Recurrence) -> list[list[int]]:
     return [[CODES[row.function] for row in rows] for rows in recurrence.activations]
 
 
+def kind_of_calls(recurrence: Recurrence) -> tuple[Any, ...]:
+    """Return the key that the recurrences of a routine share."""
+    r = recurrence
+    T, N, I = r.X.shape  # noqa: E741
+    D, _, H, _ = r.W.shape
+    return (
+        *(r.dtype.name, r.cell.name, (T - 1).bit_length(), N, I, D, H),
+        *(r.P is None, r.lengths is None, id(r.activations)),
+        *_other_settings(r),
+    )
+
+
 class Routines:
     """The cache of routines, cleared if there are too many or their workspaces are too large."""
 
@@ -158,16 +174,9 @@ class Routines:
 
     def of(self, recurrence: Recurrence, compute: Compute, *, is_kept: bool) -> Routine:
         """Return the routine of a recurrence."""
-        r = recurrence
-        T, N, I = r.X.shape  # noqa: E741
-        D, _, H, _ = r.W.shape
-        key = (
-            *(compute, r.dtype.name, r.cell.name, is_kept, (T - 1).bit_length(), N, I, D, H),
-            *(r.P is None, r.lengths is None),
-            *(id(r.activations), r.directions, r.clip, r.clip_hidden),
-            *(r.peephole_previous, r.input_forget, r.linear_before_reset),
-        )
-        return self.known.get(key) or self._made(key, Routine(r, compute, is_kept=is_kept))
+        key = compute, is_kept, *kind_of_calls(recurrence)
+        known = self.known.get(key)
+        return known or self._made(key, Routine(recurrence, compute, is_kept=is_kept))
 
     def _made(self, key: Hashable, routine: Routine) -> Routine:
         with self.lock:

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.recurrence.cells import gru_step, lstm_step, rnn_step
+from rnncli.recurrence.cells import COMMON_OPTIONS, beyond, gru_step, lstm_step, rnn_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rnncli.backends.in_place.activations import Function
     from rnncli.numerics import Array
-    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.cells import CellOptions
     from rnncli.recurrence.recurrence import Recurrence
 
 Walk: TypeAlias = "Callable[[Iterable[tuple[Array, ...]]], None]"
@@ -50,7 +50,7 @@ class StepBuffers:
         Rbh: recurrent bias of the GRU's hidden gate [*unit], or None.
         operand: a buffer for r (.) H, laid out for products.
         operand_unit: the same memory in the order of the gates.
-        input_forget: the LSTM's forget gate is 1 - it.
+        options: the lines of the cell's equations that hold.
     """
 
     gates: Array
@@ -65,7 +65,7 @@ class StepBuffers:
     Rbh: Array | None
     operand: Array
     operand_unit: Array
-    input_forget: bool
+    options: CellOptions
 
 
 def _rnn(p: StepBuffers) -> Walk:
@@ -166,7 +166,7 @@ def _lstm_gate_by_gate(p: StepBuffers, *, previous: bool = False) -> Walk:
     (product,), (f, g, h_of), peep = p.products, p.functions, _peepholes(p)
     add, multiply, subtract = np.add, np.multiply, np.subtract
     (i, o, forget, c), C = p.gates[:4], p.C
-    one = np.ones((), p.gates.dtype) if p.input_forget else None
+    one = np.ones((), p.gates.dtype) if p.options.input_forget else None
 
     def walk(steps: Iterable[tuple[Array, ...]]) -> None:
         for x, h, _, new in steps:
@@ -231,6 +231,7 @@ class Kernel:
         stacked: the order of the gates if one product computes as many as possible.
         divisors: the number of these, the first ones, that f can turn into divisors.
         depth: the number of inputs per partial sum, see `layouts.multiply`.
+        resets_bias: whether it takes Rbh apart from the biases of inputs.
     """
 
     make: Callable[[StepBuffers], Walk]
@@ -240,6 +241,7 @@ class Kernel:
     stacked: tuple[StackedGate, ...]
     divisors: int = 0
     depth: int = sys.maxsize
+    resets_bias: bool = False
 
 
 _I, _ZR, _HIDDEN, _ZRH = slice(0, 1), slice(0, 2), slice(2, 3), slice(0, 3)
@@ -249,8 +251,12 @@ _OF_X, _OF_H = StackedGate(2, of_h=False), StackedGate(2, of_x=False)
 # An RNN does not damp the errors of its sums, and inputs are larger than states.
 _RNN = Kernel(_rnn, (_I,), (_I,), (0,), (*_ALL[:1],), depth=128)
 _GRU = Kernel(_gru, (_ZR, _HIDDEN), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_X), divisors=2)
-_GRU_LINEAR = Kernel(
-    _gru_linear_before_reset, (_ZRH,), (_ZR, 2), (_ZR, 2), (*_ALL[:2], _OF_H, _OF_X), divisors=2
+_GRU_LINEAR = replace(
+    _GRU,
+    make=_gru_linear_before_reset,
+    products=(_ZRH,),
+    stacked=(*_ALL[:2], _OF_H, _OF_X),
+    resets_bias=True,
 )
 # With o in front, i and forget are neighbours, and so are c and C: see `_scaling_of_both`.
 _OIFC = (_ALL[1], _ALL[0], _ALL[2], _ALL[3])
@@ -260,22 +266,24 @@ _LSTM_PREVIOUS = replace(_LSTM_GATE_BY_GATE, make=partial(_lstm_gate_by_gate, pr
 
 
 def _of_lstm(recurrence: Recurrence) -> Kernel:
-    if recurrence.P is None and not recurrence.input_forget:
+    if recurrence.P is None and not recurrence.options.input_forget:
         return _LSTM
-    return _LSTM_PREVIOUS if recurrence.peephole_previous else _LSTM_GATE_BY_GATE
+    return _LSTM_PREVIOUS if recurrence.options.peephole_previous else _LSTM_GATE_BY_GATE
 
 
+# The options that kernels evaluate.
+_OPTIONS = COMMON_OPTIONS | {"peephole_previous"}
 # Equations -> the kernel of a recurrence; others, such as a mutant's, have none.
 _KERNELS: Mapping[Callable[..., object], Callable[[Recurrence], Kernel]] = {
     rnn_step: lambda _: _RNN,
-    gru_step: lambda recurrence: _GRU_LINEAR if recurrence.linear_before_reset else _GRU,
+    gru_step: lambda recurrence: _GRU_LINEAR if recurrence.options.linear_before_reset else _GRU,
     lstm_step: _of_lstm,
 }
 
 
-def has_kernel(cell: Cell) -> bool:
-    """Return whether a cell's equations have a kernel."""
-    return cell.step in _KERNELS
+def has_kernel(recurrence: Recurrence) -> bool:
+    """Return whether a cell's equations have a kernel, with its options."""
+    return recurrence.cell.step in _KERNELS and not beyond(recurrence.options, _OPTIONS)
 
 
 def kernel_of(recurrence: Recurrence) -> Kernel:

@@ -60,7 +60,7 @@ class GeneralStage:
                 Rbh=self.Rbh if settings.has_Rbh else None,
                 operand=layout.operands(reset),
                 operand_unit=layout.units(reset),
-                input_forget=settings.input_forget,
+                options=settings.options,
             )
         )
         # The history starts with the state before the first step.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rnncli.backends.in_place.cells import Kernel
     from rnncli.numerics import Array
+    from rnncli.recurrence.cells import CellOptions
     from rnncli.recurrence.recurrence import Recurrence
 
 
@@ -34,7 +35,7 @@ class Settings(NamedTuple):
         activations: the function, alpha and beta of each.
         clips: the bound of each activation's argument.
         has_P, has_Rbh: whether there are peepholes, and an Rbh scaled by the reset gate.
-        input_forget: as `StepBuffers` has it.
+        options: as `StepBuffers` has it.
     """
 
     kernel: Kernel
@@ -48,7 +49,7 @@ class Settings(NamedTuple):
     clips: tuple[float, ...]
     has_P: bool
     has_Rbh: bool
-    input_forget: bool
+    options: CellOptions
 
 
 class Stage(Protocol):
@@ -141,7 +142,7 @@ def direction_weights(recurrence: Recurrence, d: int, dtype: np.dtype[Any]) -> D
         return None if values is None else values[d].astype(dtype, copy=False)
 
     r = recurrence
-    bias, Rbh = placed(own(r.Wb), own(r.Rb), after=r.linear_before_reset)
+    bias, Rbh = placed(own(r.Wb), own(r.Rb), r.options)
     return DirectionWeights(own(r.W), own(r.R), bias, own(r.P), Rbh)
 
 
@@ -150,8 +151,9 @@ def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int)
     r = recurrence
     T, _, I = r.X.shape  # noqa: E741
     _, G, H, _ = r.W.shape
+    kernel = kernel_of(r)
     return Settings(
-        kernel=kernel_of(r),
+        kernel=kernel,
         N=live,
         I=I,
         H=H,
@@ -161,6 +163,6 @@ def settings_of(recurrence: Recurrence, d: int, dtype: np.dtype[Any], live: int)
         activations=tuple([(a.function, a.alpha, a.beta) for a in r.activations[d]]),
         clips=(r.clip, r.clip, r.bound("h")),
         has_P=r.P is not None,
-        has_Rbh=r.Rb is not None and r.linear_before_reset,
-        input_forget=r.input_forget,
+        has_Rbh=r.Rb is not None and kernel.resets_bias,
+        options=r.options,
     )

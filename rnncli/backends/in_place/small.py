@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rnncli.backends.blas import bounded
 from rnncli.backends.in_place import tuning
 from rnncli.backends.in_place.activations import in_place, sigmoid_divisor
 from rnncli.backends.in_place.cells import StepBuffers
@@ -38,7 +39,7 @@ from rnncli.backends.in_place.plan import (
 from rnncli.backends.in_place.scratch import buffer
 from rnncli.numerics import ready_to_round
 from rnncli.recurrence.activations import ACTIVATIONS
-from rnncli.recurrence.recurrence import Constants, Direction, Result
+from rnncli.recurrence.recurrence import TENSORS, Constants, Direction, Result, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -153,7 +154,7 @@ class SmallStage:
             Rbh=None,
             operand=reset,
             operand_unit=reset,
-            input_forget=self.settings.input_forget,
+            options=self.settings.options,
         )
 
     def _functions(self, activations: Sequence[Activation], spare: Array) -> list[Function]:
@@ -253,6 +254,8 @@ def is_finite(span: StageSpan, states: int) -> bool:
 
 
 PREPARED = "in place"
+# What calls with the same weights share; a call itself looks at the fields left out.
+_settings_of_calls = all_but(*TENSORS, "initial", "keep_initial", "wants_Y")
 
 
 def prepared_call(recurrence: Recurrence, dtype: np.dtype[Any]) -> PreparedCall | None:
@@ -290,11 +293,7 @@ def _prepared(
 
 def features_of(recurrence: Recurrence, dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """Return the properties besides T in which calls with the same weights may differ."""
-    r = recurrence
-    return (
-        *(dtype, r.X.shape[1], r.cell, r.activations, r.directions),
-        *(r.clip, r.clip_hidden, r.peephole_previous, r.input_forget, r.linear_before_reset),
-    )
+    return dtype, recurrence.X.shape[1], _settings_of_calls(recurrence)
 
 
 class PreparedSteps(NamedTuple):
@@ -321,6 +320,7 @@ class PreparedCall:
     Attributes:
         features: their `features_of`.
         steps: their maximum number of steps.
+        multiplications: those of the product of a step.
         lock: held during an evaluation, since they share memory.
     """
 
@@ -335,7 +335,8 @@ class PreparedCall:
             stage = SmallStage(settings_of(r, d, dtype, r.X.shape[1]), activations)
             stage.load(stage.lay_out(direction_weights(r, d, dtype), lambda _: None))
             self._directions.append((stage, r.directions[d] is Direction.REVERSE))
-        self.steps = self._directions[0][0].steps
+        stage = self._directions[0][0]
+        self.steps, self.multiplications = stage.steps, _multiplications(stage.settings)
         self._prepared = self._steps(self.steps)
 
     def run(self, recurrence: Recurrence) -> Result:
@@ -414,7 +415,8 @@ def bound(recurrence: Recurrence, dtype: np.dtype[Any]) -> BoundCall | None:
     if call is None:
         return None
     call.lock.release()
-    return partial(call.attempt, wants_Y=recurrence.wants_Y)
+    attempt = bounded(call.attempt, call.multiplications)
+    return partial(attempt, wants_Y=recurrence.wants_Y)
 
 
 def _attempt_fused(
@@ -474,7 +476,7 @@ def split_directions(result: Result) -> Result:
     last = tuple([state.reshape(N, 2, H).swapaxes(0, 1) for state in result.last])
     if result.Y is None:
         return Result(None, last)
-    both = result.Y.reshape(-1, N, 2, H)
+    both = result.Y.reshape(len(result.Y), N, 2, H)
     Y = np.empty((len(both), 2, N, H), both.dtype)
     Y[:, 0], Y[:, 1] = both[:, :, 0], both[::-1, :, 1]
     return Result(Y, last)
@@ -504,4 +506,7 @@ def _on_diagonal(weights: Array) -> Array:
 
 def _side_by_side(values: Array | None) -> Array | None:
     """Return biases, peepholes or states [2, n, H] as [1, n, 2*H]."""
-    return None if values is None else values.swapaxes(0, 1).reshape(1, values.shape[1], -1)
+    if values is None:
+        return None
+    _, n, H = values.shape
+    return values.swapaxes(0, 1).reshape(1, n, 2 * H)

@@ -13,15 +13,16 @@ integers without rounding.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rnncli.display import Displayed
-from rnncli.errors import InvalidRequest, did_you_mean
+from rnncli.display import Conclusion
+from rnncli.errors import InvalidRequest, NothingSelected, did_you_mean
 from rnncli.formats.stored import texts_of
-from rnncli.judging.tolerances.tolerance import EXACT, Limits, Tolerance
+from rnncli.judging.tolerances.tolerance import EXACT, ElementBounds, Tolerance
+from rnncli.models.conditioning import WIDEST
 from rnncli.numerics import DType, dtype_of, ulp_distance
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class OutputComparison:
     Attributes:
         name: the output's name.
         problem: why the output could not be compared: missing, not expected, another shape or
-            dtype; "" if it was. The measures below are valid only then.
+            dtype, all without measures; or it differs within a tolerance in which zeros would
+            agree as well; "" if it was.
         dtype: dtype of the wanted output, or of the one that was got if none was wanted.
         shape: likewise.
         differing: number of elements beyond the tolerance.
@@ -114,15 +116,17 @@ def _json(value: Any) -> Any:
     return str(value) if unsayable else value
 
 
-class Comparison(Displayed, tuple[OutputComparison, ...]):
+class Comparison(Conclusion, tuple[OutputComparison, ...]):
     """The comparisons of all outputs."""
 
     __slots__ = ()
 
     @property
-    def passed(self) -> bool:
-        """Whether there are outputs and all of them agree."""
-        return bool(self) and all(output.agrees for output in self)
+    def exit_code(self) -> int:
+        """The exit code of `rnncli compare`: 1 if an output differs, 5 without any element."""
+        if not all(output.agrees for output in self):
+            return 1
+        return 0 if any(output.size for output in self) else NothingSelected.exit_code
 
 
 def compare(
@@ -146,7 +150,7 @@ def compare(
 
 
 def _compare_output(
-    name: str, got: Mapping[str, Array], wanted: Mapping[str, Array], limits: Limits
+    name: str, got: Mapping[str, Array], wanted: Mapping[str, Array], limits: ElementBounds
 ) -> OutputComparison:
     sample = wanted[name] if name in wanted else got[name]
     dtype = dtype_of(sample)
@@ -159,7 +163,9 @@ def _compare_output(
             if not np.array_equal(got_block, wanted_block):  # equal blocks add nothing
                 here = limits.at(slice(start, start + BLOCK))
                 tally.add(start, _kind(dtype).measure(got_block, wanted_block, here))
-    return _result(name, got[name], wanted[name], limits, tally)
+        is_excused = tally.unequal and not tally.differing
+        problem = _width_problem(wanted[name], limits, dtype) if is_excused else ""
+    return replace(_result(name, got[name], wanted[name], limits, tally), problem=problem)
 
 
 def _problem(got: Array | None, wanted: Array | None) -> str:
@@ -201,12 +207,12 @@ def _exact(equal: Array, absolute: Array, size_of_wanted: Array) -> _Differences
     return _Differences(equal, equal, absolute, _ratio(absolute, size_of_wanted), nowhere)
 
 
-def _text(got: Array, wanted: Array, _: Limits) -> _Differences:
+def _text(got: Array, wanted: Array, _: ElementBounds) -> _Differences:
     equal = np.array(texts_of(got), object) == np.array(texts_of(wanted), object)
     return _exact(equal.astype(bool), (~equal.astype(bool)).astype(np.float64), np.ones(()))
 
 
-def _integers(got: Array, wanted: Array, _: Limits) -> _Differences:
+def _integers(got: Array, wanted: Array, _: ElementBounds) -> _Differences:
     wide = np.uint64 if got.dtype == np.uint64 else np.int64
     g, w = got.astype(wide), wanted.astype(wide)
     # Modulo 2**64 the difference of two int64 values is exact, however far apart they are.
@@ -214,18 +220,18 @@ def _integers(got: Array, wanted: Array, _: Limits) -> _Differences:
     return _exact(g == w, apart.astype(np.float64), np.abs(w.astype(np.float64)))
 
 
-def _floats(got: Array, wanted: Array, limits: Limits) -> _Differences:
+def _floats(got: Array, wanted: Array, limits: ElementBounds) -> _Differences:
     ulp = ulp_distance(got, wanted)
     return _inexact(got.astype(np.float64), wanted.astype(np.float64), ulp, limits)
 
 
-def _complexes(got: Array, wanted: Array, limits: Limits) -> _Differences:
+def _complexes(got: Array, wanted: Array, limits: ElementBounds) -> _Differences:
     part = got.real.dtype
     ulp = ulp_distance(got.view(part), wanted.view(part)).reshape(-1, 2).max(axis=1)
     return _inexact(got.astype(np.complex128), wanted.astype(np.complex128), ulp, limits)
 
 
-def _inexact(g: Array, w: Array, ulp: Array, limits: Limits) -> _Differences:
+def _inexact(g: Array, w: Array, ulp: Array, limits: ElementBounds) -> _Differences:
     nan_g, nan_w = np.isnan(g), np.isnan(w)
     equal = (g == w) | (nan_g & nan_w & limits.equal_nan)
     unmatched = (nan_g | nan_w) & ~equal
@@ -246,7 +252,7 @@ def _ratio(absolute: Array, size: Array) -> Array:
 class _Kind(NamedTuple):
     """The comparison of elements of one kind: their measures and their Python type."""
 
-    measure: Callable[[Array, Array, Limits], _Differences]
+    measure: Callable[[Array, Array, ElementBounds], _Differences]
     scalar: Callable[[Any], Scalar]
     has_distance: bool = True
     has_ulp: bool = False
@@ -263,6 +269,21 @@ _KINDS = {
 
 def _kind(dtype: DType) -> _Kind:
     return _KINDS.get("f" if dtype.is_float else dtype.numpy.kind, _KINDS["i"])
+
+
+def _width_problem(wanted: Array, limits: ElementBounds, dtype: DType) -> str:
+    """Return why an output that agrees within its tolerance may be wrong all the same, or ""."""
+    largest = widest = 0.0
+    for start, block, _ in _blocks(wanted, wanted, dtype):
+        size = np.abs(block).astype(np.float64)
+        largest = max(largest, float(np.max(size, initial=0.0, where=np.isfinite(size))))
+        widest = max(widest, limits.at(slice(start, start + BLOCK)).width(block))
+    if widest <= WIDEST * (largest or 1.0):
+        return ""
+    return (
+        f"cannot be judged: zeros would agree, too, within tolerance {widest:.3g}; the largest"
+        f" value is {largest:.3g}"
+    )
 
 
 class _Extreme(NamedTuple):
@@ -305,7 +326,7 @@ def _extreme(start: int, block: _Differences) -> _Extreme:
 
 
 def _result(
-    name: str, got: Array, wanted: Array, limits: Limits, tally: _Tally
+    name: str, got: Array, wanted: Array, limits: ElementBounds, tally: _Tally
 ) -> OutputComparison:
     dtype = dtype_of(wanted)
     kind = _kind(dtype)
@@ -324,7 +345,9 @@ def _result(
     )
 
 
-def _worst(kind: _Kind, got: Array, wanted: Array, limits: Limits, tally: _Tally) -> WorstElement:
+def _worst(
+    kind: _Kind, got: Array, wanted: Array, limits: ElementBounds, tally: _Tally
+) -> WorstElement:
     assert tally.extreme
     index = tuple(map(int, np.unravel_index(tally.extreme.position, wanted.shape)))
     here = slice(tally.extreme.position, tally.extreme.position + 1)

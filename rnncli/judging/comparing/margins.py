@@ -1,17 +1,27 @@
-"""Margins: the errors of an output's elements relative to their tolerances."""
+"""Margins: the errors of an output's elements relative to their tolerances.
+
+An attempt at a vector is measured once: its verdict and the explanation read the same margins.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rnncli.errors import InvalidRequest
+from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.comparing.verdict import MARGIN_EDGES
 from rnncli.numerics import dtype_of, ulp_distance
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
+    from rnncli.packs.vector import Answers, Vector
 
 _EDGES = np.array(MARGIN_EDGES)
 
@@ -26,6 +36,101 @@ class Errors(NamedTuple):
 
     absolute: Array
     margin: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredOutput:
+    """An output beside the expected one.
+
+    Attributes:
+        name: its name.
+        got: the values of the implementation; None if the output is missing.
+        wanted: the expected values.
+        tolerance: the absolute tolerance of each element.
+        max_ulp: an alternative tolerance in units in the last place.
+    """
+
+    name: str
+    got: Array | None
+    wanted: Array
+    tolerance: Array
+    max_ulp: float = 0.0
+
+    @cached_property
+    def problem(self) -> str:
+        """Why it cannot be compared: it is missing, or has another dtype or shape; or ""."""
+        return "is missing" if self.got is None else problem_of(self.got, self.wanted)
+
+    @cached_property
+    def errors(self) -> Errors:
+        """The errors of an output without a problem."""
+        assert self.got is not None
+        return errors_of(self.got, self.wanted, self.tolerance, self.max_ulp)
+
+    @property
+    def width(self) -> Array:
+        """The larger of the two tolerances of each element, as an absolute one, rounded up."""
+        if not self.max_ulp:
+            return self.tolerance
+        from rnncli.judging.tolerances.tolerance import ulp_width
+
+        return np.maximum(self.tolerance, ulp_width(self.max_ulp, self.wanted))
+
+    @property
+    def differs(self) -> bool:
+        """Whether it has a problem, or an element beyond its tolerance."""
+        return bool(self.problem) or bool((self.errors.margin > 1).any())
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredAttempt:
+    """The outputs of an implementation beside the answers of a vector.
+
+    Attributes:
+        vector: the vector; it must run.
+        got: the outputs of the implementation.
+        rule: the tolerances.
+        reading: `READING=CHOICE` of the alternative whose answers they are compared with, or "" for
+            the vector's own.
+    """
+
+    vector: Vector
+    got: Tensors
+    rule: Rule = PACK_RULE
+    reading: str = ""
+
+    @cached_property
+    def outputs(self) -> Mapping[str, MeasuredOutput]:
+        """The requested outputs by name."""
+        return measured_outputs(self.got, self.rule.answers(self.vector, self.reading), self.rule)
+
+    @property
+    def extra(self) -> list[str]:
+        """The names of outputs that were not requested."""
+        return [name for name in self.got if name not in self.outputs]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all outputs agree, and there are no others."""
+        return not (self.extra or any(output.differs for output in self.outputs.values()))
+
+    def under(self, reading: str) -> MeasuredAttempt:
+        """Return the same outputs beside the answers under another reading."""
+        return MeasuredAttempt(self.vector, self.got, self.rule, reading)
+
+
+def measured_outputs(got: Tensors, answers: Answers, rule: Rule) -> dict[str, MeasuredOutput]:
+    """Return the outputs that have answers, in the order of those.
+
+    Args:
+        got: the outputs of the implementation.
+        answers: the expected outputs, with the tolerances to apply.
+        rule: gives the tolerance in units in the last place.
+    """
+    return {
+        name: MeasuredOutput(name, got.get(name), wanted, answers.tolerances[name], rule.ulps(name))
+        for name, wanted in answers.outputs.items()
+    }
 
 
 def problem_of(got: Array, wanted: Array) -> str:

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rnncli.errors import InvalidRequest, did_you_mean
-from rnncli.judging.tolerances.derivation import derive
-from rnncli.judging.tolerances.signals import derive_signals
-from rnncli.numerics import dtype_of
-from rnncli.packs.vector import Answers
-from rnncli.profiles import profile_named
+from rnncli.options import OptionKind, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rnncli.judging.tolerances.tolerance import Bound, Tolerance
+    from rnncli.judging.tolerances.tolerance import Bound, Limit, Tolerance
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Vector
+    from rnncli.packs.vector import Answers, Vector
 
 # The three numbers of a tolerance, in the order of reports.
 BOUNDS = ("rtol", "atol", "max_ulp")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The tolerances by which outputs are judged.
+def _profiles() -> Iterable[str]:
+    from rnncli.profiles import PROFILES
 
-    NaN always matches NaN, and an infinity matches itself: both are expected outputs.
+    return PROFILES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """The tolerances by which outputs are judged; the pack's own unless something is given.
+
+    A tolerance is a number for all outputs, or numbers by output, "" being all others. NaN always
+    matches NaN, and an infinity matches itself: both are expected outputs.
 
     Attributes:
-        profile: the profile under which tolerances are derived anew, exact cases included; "" for
-            the pack's own tolerances.
-        tolerance: replaces the pack's tolerances: an element passes within atol + rtol*|wanted|,
-            or within max_ulp.
+        profile: Judge by the tolerances of another profile than the pack's, derived anew for every
+            case, exact ones included.
+        atol: Absolute tolerance, instead of the pack's, for all outputs or for output NAME.
+        rtol: Tolerance relative to the expected value, instead of the pack's, for all outputs or
+            for output NAME; an element passes within atol + rtol*|expected|.
+        max_ulp: Tolerance in units in the last place, instead of the pack's, for all outputs or for
+            output NAME; an element within it passes, too.
+        tolerance: what the three numbers say; None without them.
 
     Raises:
-        InvalidRequest: the profile does not exist, or both are given.
+        InvalidRequest: the profile does not exist, both are given, or a number is no tolerance.
     """
 
-    profile: str = ""
-    tolerance: Tolerance | None = None
+    profile: str = option("", kind=OptionKind.LOOKED_UP, look_up=_profiles)
+    atol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
+    rtol: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
+    max_ulp: Limit | None = option(None, kind=OptionKind.BOUNDS, metavar="[NAME:]NUMBER")
+    tolerance: Tolerance | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        numbers = self.atol, self.rtol, self.max_ulp
+        if any(number is not None for number in numbers):
+            from rnncli.judging.tolerances.tolerance import Tolerance
+
+            object.__setattr__(self, "tolerance", Tolerance.given(*numbers))
         if self.profile:
+            from rnncli.profiles import profile_named
+
             profile_named(self.profile)
             if self.tolerance is not None:
                 raise InvalidRequest(
@@ -99,39 +114,25 @@ class Rule:
             reading: `READING=CHOICE` of an alternative, or "" for the vector's own answers.
         """
         answers = vector.alternatives[reading] if reading else vector.answers
-        return self._applied(answers, vector, lambda: _derived(vector, reading, self.profile))
+        return self._applied(answers, lambda: _derived(vector, reading, self.profile))
 
     def signals(self, vector: Vector) -> Answers:
         """Return a vector's signals of every step with the tolerances of this rule."""
-        return self._applied(vector.steps, vector, lambda: _of_signals(vector, self.profile))
+        return self._applied(vector.steps, lambda: _of_signals(vector, self.profile))
 
-    def _applied(
-        self, answers: Answers, vector: Vector, derived: Callable[[], Mapping[str, Array]]
-    ) -> Answers:
+    def _applied(self, answers: Answers, derived: Callable[[], Mapping[str, Array]]) -> Answers:
         if self.tolerance is not None:
             limits = self.tolerance
             return _with_tolerances(
                 answers, {n: limits.of(n).allowed(w) for n, w in answers.outputs.items()}
             )
-        if self.profile in ("", vector.record["profile"]):
+        if not self.profile:
             return answers
         return _with_tolerances(answers, derived())
 
-    def max_ulp(self, output: str) -> float:
+    def ulps(self, output: str) -> float:
         """Return the tolerance of an output in units in the last place."""
         return 0.0 if self.tolerance is None else self.tolerance.of(output).max_ulp
-
-    def ulp_width(self, output: str, wanted: Array) -> Array:
-        """Return `max_ulp` as an absolute tolerance of each element, rounded up.
-
-        Args:
-            output: the output's name.
-            wanted: its expected values.
-        """
-        units = self.max_ulp(output)
-        spacing = 2.0 ** (1 - dtype_of(wanted).precision)
-        size = np.abs(wanted.astype(np.float64))
-        return np.asarray(units * spacing * np.where(np.isfinite(size), size, 0.0))
 
 
 PACK_RULE = Rule()
@@ -142,17 +143,27 @@ def _by_output(bound: Bound) -> dict[str, float]:
 
 
 def _with_tolerances(answers: Answers, tolerances: Mapping[str, Array]) -> Answers:
+    from rnncli.packs.vector import Answers
+
     return Answers(answers.outputs, dict(tolerances))
 
 
 def _derived(vector: Vector, reading: str, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by output, in the outputs' layout."""
+    from rnncli.judging.tolerances.derivation import derive
+    from rnncli.profiles import profile_named
+
     found = derive(vector.recurrence_under(reading), profile_named(profile))
     return vector.node.outputs_of(found)
 
 
 def _of_signals(vector: Vector, profile: str) -> dict[str, Array]:
     """Return the tolerances of a profile, by signal."""
+    import numpy as np
+
+    from rnncli.judging.tolerances.signals import derive_signals
+    from rnncli.profiles import profile_named
+
     outputs = vector.steps.outputs
     if not outputs:
         return {}

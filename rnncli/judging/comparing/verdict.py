@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from msgspec import Meta, field
+
+from rnncli.files.described import AtLeast0, Described, Number, Whole, own_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rnncli.judging.comparing.margins import MeasuredAttempt
+    from rnncli.packs.vector import Vector
 
 
 class Verdict(StrEnum):
@@ -78,115 +83,106 @@ ALLOWANCES: Mapping[Verdict, Allowance] = {
 MARGIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 3.0, 10.0, 100.0, 1000.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
-    """The worst element of an output.
+ErrorMap = Annotated[
+    tuple[Annotated[tuple[Number, ...], Meta(max_length=64)], ...], Meta(max_length=64)
+]
 
-    Attributes:
-        index: its index.
-        got: its value.
-        wanted: the expected value.
-        tolerance: its absolute tolerance.
-    """
-
-    index: tuple[int, ...]
-    got: float
-    wanted: float
-    tolerance: float
+if TYPE_CHECKING:
+    CaseOutcome = Verdict
+    OutputOutcome = Verdict
+else:
+    CaseOutcome = own_type("CaseOutcome", Literal[tuple(map(str, MEANINGS))], Verdict)
+    OutputOutcome = own_type("OutputOutcome", Literal["pass", "acceptable", "differs"], Verdict)
 
 
-@dataclass(frozen=True, slots=True)
-class OutputVerdict:
-    """The verdict on one output.
+class Element(Described):
+    """An element of an output."""
 
-    Attributes:
-        name: the output's name.
-        verdict: pass, acceptable or differs.
-        problem: why it could not be compared: missing, not requested, another shape or dtype.
-        reading: the `READING=CHOICE` whose answer it is, if acceptable.
-        size: number of elements.
-        differing: number of elements beyond their tolerance.
-        margin: the largest error / tolerance; infinite if a value must match exactly and does not.
-        max_abs: the largest absolute error.
-        max_ulp: the largest error in units in the last place of its dtype.
-        worst: the element with the largest margin; None if all are equal.
-        histogram: number of elements with a margin up to each of `MARGIN_EDGES`, and beyond.
-    """
-
-    name: str
-    verdict: Verdict
-    problem: str = ""
-    reading: str = ""
-    size: int = 0
-    differing: int = 0
-    margin: float = 0.0
-    max_abs: float = 0.0
-    max_ulp: float = 0.0
-    worst: Element | None = None
-    histogram: tuple[int, ...] = ()
+    index: Annotated[tuple[Whole, ...], "its position"]
+    got: Annotated[Number, "its value"]
+    wanted: Annotated[Number, "the value it should have"]
+    tolerance: Annotated[Number, "its absolute tolerance"]
 
 
-@dataclass(frozen=True, slots=True)
-class Localisation:
-    """The step at which an error enters, found by one float64 step from the subject's own states.
+class OutputVerdict(Described):
+    """The verdict on an output."""
 
-    Attributes:
-        t, direction, batch, unit: place of the first step that is wrong by itself, counted from 0.
-        steps: number of steps that are wrong by themselves.
-        of: number of steps.
-        sentence: the above in words.
-    """
+    name: Annotated[str, "the output's name"]
+    verdict: OutputOutcome
+    problem: Annotated[str, "why nothing was compared: missing, other shape or dtype; or ''"] = ""
+    reading: Annotated[str, "READING=CHOICE that gives this answer, if acceptable"] = ""
+    size: Annotated[Whole, "the number of its elements"] = 0
+    differing: Annotated[Whole, "the number of elements beyond their tolerance"] = 0
+    margin: Annotated[
+        Number,
+        "the largest error / tolerance; inf if a value must match exactly and does not",
+    ] = 0.0
+    max_abs: Annotated[Number, "the largest absolute error"] = 0.0
+    max_ulp: Annotated[Number, "the largest error in units in the last place of its dtype"] = 0.0
+    worst: Annotated[Element | None, "the element of the largest margin"] = None
+    histogram: Annotated[
+        tuple[Whole, ...],
+        Meta(
+            max_length=len(MARGIN_EDGES) + 1,
+            description=f"the number of elements with a margin up to"
+            f" {', '.join(map(str, MARGIN_EDGES))}, and beyond; empty if nothing was compared",
+        ),
+    ] = ()
 
-    t: int
-    direction: int
-    batch: int
-    unit: int
-    steps: int
-    of: int
-    sentence: str
+
+class Localisation(Described):
+    """Where an error enters."""
+
+    t: Annotated[Whole, "the first step that is wrong in itself"]
+    direction: Annotated[Whole, "0 or 1"]
+    batch: Annotated[Whole, "counted from 0"]
+    unit: Annotated[Whole, "counted from 0"]
+    steps: Annotated[Whole, "the number of steps that are wrong in themselves"]
+    of: Annotated[Whole, "the number of all steps"]
+    sentence: Annotated[str, "the same in words"]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseVerdict:
-    """The verdict on one case.
+class CaseVerdict(Described):
+    """The verdict on a case."""
 
-    Attributes:
-        id: the case's id.
-        verdict: the worst verdict on its outputs, or how the attempt ended.
-        message: the implementation's message, why the case was skipped, or "".
-        reading: the `READING=CHOICE` whose answers it gave, if acceptable.
-        outputs: the requested outputs, then any others.
-        seconds: the time it took to run.
-        localisation: for a case that differs: where the error enters, if that could be found.
-        fits: for a case that differs: each hypothesis that reproduces its outputs -> the largest
-            error / tolerance between the two, the nearest first.
-        error_map: for a case that differs: the largest margin of Y, or else of the first output
-            that differs, at each (row, unit), a row being a step of a direction; at most 64 x 64;
-            else None.
-        error_over_time: the largest margin at each step of the output that has all steps, by
-            direction; beyond 256 steps at each of so many runs of steps. () if it could not be
-            compared. Not in `record()`.
-        expected: why a failure was expected, from the list of known failures; "" if it was not.
-        allowed: the option that allows this verdict if it is not expected; "" if none does.
-        data_set: the data set with the worst verdict, which all of the above describes.
-        after: ids of the earlier cases of the same process that make a case stale; () if another
-            call of its own session does.
-    """
-
-    id: str
-    verdict: Verdict
-    message: str = ""
-    reading: str = ""
-    outputs: tuple[OutputVerdict, ...] = ()
-    seconds: float = 0.0
-    localisation: Localisation | None = None
-    fits: Mapping[str, float] = field(default_factory=dict)
-    error_map: tuple[tuple[float, ...], ...] | None = None
-    error_over_time: tuple[tuple[float, ...], ...] = ()
-    expected: str = ""
-    allowed: str = ""
-    data_set: int = 0
-    after: tuple[str, ...] = ()
+    id: Annotated[str, "the case's id"]
+    verdict: Annotated[
+        CaseOutcome, "; ".join(f"{verdict}: {means}" for verdict, means in MEANINGS.items())
+    ]
+    message: Annotated[
+        str,
+        "the implementation's message, the reason for skipping, the stale call, or ''",
+    ] = ""
+    reading: Annotated[str, "READING=CHOICE that gives its answers, if acceptable"] = ""
+    outputs: Annotated[
+        tuple[OutputVerdict, ...], "each requested output, then unrequested ones"
+    ] = ()
+    seconds: Annotated[AtLeast0, "duration of the run of this case"] = 0.0
+    localisation: Annotated[
+        Localisation | None,
+        "where the error enters, by steps recomputed from the implementation's own states",
+    ] = None
+    fits: Annotated[
+        dict[str, Number],
+        "of a case that differs: `hypothesis` that gives exactly its outputs -> the largest error"
+        " / tolerance between the two; `rnncli mutants ID` explains one",
+    ] = field(default_factory=dict)
+    error_map: Annotated[
+        ErrorMap | None,
+        "of the first output that differs: the largest margin for each row, a step of a"
+        " direction, and hidden unit; at most 64 x 64",
+    ] = None
+    expected: Annotated[str, "the reason that it was expected to fail, or ''"] = ""
+    allowed: Annotated[str, "the option that allows its verdict, or ''"] = ""
+    data_set: Annotated[
+        Whole,
+        "the data set of the case that this line is about: the one with the worst result",
+    ] = 0
+    after: Annotated[
+        tuple[str, ...],
+        "ids of the earlier cases of the same process that make this one stale; empty if another"
+        " call of its own session does",
+    ] = ()
 
     @property
     def margin(self) -> float:
@@ -205,48 +201,16 @@ class CaseVerdict:
         """Whether it is a failure that was expected."""
         return self.verdict in FAILURES and bool(self.expected)
 
-    @classmethod
-    def of(cls, record: Mapping[str, Any]) -> CaseVerdict:
-        """Return the verdict that `record()` described, without its error over time."""
-        known = {row.name: record[row.name] for row in fields(cls) if row.name in record}
-        place, rows = record["localisation"], record["error_map"]
-        return cls(
-            **known
-            | {
-                "verdict": Verdict(record["verdict"]),
-                "outputs": tuple(map(_output_of, record["outputs"])),
-                "localisation": place and Localisation(**place),
-                "fits": {name: float(margin) for name, margin in record["fits"].items()},
-                "error_map": rows and tuple(tuple(map(float, row)) for row in rows),
-                "after": tuple(record["after"]),
-            }
-        )
 
-    def record(self) -> dict[str, Any]:
-        """Return the verdict as JSON data: numbers that are not finite become text."""
-        known = asdict(replace(self, error_over_time=()))
-        del known["error_over_time"]
-        return {**_json(known), "margin": _json(self.margin), "fails": self.fails}
+class JudgedAttempt(NamedTuple):
+    """A verdict, and what an explanation of it reads.
 
+    Attributes:
+        verdict: the verdict alone.
+        measured: the outputs beside the answers; None if there are none to compare.
+        before: the call of the same session after which an attempt is stale; else None.
+    """
 
-def _output_of(record: Mapping[str, Any]) -> OutputVerdict:
-    worst = record["worst"]
-    element = worst and {name: float(value) for name, value in worst.items() if name != "index"}
-    return OutputVerdict(
-        **dict(record)
-        | {
-            "verdict": Verdict(record["verdict"]),
-            **{name: float(record[name]) for name in ("margin", "max_abs", "max_ulp")},
-            "worst": worst and Element(tuple(worst["index"]), **element),
-            "histogram": tuple(record["histogram"]),
-        }
-    )
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(each) for each in value]
-    unsayable = isinstance(value, float) and not math.isfinite(value)
-    return str(value) if unsayable else value
+    verdict: CaseVerdict
+    measured: MeasuredAttempt | None = None
+    before: Vector | None = None

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rnncli.errors import ConfigError, Place, did_you_mean
@@ -21,7 +23,7 @@ from rnncli.files.regular import read_text
 from rnncli.judging.comparing.verdict import FAILURES, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 # Verdicts that show a known failure to be fixed; a skipped case shows nothing.
@@ -29,6 +31,9 @@ GONE = frozenset({Verdict.PASS, Verdict.ACCEPTABLE})
 # Failures that an entry without brackets expects: a case without results does not show a bug.
 BY_DEFAULT = FAILURES - {Verdict.MISSING}
 
+WILDCARDS = frozenset("*?[")
+# Entries without a case that are named one by one.
+MOST_DOUBTED = 20
 _LINE = re.compile(r"(?P<pattern>\S+)(?P<verdicts>\s+\[[^\]]*\])?(?P<reason>.*)", re.DOTALL)
 
 
@@ -48,16 +53,39 @@ class Xfail:
     reason: str
     place: Place
 
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it can match more than one id."""
+        return not WILDCARDS.isdisjoint(self.pattern)
+
     def matches(self, case_id: str) -> bool:
         """Whether its pattern matches a case."""
         return self.pattern == case_id or fnmatchcase(case_id, self.pattern)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Xfails:
     """The entries of a file, in its order."""
 
     entries: tuple[Xfail, ...] = ()
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, list[tuple[int, Xfail]]]:
+        """The entries without a wildcard and their places, by the one id that each matches."""
+        found: dict[str, list[tuple[int, Xfail]]] = {}
+        for place, entry in enumerate(self.entries):
+            if not entry.is_pattern:
+                found.setdefault(entry.pattern, []).append((place, entry))
+        return found
+
+    @cached_property
+    def _patterns(self) -> list[tuple[int, Xfail]]:
+        return [(k, entry) for k, entry in enumerate(self.entries) if entry.is_pattern]
+
+    def _matching(self, case_id: str) -> list[tuple[int, Xfail]]:
+        """Return the entries that match a case, in the order of the file."""
+        several = [(k, entry) for k, entry in self._patterns if entry.matches(case_id)]
+        return sorted([*self._by_id.get(case_id, ()), *several], key=itemgetter(0))
 
     def reason(self, case_id: str, verdict: Verdict) -> str:
         """Return why a case was expected to fail, or "" if it was not, or not with this verdict.
@@ -65,21 +93,25 @@ class Xfails:
         A case that passes although an entry expects it to fail gets that entry's reason, so that
         the entry is noticed and removed. A skipped case has none.
         """
-        for entry in self.entries:
-            if verdict in entry.verdicts | GONE and entry.matches(case_id):
+        for _, entry in self._matching(case_id):
+            if verdict in entry.verdicts | GONE:
                 return entry.reason
         return ""
 
     def doubts(self, ids: Iterable[str]) -> Iterator[str]:
         """Yield a sentence for every entry whose pattern matches no case, or all of several."""
-        known = list(ids)
+        known = dict.fromkeys(ids)
+        idle = 0
         for entry in self.entries:
-            matches = sum(map(entry.matches, known))
-            if not matches:
+            matches = sum(map(entry.matches, known)) if entry.is_pattern else entry.pattern in known
+            if matches == len(known) > 1:
+                yield f"{entry.place}: '{entry.pattern}' matches every case: no failure would count"
+            idle += not matches
+            if not matches and idle <= MOST_DOUBTED:
                 hint = did_you_mean(entry.pattern, known)
                 yield f"{entry.place}: '{entry.pattern}' matches no case of the pack{hint}"
-            elif matches == len(known) > 1:
-                yield f"{entry.place}: '{entry.pattern}' matches every case: no failure would count"
+        if idle > MOST_DOUBTED:
+            yield f"{idle - MOST_DOUBTED} more known failures match no case of the pack"
 
 
 def read_xfails(path: Path) -> Xfails:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec.structs import replace
 
 from rnncli.display import Displayed
+from rnncli.files.described import Described, Number, Whole
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.approximations import APPROXIMATIONS
 from rnncli.judging.explaining.coarser_arithmetic import PRECISIONS
 from rnncli.judging.explaining.combinations import parts_of
 from rnncli.judging.explaining.patterns import patterns_of
-from rnncli.mutants.table import MUTANTS, is_scored
+from rnncli.mutants.catalogue import MUTANTS, is_scored
 from rnncli.words import counted, plural
 
 if TYPE_CHECKING:
@@ -38,33 +41,26 @@ SHARED = 1e-6
 LEAST_OF_A_PART = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A bug or an alternative reading that explains failures of one cell's kernel.
+class Cause(Described):
+    """A hypothesis about the cause of failures of one cell's kernel: a bug or another reading."""
 
-    Attributes:
-        hypothesis: id of a mutant, READING=CHOICE, or several of those.
-        cell: the cell whose kernel has the bug.
-        explains: ids of the cases whose wrong outputs it reproduces.
-        of: number of cases of that cell that differ.
-        predicts: number of passing cases that it leaves unchanged.
-        refuted: ids of the cases that pass although it would be seen in them.
-        margin: the largest error / tolerance between its outputs and those that were got.
-        indistinguishable: other hypotheses that explain and predict the same.
-        contradicted: ids of the cases that differ in another way than it would.
-        where: what the explained cases have in common, among those in which it would be seen.
-    """
-
-    hypothesis: str
-    cell: str
-    explains: tuple[str, ...]
-    of: int
-    predicts: int
-    refuted: tuple[str, ...]
-    margin: float
-    indistinguishable: tuple[str, ...] = ()
-    contradicted: tuple[str, ...] = ()
-    where: str = ""
+    hypothesis: Annotated[str, "id of a mutant, READING=CHOICE, or two of those with ' + '"]
+    cell: Annotated[str, "the cell whose kernel has it, such as LSTM"]
+    explains: Annotated[tuple[str, ...], "ids of the cases whose wrong outputs it produces"]
+    of: Annotated[Whole, "the number of cases of that cell that differ"]
+    predicts: Annotated[Whole, "the number of passing cases that it leaves unchanged"]
+    refuted: Annotated[tuple[str, ...], "ids of cases that pass although it would show in them"]
+    margin: Annotated[
+        Number,
+        "the largest error / tolerance between its outputs and the wrong ones",
+    ]
+    indistinguishable: Annotated[
+        tuple[str, ...], "other hypotheses that explain and predict the same"
+    ] = ()
+    contradicted: Annotated[
+        tuple[str, ...], "ids of cases that differ in another way than it would"
+    ] = ()
+    where: Annotated[str, "the feature of cases it explains that contradicting cases lack"] = ""
 
     @property
     def parts(self) -> list[str]:
@@ -104,10 +100,6 @@ class Cause:
             f"{self.cell}: {self.hypothesis} fits {len(self.explains)} of"
             f" {counted(self.of, 'failure')} by value, but {against}"
         )
-
-    def record(self) -> dict[str, Any]:
-        """Return the cause as JSON data."""
-        return {**asdict(self), "sentence": self.sentence}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

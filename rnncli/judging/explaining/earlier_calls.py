@@ -21,8 +21,7 @@ from rnncli.mutants.mutant import Change, Mutant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
-    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.mutants.changes import Last, Outputs
     from rnncli.numerics import Array
     from rnncli.packs.vector import Vector
@@ -69,17 +68,15 @@ STARTS: Mapping[str, tuple[int, ...]] = {
 }
 
 
-def leak_fits(vector: Vector, got: Tensors, before: Vector, rule: Rule) -> dict[str, float]:
+def leak_fits(found: MeasuredAttempt, before: Vector) -> dict[str, float]:
     """Return the leaks that reproduce a call's outputs, with their margins, the nearest first.
 
     Args:
-        vector: the call that is wrong.
-        got: its outputs.
+        found: the outputs of the call that is wrong.
         before: the previous call of the same session.
-        rule: the tolerances.
     """
-    wrong = WrongOutputs(vector, got, rule)
-    now, old = vector.recurrence, before.recurrence
+    wrong = WrongOutputs(found)
+    now, old = wrong.recurrence, before.recurrence
     if not wrong.is_comparable or now.X.shape != old.X.shape:
         return {}
     hypotheses = [(_mutant(name, change),) for name, change in _changes(now, old)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from rnncli.backends.backend import FLOAT64
 from rnncli.backends.reference import evaluate
-from rnncli.judging.comparing.margins import errors_of, problem_of
+from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.explaining.coarser_arithmetic import is_rounded_to
 from rnncli.judging.explaining.combinations import RIGHT, Hypothesis, engine_of
 from rnncli.judging.tolerances.derivation import derive
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from rnncli.backends.reference import Engine
-    from rnncli.formats.format import Tensors
-    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.mutants.mutant import Mutant
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Vector
     from rnncli.recurrence.recurrence import Recurrence
 
 Computed = TypeVar("Computed")
@@ -101,15 +99,13 @@ class WrongOutputs:
     """A case's wrong outputs, prepared for comparison with hypotheses.
 
     Args:
-        vector: the vector.
-        got: the outputs of the implementation.
-        rule: the tolerances.
+        found: the outputs, beside the answers of the vector.
     """
 
-    def __init__(self, vector: Vector, got: Tensors, rule: Rule) -> None:
-        self.recurrence = vector.recurrence
-        self.requested = list(_requested(vector, got, rule))
-        complete = len(self.requested) == len(vector.answers.outputs)
+    def __init__(self, found: MeasuredAttempt) -> None:
+        self.recurrence = found.vector.recurrence
+        self.requested = list(_requested(found))
+        complete = len(self.requested) == len(found.outputs)
         self.is_comparable = complete and any(each.differs.any() for each in self.requested)
         self._runs = Runs()
         self._changed: dict[Hypothesis, Recurrence | None] = {}
@@ -328,17 +324,15 @@ class WrongOutputs:
         return allowed
 
 
-def _requested(vector: Vector, got: Tensors, rule: Rule) -> Iterator[RequestedOutput]:
+def _requested(found: MeasuredAttempt) -> Iterator[RequestedOutput]:
     """Yield the requested outputs that can be compared."""
-    answers = rule.answers(vector)
-    node = vector.node
+    node = found.vector.node
     roles = {row.name: row.role for row in node.operator.outputs}
-    for name, wanted in answers.outputs.items():
-        values = got.get(name)
-        if values is not None and not problem_of(values, wanted):
-            tensors = (values, wanted, answers.tolerances[name])
-            a, b, c = (node.canonical(name, each) for each in tensors)
-            yield RequestedOutput(RESULTS.index(roles[name]), a, b, c, rule.max_ulp(name))
+    for name, each in found.outputs.items():
+        if each.got is not None and not each.problem:
+            tensors = (each.got, each.wanted, each.tolerance)
+            a, b, c = (node.canonical(name, values) for values in tensors)
+            yield RequestedOutput(RESULTS.index(roles[name]), a, b, c, each.max_ulp)
 
 
 def _before(bad: Array, directions: tuple[Direction, ...]) -> Array:

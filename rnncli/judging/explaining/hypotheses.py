@@ -30,14 +30,15 @@ from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.places import Places, places_of
 from rnncli.judging.explaining.screening import Screen
 from rnncli.judging.scoring.adequacy import Fate, Trial
+from rnncli.mutants.catalogue import MUTANTS, is_scored
 from rnncli.mutants.mutant import Change, Mutant
-from rnncli.mutants.table import MUTANTS, is_scored
 from rnncli.recurrence.readings import READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rnncli.formats.format import Tensors
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.comparing.rule import Rule
     from rnncli.judging.explaining.combinations import Hypothesis
     from rnncli.judging.explaining.fitting import Fit
@@ -72,7 +73,8 @@ def _sentence(name: str) -> str:
         return f"Computes in {PRECISIONS[name]}, whatever the dtype of the tensors."
     reading, _, choice = name.partition("=")
     if not choice:
-        return MUTANTS[name].sentence
+        known = MUTANTS.get(name)  # a run of another version of rnncli may name others
+        return known.sentence if known else "This version of rnncli does not know it."
     row = READINGS.get(reading)
     if row is None or choice not in row.choices:  # in a pack from another version of rnncli
         return f"Reads {reading} as {choice}."
@@ -124,39 +126,30 @@ class Evidence:
 
 
 def evidence_of_failure(
-    vector: Vector,
-    got: Tensors,
-    mutants: Sequence[Mutant],
-    rule: Rule,
-    fits: Mapping[str, float] | None = None,
+    found: MeasuredAttempt, mutants: Sequence[Mutant], fits: Mapping[str, float] | None = None
 ) -> Evidence:
     """Try readings and single mutants on a case that differs, and collect its features.
 
     Args:
-        vector: the vector.
-        got: the outputs of the implementation.
+        found: the outputs of the implementation, beside the answers.
         mutants: the mutants of its cell.
-        rule: the tolerances.
         fits: the result of `single_fits`, if it was called.
     """
-    steps = steps_of(vector, got, rule)
-    found = dict(fits or {})
-    if not found:
-        found = single_fits(vector, got, mutants, rule, steps) if fits is None else {}
+    vector, steps = found.vector, steps_of(found)
+    fitting = single_fits(found, mutants, steps) if fits is None else dict(fits)
+    is_named = any(_is_exact(part) for name in fitting for part in parts_of(name))
     return Evidence(
-        *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, found),
-        got={} if any(_is_exact(part) for name in found for part in parts_of(name)) else got,
+        *(vector.id, vector.recurrence.cell.name, Verdict.DIFFERS, fitting),
+        got={} if is_named else found.got,
         dtype=vector.record["dtype"],
         features=features_of(vector),
-        places=places_of(vector, got, rule, steps),
+        places=places_of(found, steps),
     )
 
 
 def single_fits(
-    vector: Vector,
-    got: Tensors,
+    found: MeasuredAttempt,
     mutants: Sequence[Mutant],
-    rule: Rule,
     steps: Steps | None,
     *,
     most: float = math.inf,
@@ -166,41 +159,38 @@ def single_fits(
     These are the alternative readings of a vector and single mutants, or else a coarser arithmetic.
 
     Args:
-        vector: the vector.
-        got: the outputs of the implementation.
+        found: the outputs of the implementation, beside the answers.
         mutants: the mutants of its cell.
-        rule: the tolerances.
         steps: the steps of its Y; None if there is no Y.
         most: limit on the multiplications of whole runs. If the candidates would take more, only as
             many as fit run, at least one, all of which give the first wrong step.
     """
-    wrong = WrongOutputs(vector, got, rule)
+    wrong = WrongOutputs(found)
     is_forced = steps is not None and steps.spot is not None
     affordable = is_forced or len(mutants) * wrong.multiplications <= most
     if not (wrong.is_comparable and affordable):
         return {}
     likely = (mutant for mutant in mutants if _may_be_seen(mutant, wrong))
-    singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(vector), *likely)]
+    singles: list[Hypothesis] = [(mutant,) for mutant in (*_readings(found.vector), *likely)]
     fits = _margins(wrong.fitting(_likely(wrong, steps, singles, most)))
     return fits or (coarser_arithmetic(steps) if steps else {})
 
 
 def evidence_of_two(
-    vector: Vector, evidence: Evidence, mutants: Sequence[Mutant], rule: Rule
+    found: MeasuredAttempt, evidence: Evidence, mutants: Sequence[Mutant]
 ) -> Evidence:
     """Try pairs of the hypotheses with the nearest outputs on a case that nothing fits.
 
     Args:
-        vector: the vector.
+        found: the outputs of the case, beside the answers.
         evidence: the evidence of the case.
         mutants: the mutants of its cell.
-        rule: the tolerances.
     """
-    wrong, steps = WrongOutputs(vector, evidence.got, rule), steps_of(vector, evidence.got, rule)
+    wrong, steps = WrongOutputs(found), steps_of(found)
     if not wrong.is_comparable:
         return evidence
     broad = (m for m in mutants if is_scored(m.id))  # finer variants would crowd others out
-    tried = wrong.tried((mutant,) for mutant in _seen(vector, wrong.recurrence, broad))
+    tried = wrong.tried((mutant,) for mutant in _seen(found.vector, wrong.recurrence, broad))
     near = [fit.hypothesis for fit in sorted(tried, key=lambda fit: fit.error)[:NEAREST]]
     several = _likely(wrong, steps, list(pairs([each[0] for each in near])))
     return replace(evidence, fits=_margins(wrong.fitting(several)) or dict(_coarse(wrong, near)))
@@ -224,35 +214,31 @@ def _likely(
 
 
 def evidence_of_several(
-    vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
+    found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]
 ) -> Evidence:
     """Try combinations of the mutants that other cases named on an unexplained case.
 
     Args:
-        vector: the vector.
+        found: the outputs of the case, beside the answers.
         evidence: the evidence of the case.
         names: the ids of mutants and readings.
-        rule: the tolerances.
     """
-    wrong = WrongOutputs(vector, evidence.got, rule)
+    wrong = WrongOutputs(found)
     known = [MUTANTS[name] for name in names if name in MUTANTS]
-    found = _margins(wrong.fitting(subsets(_seen(vector, wrong.recurrence, known)[:MOST_COMBINED])))
-    return replace(evidence, fits={**evidence.fits, **found})
+    seen = _seen(found.vector, wrong.recurrence, known)[:MOST_COMBINED]
+    return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(subsets(seen)))})
 
 
-def evidence_of_named(
-    vector: Vector, evidence: Evidence, names: Iterable[str], rule: Rule
-) -> Evidence:
+def evidence_of_named(found: MeasuredAttempt, evidence: Evidence, names: Iterable[str]) -> Evidence:
     """Try the pairs that fit other cases on an unexplained case.
 
     Args:
-        vector: the vector.
+        found: the outputs of the case, beside the answers.
         evidence: the evidence of the case.
         names: the names of hypotheses.
-        rule: the tolerances.
     """
-    wrong = WrongOutputs(vector, evidence.got, rule)
-    known = {**MUTANTS, **{each.id: each for each in _readings(vector)}}
+    wrong = WrongOutputs(found)
+    known = {**MUTANTS, **{each.id: each for each in _readings(found.vector)}}
     parts = [parts_of(name) for name in names]
     pairs = [together([known[part] for part in each]) for each in parts if known.keys() >= {*each}]
     return replace(evidence, fits={**evidence.fits, **_margins(wrong.fitting(pairs))})

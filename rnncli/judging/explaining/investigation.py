@@ -6,6 +6,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.approximations import approximation_of
 from rnncli.judging.explaining.diagnosis import Diagnosis, diagnose
 from rnncli.judging.explaining.fitting import WrongOutputs
@@ -17,7 +20,7 @@ from rnncli.judging.explaining.hypotheses import (
 )
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.scoring.adequacy import Trial
-from rnncli.mutants.table import mutants_of
+from rnncli.mutants.catalogue import mutants_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,7 +69,7 @@ class Investigation:
             names = [name for c in fitting if c.cell == each.cell for name in c.parts]
             if names:
                 self._failures[k] = evidence_of_several(
-                    *(self._read(each.id), each, dict.fromkeys(names), self._rule)
+                    self._measured(each), each, dict.fromkeys(names)
                 )
         self._approximate(self._diagnosed())
         self._search(self._diagnosed())
@@ -76,14 +79,14 @@ class Investigation:
         """Look for approximated functions that the passing cases do not contradict."""
         left = self._unexplained(found)
         for cell in dict.fromkeys(each.cell for _, each in left):
-            left_over = [(k, each, self._read(each.id)) for k, each in left if each.cell == cell]
-            steps = (steps_of(vector, each.got, self._rule) for _, each, vector in left_over)
+            left_over = [(k, each, self._measured(each)) for k, each in left if each.cell == cell]
+            steps = (steps_of(measured) for *_, measured in left_over)
             approximation = approximation_of(s for s in steps if s is not None and s.spot)
             if approximation is None:
                 continue
             name = approximation.name
-            for k, each, vector in left_over:
-                wrong = WrongOutputs(vector, each.got, self._rule)
+            for k, each, measured in left_over:
+                wrong = WrongOutputs(measured)
                 fit = approximation.fit(wrong) if wrong.is_comparable else math.inf
                 if fit <= 1:
                     self._failures[k] = replace(each, fits={**each.fits, name: fit})
@@ -106,15 +109,15 @@ class Investigation:
             of_cell = [(k, each) for k, each in left if each.cell == cell]
             few = of_cell[:: max(1, len(of_cell) // SEARCHED)][:SEARCHED]
             for k, each in few:
-                self._failures[k] = evidence_of_two(
-                    *(self._read(each.id), each, mutants_of(cell), self._rule)
-                )
+                self._failures[k] = evidence_of_two(self._measured(each), each, mutants_of(cell))
             names = dict.fromkeys(name for k, _ in few for name in self._failures[k].fits)
             for k, each in of_cell if names else ():
                 if (k, each) not in few:
-                    self._failures[k] = evidence_of_named(
-                        *(self._read(each.id), each, names, self._rule)
-                    )
+                    self._failures[k] = evidence_of_named(self._measured(each), each, names)
+
+    def _measured(self, each: Evidence) -> MeasuredAttempt:
+        """Return the outputs of a failure beside the answers of its vector."""
+        return MeasuredAttempt(self._read(each.id), each.got, self._rule)
 
     def _unexplained(self, found: Diagnosis) -> list[tuple[int, Evidence]]:
         """Return the unexplained failures whose outputs are known, with their positions."""
@@ -137,7 +140,9 @@ class Investigation:
     def _with_estimate(self, cause: Cause) -> Cause:
         """Return a cause with the estimate of its size, if there is one."""
         estimate = self._estimates.get((cause.cell, cause.hypothesis), "")
-        return replace(cause, where="; ".join(filter(None, (estimate, cause.where))))
+        return msgspec.structs.replace(
+            cause, where="; ".join(filter(None, (estimate, cause.where)))
+        )
 
     def _passing(self) -> list[Evidence]:
         """Return the evidence of the passing cases."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rnncli.judging.comparing.margins import errors_of, problem_of
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import errors_of
 from rnncli.judging.comparing.verdict import Localisation
 from rnncli.judging.explaining.teacher_forcing import predicted, step_tolerances
 from rnncli.judging.tolerances.trajectory import Trajectory
@@ -21,37 +20,28 @@ from rnncli.recurrence.lanes import alike, in_order, of_directions
 from rnncli.recurrence.recurrence import Direction
 
 if TYPE_CHECKING:
-    from rnncli.formats.format import Tensors
-    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Vector
     from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
 
-def steps_of(vector: Vector, outputs: Tensors, rule: Rule = PACK_RULE) -> Steps | None:
+def steps_of(found: MeasuredAttempt) -> Steps | None:
     """Check every step of an implementation's Y.
-
-    Args:
-        vector: the vector that it gets wrong.
-        outputs: its outputs, by name.
-        rule: the tolerances.
 
     Returns:
         None if Y is not among the outputs, as in a cell, or cannot be compared.
     """
-    node = vector.node
+    vector, node = found.vector, found.vector.node
     Y = next((row.name for row in node.operator.outputs if row.role == "Y"), "")
-    wanted, got = vector.answers.outputs.get(Y), outputs.get(Y)
-    if wanted is None or got is None or problem_of(got, wanted) or not wanted.size:
+    output = found.outputs.get(Y)
+    if output is None or output.got is None or output.problem or not output.wanted.size:
         return None
-    tolerance = rule.answers(vector).tolerances[Y]
-    margin = errors_of(got, wanted, tolerance, rule.max_ulp(Y)).margin
     return Steps.of(
         vector.recurrence,
-        node.canonical(Y, got),
-        _profile(rule.profile or vector.record["profile"]),
-        node.canonical(Y, margin) > 1,
+        node.canonical(Y, output.got),
+        _profile(found.rule.profile or vector.record["profile"]),
+        node.canonical(Y, output.errors.margin) > 1,
     )
 
 

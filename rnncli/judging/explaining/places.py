@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnncli.judging.comparing.margins import errors_of, problem_of
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
-    from rnncli.formats.format import Tensors
-    from rnncli.judging.comparing.rule import Rule
+    from rnncli.judging.comparing.margins import MeasuredAttempt
     from rnncli.judging.explaining.localisation import Steps
     from rnncli.numerics import Array
-    from rnncli.packs.vector import Vector
 
 # The axes of values [D, T, N, H] and of last states [D, N, H].
 AXES = ("directions", "steps", "rows", "units")
@@ -41,22 +37,26 @@ class Places:
     one_value: bool = False
 
 
-def places_of(vector: Vector, got: Tensors, rule: Rule, steps: Steps | None) -> Places:
+def places_of(found: MeasuredAttempt, steps: Steps | None) -> Places:
     """Find where a case is wrong: if Y is known, each of its steps by itself.
 
     Args:
-        vector: the vector.
-        got: the outputs of the implementation.
-        rule: the tolerances.
+        found: the outputs of the implementation, beside the answers.
         steps: the steps of its Y; None if there is no Y.
     """
-    wrong = dict(_wrong(vector, got, rule))
-    found = _in_steps(steps, wrong, (tuple(wrong), len(vector.answers.outputs)))
-    return replace(found, one_value=_is_one_value(vector, got, wrong))
+    canonical = found.vector.node.canonical
+    differing = [each for each in found.outputs.values() if each.differs and not each.problem]
+    wrong = {each.name: canonical(each.name, each.errors.margin > 1) for each in differing}
+    places = _in_steps(steps, wrong, (tuple(wrong), len(found.outputs)))
+    values = [
+        canonical(each.name, each.got)[wrong[each.name]]
+        for each in differing
+        if each.got is not None
+    ]
+    return replace(places, one_value=_is_one_value(values))
 
 
-def _is_one_value(vector: Vector, got: Tensors, wrong: Mapping[str, Array]) -> bool:
-    values = [vector.node.canonical(name, got[name])[where] for name, where in wrong.items()]
+def _is_one_value(values: Sequence[Array]) -> bool:
     numbers = np.concatenate([v.astype(np.float64) for v in values]) if values else np.zeros(0)
     return numbers.size > 1 and len(np.unique(numbers)) == 1
 
@@ -71,18 +71,6 @@ def _in_steps(
         return Places({}, outputs, only_padding=not (steps.differs & ~padding).any())
     last = [values for values in wrong.values() if values.ndim == len(LAST)]
     return Places(_along(np.logical_or.reduce(last), LAST) if last else {}, outputs)
-
-
-def _wrong(vector: Vector, got: Tensors, rule: Rule) -> Iterator[tuple[str, Array]]:
-    """Yield the outputs that differ, each with a mask, with the axes of the recurrence."""
-    answers = rule.answers(vector)
-    for name, wanted in answers.outputs.items():
-        values = got.get(name)
-        if values is None or problem_of(values, wanted):
-            continue
-        margin = errors_of(values, wanted, answers.tolerances[name], rule.max_ulp(name)).margin
-        if (margin > 1).any():
-            yield name, vector.node.canonical(name, margin > 1)
 
 
 def _along(wrong: Array, axes: tuple[str, ...]) -> dict[str, tuple[tuple[int, ...], int]]:

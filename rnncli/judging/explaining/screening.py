@@ -14,7 +14,9 @@ import numpy as np
 from rnncli.judging.explaining.combinations import RIGHT
 from rnncli.judging.explaining.fitting import LEAST_ULPS
 from rnncli.judging.explaining.teacher_forcing import ENGINE, as_stored, forced
+from rnncli.mutants.equivalence import is_same
 from rnncli.recurrence.lanes import alike, lanes_of, lanes_with, of_directions
+from rnncli.recurrence.recurrence import all_but
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
 
 # An LSTM's C, which is not an output, is carried through so many steps before the wrong one.
 BEFORE = 16
+# The fields that only a whole run shows: all that a step does not take from a hypothesis.
+of_whole_runs = all_but(
+    *("cell", "W", "R", "Wb", "Rb", "P", "initial", "activations"),
+    *("clip", "clip_hidden", "options"),
+)
 # How much wider than for whole runs tolerances are: the h before the step has errors as well.
 WIDER = 2.0
 
@@ -74,14 +81,12 @@ class Screen:
         return [each for each in hypotheses if each not in unlikely]
 
     def is_forcible(self, hypothesis: Hypothesis) -> bool:
-        """Whether one step can judge it: it changes no X, lengths, directions or results."""
+        """Whether one step can judge it: it changes weights or equations, and no results."""
         right, changed = self._wrong.recurrence, self._wrong.changed(hypothesis)
         return (
             changed is not None
             and all(mutant.change.result is RIGHT.result for mutant in hypothesis)
-            and changed.X is right.X
-            and changed.lengths is right.lengths
-            and changed.directions == right.directions
+            and is_same(right, changed, of_whole_runs)
         )
 
     def predicted(self, stack: Recurrence, engine: Engine) -> Array:

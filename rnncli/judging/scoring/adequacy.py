@@ -104,5 +104,5 @@ class Trial:
         return largest, ""
 
     def _largest(self, name: str, got: Array, wanted: Array, tolerance: Array) -> float:
-        errors = errors_of(got, wanted, tolerance, self.rule.max_ulp(name))
+        errors = errors_of(got, wanted, tolerance, self.rule.ulps(name))
         return float(errors.margin.max(initial=0.0))

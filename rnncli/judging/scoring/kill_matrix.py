@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rnncli.display import Displayed
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.scoring.structure import best_of, structural_outcomes
+from rnncli.mutants.catalogue import STRUCTURAL, family_of, scored_of
 from rnncli.mutants.structural.bug import Reach, sizes_of
-from rnncli.mutants.structural.table import STRUCTURAL
-from rnncli.mutants.table import family_of, scored_of
 from rnncli.operators import operator_named
 from rnncli.words import counted
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rnncli.backends.backend import Compute
 from rnncli.judging.scoring.adequacy import Fate, Outcome, Trial
+from rnncli.mutants.catalogue import structural_of
 from rnncli.mutants.structural.bug import UNREACHED, Reach
-from rnncli.mutants.structural.table import structural_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

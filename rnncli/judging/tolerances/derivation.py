@@ -20,7 +20,7 @@ from rnncli.judging.tolerances.cell_errors import CellErrors
 from rnncli.judging.tolerances.recursion import variances_of
 from rnncli.judging.tolerances.trajectory import Trajectory, put_back
 from rnncli.recurrence.lanes import alike, of_directions, part_of
-from rnncli.recurrence.recurrence import Result
+from rnncli.recurrence.recurrence import TENSORS, Result, all_but
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from rnncli.profiles import Profile
     from rnncli.recurrence.recurrence import Recurrence
 
+# Directions are like further sequences, and what is returned is decided afterwards.
+_settings_of_steps = all_but(
+    *(*TENSORS, "initial"), *("directions", "activations", "keep_initial", "wants_Y")
+)
 # Recurrences are processed together up to about this many derivatives.
 TOGETHER = 1 << 16
 
@@ -69,7 +73,7 @@ def derive_all(
         if not profile.is_exact and goldens[k].Y.size:  # type: ignore[union-attr]
             for part in alike(recurrence):
                 piece = _AlikeDirections(of_directions(recurrence, part), part, k)
-                groups.setdefault(_kind(piece.recurrence), []).append(piece)
+                groups.setdefault(kind_of_steps(piece.recurrence), []).append(piece)
     for pieces in groups.values():
         for some in _chunks(pieces):
             _derive_together(some, goldens, found, profile)
@@ -122,22 +126,14 @@ def _zeros(golden: Result) -> Result:
     return Result(Y, tuple(last))
 
 
-def _kind(recurrence: Recurrence) -> tuple[Any, ...]:
+def kind_of_steps(recurrence: Recurrence) -> tuple[Any, ...]:
     """Return the key that recurrences processed together share."""
     return (
-        recurrence.cell.name,
-        recurrence.dtype.name,
+        *_settings_of_steps(recurrence),
         recurrence.X.shape[-3:],
         recurrence.R.shape[-1],
-        *((row.name, row.function, row.alpha, row.beta) for row in recurrence.activations[0]),
+        recurrence.activations[0],
         *(tensor is None for tensor in (recurrence.Wb, recurrence.Rb, recurrence.P)),
-        recurrence.clip,
-        recurrence.clip_hidden,
-        recurrence.peephole_previous,
-        recurrence.input_forget,
-        recurrence.linear_before_reset,
-        recurrence.quantiser
-        and (recurrence.quantiser.by_sequence, recurrence.quantiser.keeps_ended),
     )
 
 

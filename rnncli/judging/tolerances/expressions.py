@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from rnncli.errors import Unsupported
-from rnncli.recurrence.cells import Parameters
+from rnncli.recurrence.cells import NO_OPTIONS, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rnncli.numerics import Array
-    from rnncli.recurrence.cells import Cell
+    from rnncli.recurrence.cells import Cell, CellOptions
     from rnncli.recurrence.recurrence import Recurrence
 
 
@@ -173,10 +173,8 @@ def equations_of(recurrence: Recurrence) -> Equations:
     found = equations(
         recurrence.cell,
         peepholes=recurrence.P is not None,
-        previous=recurrence.peephole_previous,
-        input_forget=recurrence.input_forget,
-        after=recurrence.linear_before_reset,
         bias=recurrence.Rb is not None,
+        options=recurrence.options,
     )
     if recurrence.quantiser is not None and not found.multiplies_H_alone:
         raise Unsupported(
@@ -188,17 +186,15 @@ def equations_of(recurrence: Recurrence) -> Equations:
 
 @cache
 def equations(
-    cell: Cell, *, peepholes: bool, previous: bool, input_forget: bool, after: bool, bias: bool
+    cell: Cell, *, peepholes: bool, bias: bool, options: CellOptions = NO_OPTIONS
 ) -> Equations:
     """Return the expressions of a cell.
 
     Args:
         cell: the cell whose step is run.
         peepholes: whether there are peephole weights.
-        previous: whether the LSTM's output gate sees Ct-1 through its peephole.
-        input_forget: whether the LSTM's forget gate is 1 - it.
-        after: whether the GRU resets after the linear transformation.
         bias: whether there is a recurrent bias.
+        options: the lines that hold.
 
     Raises:
         Unsupported: the cell has more than two states, or applies R to another state than H.
@@ -217,10 +213,8 @@ def equations(
         h=h if "h" in cell.activations else f,
         blend=lambda z, h, H: (1 - z) * h + z * H,
         P=_rows(Peephole((), row) for row in range(3)) if peepholes else None,
-        Rbh=Bias() if after and bias else 0,
-        peephole_previous=previous,
-        input_forget=input_forget,
-        linear_before_reset=after,
+        Rbh=Bias() if bias else 0,
+        options=options,
     )
     old, symbols = (tuple(kind((), k) for k in range(cell.states)) for kind in (State, NewState))
     states = cell.step(p, _rows(GateInput((), gate) for gate in gates), old)

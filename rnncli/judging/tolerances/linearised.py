@@ -81,7 +81,7 @@ class Linearised:
         self.equations = equations_of(path.recurrence)
         self.R = path.settled(path.R)
         self.R2 = self.R * self.R
-        in_x, self._Rbh = placed(None, path.Rb, after=path.recurrence.linear_before_reset)
+        in_x, self._Rbh = placed(None, path.Rb, path.recurrence.options)
         self._x = product(path.X, path.W)
         for bias in (path.Wb, in_x):
             if bias is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from rnncli.errors import InvalidRequest
+from rnncli.numerics import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,11 +132,11 @@ class Tolerance(NamedTuple):
             return None
         return cls(Bound.given(atol), Bound.given(rtol), Bound.given(max_ulp))
 
-    def of(self, output: str) -> Limits:
+    def of(self, output: str) -> ElementBounds:
         """Return the limits of one output."""
         if output in self.elements:
-            return Limits(self.elements[output].reshape(-1), 0.0, 0.0, self.equal_nan)
-        return Limits(
+            return ElementBounds(self.elements[output].reshape(-1), 0.0, 0.0, self.equal_nan)
+        return ElementBounds(
             self.atol.of(output), self.rtol.of(output), self.max_ulp.of(output), self.equal_nan
         )
 
@@ -150,7 +151,19 @@ EXACT = Tolerance()
 DATA_SET = Tolerance(Bound(1e-5), Bound(1e-3), Bound(1))
 
 
-class Limits(NamedTuple):
+def ulp_width(units: float, wanted: Array) -> Array:
+    """Return a number of units in the last place as an absolute tolerance, rounded up.
+
+    Args:
+        units: the number of units.
+        wanted: the expected values, in whose dtype a unit is meant; complex ones by their size.
+    """
+    spacing = 2.0 ** (1 - dtype_of(wanted.real).precision)
+    size = np.abs(wanted).astype(np.float64)
+    return np.asarray(units * spacing * np.where(np.isfinite(size), size, 0.0))
+
+
+class ElementBounds(NamedTuple):
     """The tolerance of one output, or of a range of its elements.
 
     Attributes:
@@ -165,11 +178,16 @@ class Limits(NamedTuple):
     max_ulp: float
     equal_nan: bool
 
-    def at(self, elements: slice) -> Limits:
+    def at(self, elements: slice) -> ElementBounds:
         """Return the limits of a range of elements, counted in row-major order."""
         if isinstance(self.atol, int | float):
             return self
         return self._replace(atol=self.atol[elements].astype(np.float64))
+
+    def width(self, wanted: Array) -> float:
+        """Return the widest tolerance of some elements, by whichever bound is widest."""
+        widths = np.maximum(self.allowed(wanted), ulp_width(self.max_ulp, wanted))
+        return float(widths.max(initial=0.0))
 
     def allowed(self, wanted: Array) -> Array:
         """Return the absolute tolerance by atol and rtol; NaN and infinity must match exactly."""

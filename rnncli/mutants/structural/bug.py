@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.blocked_kernel import BlockedKernel, Blocking
 from rnncli.mutants.equivalence import first, where
-from rnncli.mutants.mutant import always_seen
+from rnncli.mutants.mutant import always_seen, id_of, words_of
+from rnncli.recurrence.cells import CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from rnncli.mutants.blocked_kernel import Seam
     from rnncli.mutants.mutant import Reason, Session
     from rnncli.recurrence.recurrence import Recurrence, Result
 
-Cells: TypeAlias = "tuple[str, ...]"
 Changes: TypeAlias = "Mapping[str, Seam]"
-Sizing: TypeAlias = "Callable[[str, int], SizeClass]"
+Sizing: TypeAlias = "Callable[[int], SizeClass]"
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # The usual block sizes of rows, with few tiles, chunks and blocks.
 USUAL = Blocking(vector=8, block=16, reduction=32, tile=16, chunk=64, workers=1)
@@ -71,16 +72,26 @@ def product_of(sizes: Mapping[str, int], axis: str) -> int:
     return math.prod(sizes[each] for each in axis.split("*"))
 
 
-def beyond(axis: str, edge: int) -> SizeClass:
-    """Return the sizes beyond an edge."""
-    words = f"{axis} beyond {edge}"
-    return SizeClass(axis, edge, words, lambda sizes: product_of(sizes, axis) > edge)
+def beyond(axis: str) -> Sizing:
+    """Return the sizes beyond an edge, by the edge."""
+
+    def sizes(edge: int) -> SizeClass:
+        words = f"{axis} beyond {edge}"
+        return SizeClass(axis, edge, words, lambda sizes: product_of(sizes, axis) > edge)
+
+    return sizes
 
 
-def tail(axis: str, edge: int) -> SizeClass:
-    """Return the sizes beyond an edge that are not multiples of it."""
-    words = f"{axis} beyond {edge} and not a multiple of it"
-    return SizeClass(axis, edge, words, lambda sizes: sizes[axis] > edge and sizes[axis] % edge > 0)
+def tail(axis: str) -> Sizing:
+    """Return the sizes beyond an edge that are not multiples of it, by the edge."""
+
+    def sizes(edge: int) -> SizeClass:
+        words = f"{axis} beyond {edge} and not a multiple of it"
+        return SizeClass(
+            axis, edge, words, lambda sizes: 0 < sizes[axis] % edge < edge < sizes[axis]
+        )
+
+    return sizes
 
 
 def exactly(axis: str, edge: int) -> SizeClass:
@@ -154,30 +165,100 @@ class StructuralMutant:
         return BlockedKernel(self.blocking, self.changes).run
 
 
-def row(
-    id: str,  # noqa: A002 -- the row's own name for it
-    cells: tuple[str, ...],
-    sentence: str,
-    changes: Changes,
-    *reasons: Reason,
-    size: SizeClass | None = None,
-    blocking: Blocking = USUAL,
-    calls: int = 1,
-) -> StructuralMutant:
-    """Return a structural mutant without a family."""
-    return StructuralMutant(
-        id, cells, "", sentence, changes, size, blocking, calls, first(*reasons)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """The kernels that have a bug, and the sizes that show it.
+
+    Attributes:
+        of: the names of the cells whose kernels can have it.
+        block: the block size that is a width, by its name in `Blocking`; "" for none.
+        widths: the widths of blocks, with a mutant for each; none for one mutant at any width.
+        seen: the sizes that show it, or width -> sizes; None if small ones do.
+        workers: number of workers that share the tiles.
+        calls: number of calls of one session that show it.
+    """
+
+    of: tuple[str, ...] = tuple(CELLS)
+    block: str = ""
+    widths: tuple[int, ...] = ()
+    seen: SizeClass | Sizing | None = None
+    workers: int = USUAL.workers
+    calls: int = 1
+
+    def size(self, width: int) -> SizeClass | None:
+        """Return the sizes that show the bug at a width."""
+        if self.seen is None or isinstance(self.seen, SizeClass):
+            return self.seen
+        return self.seen(width)
+
+    def blocking(self, width: int) -> Blocking:
+        """Return the block sizes of the kernel at a width."""
+        block = {self.block: width} if self.block and width else {}
+        return replace(USUAL, **{"workers": self.workers} | block)
 
 
-def family(name: str, rows: Iterable[StructuralMutant]) -> tuple[StructuralMutant, ...]:
-    """Return rows as members of a family."""
-    return tuple(replace(each, family=name) for each in rows)
+class StructuralFamily:
+    """The bugs of one part of the kernel, and the decorator of the functions that are bugs.
+
+    Args:
+        name: its name.
+        build: what most of its bugs have in common, as `Build` has it.
+
+    Attributes:
+        rows: its mutants, in the order in which the bugs are written.
+    """
+
+    def __init__(self, name: str, **build: Any) -> None:
+        self.name, self.build = name, Build(**build)
+        self.rows: list[StructuralMutant] = []
+
+    def __call__(
+        self, *reasons: Reason, changes: str | Callable[[Any], Changes], **build: Any
+    ) -> Callable[[Function], Function]:
+        """Return the decorator of a bug: its name is the id, its docstring the sentence.
+
+        Args:
+            reasons: why it cannot be seen in some recurrences.
+            changes: the method of the kernel that it replaces, or function -> replaced methods.
+            build: what differs from the family.
+        """
+
+        def add(function: Function) -> Function:
+            methods = {changes: function} if isinstance(changes, str) else changes(function)
+            self.row(id_of(function), words_of(function)[0], methods, *reasons, **build)
+            return function
+
+        return add
+
+    def row(
+        self,
+        id: str,  # noqa: A002 -- what a mutant itself calls it
+        sentence: str,
+        changes: Changes,
+        *reasons: Reason,
+        **build: Any,
+    ) -> None:
+        """Add a bug at each width, which ends its id and takes the place of {} in its sentence."""
+        built, unseen = replace(self.build, **build), first(*reasons)
+        for width in built.widths or (0,):
+            self.rows.append(
+                StructuralMutant(
+                    f"{id}-{width}" if width else id,
+                    built.of,
+                    self.name,
+                    sentence.format(width),
+                    changes,
+                    built.size(width),
+                    built.blocking(width),
+                    built.calls,
+                    unseen,
+                )
+            )
 
 
-def built_on(**sizes: int) -> Blocking:
-    """Return the usual blocking with some other sizes."""
-    return replace(USUAL, **sizes)
+def replacing(method: str, **others: Seam) -> Callable[[Seam], Changes]:
+    """Return the change that replaces one method by a bug, and others by what it needs."""
+    return lambda function: {method: function, **others}
 
 
 def multiple_of(axes: str, width: int) -> Reason:

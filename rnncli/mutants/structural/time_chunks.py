@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rnncli.mutants.changes import ALL, LSTM
+from rnncli.mutants.changes import LSTM
 from rnncli.mutants.equivalence import NO_BIAS, NO_REVERSE, NO_Y, NOT_RAGGED
-from rnncli.mutants.structural.bug import beyond, built_on, family, row, tail
+from rnncli.mutants.structural.bug import StructuralFamily, beyond, replacing, tail
 from rnncli.mutants.structural.omissions import LACKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rnncli.mutants.blocked_kernel import (
         BatchTile,
@@ -22,99 +22,116 @@ if TYPE_CHECKING:
         Span,
         States,
     )
-    from rnncli.mutants.mutant import Reason
-    from rnncli.mutants.structural.bug import Cells, Changes, Sizing, StructuralMutant
+    from rnncli.mutants.structural.bug import Changes
     from rnncli.mutants.structural.omissions import Lack
     from rnncli.numerics import Array
 
 PREVIOUS = "states before the last step"
+MANY, FEW = (4, 8, 16, 32, 64, 128, 256), (4, 16, 64)
+
+bug = StructuralFamily("time chunks", block="chunk", widths=FEW, seen=beyond("T"))
 
 
-def _carrying(function: Callable[[States, States, States], States]) -> Seam:
+def next_chunk(function: Callable[[States, States, States], States]) -> Changes:
     """Return the change that gives the next chunk function(initial, entry, states)."""
 
     def carried(
         kernel: BlockedKernel, right: Seam, span: Span, entry: States, states: States
     ) -> States:
         right(span, entry, states)
-        if span.steps[-1] + 1 >= span.tile.lengths.max():
+        if _ends(span):
             return states
         return function(kernel.start(span.tile), entry, states)
 
-    return carried
+    return {"carried": carried}
 
 
-def _initial(initial: States, entry: States, states: States) -> States:
-    del entry, states
+def _ends(span: Span) -> bool:
+    return bool(span.steps[-1] + 1 >= span.tile.lengths.max())
+
+
+@bug(changes=next_chunk, widths=MANY)
+def chunks_restart(initial: States, _: States, __: States) -> States:
+    """Chunks of {} steps start from the initial states again."""
     return initial
 
 
-def _entry(initial: States, entry: States, states: States) -> States:
-    del initial, states
-    return entry
-
-
-def _h_zero(initial: States, entry: States, states: States) -> States:
-    del initial, entry
+@bug(changes=next_chunk)
+def chunks_h_lost(_: States, __: States, states: States) -> States:
+    """Chunks of {} steps start from a zero H."""
     return (np.zeros_like(states[0]), *states[1:])
 
 
-def _c_zero(initial: States, entry: States, states: States) -> States:
-    del initial, entry
+@bug(changes=next_chunk, of=LSTM)
+def chunks_c_lost(_: States, __: States, states: States) -> States:
+    """Chunks of {} steps start from a zero C."""
     return (states[0], np.zeros_like(states[1]))
 
 
-def _remembering(
+def _remember(
     kernel: BlockedKernel, right: Seam, lane: BlockedLane, x: Array, states: States
 ) -> Any:
     kernel.kept[PREVIOUS] = states
     return right(lane, x, states)
 
 
-def _one_step_old(
+@bug(changes=replacing("carried", step=_remember))
+def chunks_h_one_step_old(
     kernel: BlockedKernel, right: Seam, span: Span, entry: States, states: States
 ) -> States:
+    """Chunks of {} steps start from H of the last step but one."""
     right(span, entry, states)
-    ends = span.steps[-1] + 1 >= span.tile.lengths.max()
     previous: States = kernel.kept[PREVIOUS]
-    return states if ends else (previous[0], *states[1:])
+    return states if _ends(span) else (previous[0], *states[1:])
 
 
-def _partial_missing(kernel: BlockedKernel, right: Seam, *arguments: Any) -> list[Array]:
+@bug(changes=next_chunk)
+def chunks_start_where_the_last_started(_: States, entry: States, __: States) -> States:
+    """Chunks of {} steps start where the one before started."""
+    return entry
+
+
+@bug(changes="chunks", widths=MANY, seen=tail("T"))
+def chunks_partial_missing(kernel: BlockedKernel, right: Seam, *arguments: Any) -> list[Array]:
+    """Chunks of {} steps are computed while they are full."""
     chunks: list[Array] = right(*arguments)
     return [steps for steps in chunks if len(steps) == kernel.blocking.chunk] or chunks
 
 
-def _x_of_first_chunk(
+@bug(changes="projected")
+def chunks_x_of_first(
     kernel: BlockedKernel, right: Seam, lane: BlockedLane, steps: Array, X: Array
 ) -> Any:
-    """The projected inputs are those of the first chunk, which stay in the buffer."""
+    """Chunks of {} steps multiply the projected inputs of the first."""
     if not steps[0]:
         kernel.kept["x"] = right(lane, steps, X)
     return kernel.kept["x"][:, : len(steps)]
 
 
-def _live_from_zero(kernel: BlockedKernel, right: Seam, tile: BatchTile, t: int) -> Any:
-    """Lengths are compared with the step within its chunk."""
+@bug(NOT_RAGGED, changes="live")
+def chunks_lengths_within(kernel: BlockedKernel, right: Seam, tile: BatchTile, t: int) -> Any:
+    """Chunks of {} steps compare lengths with steps counted from their own start."""
     return right(tile, t % kernel.blocking.chunk)
 
 
-def _forward_in_chunk(kernel: BlockedKernel, right: Seam, tile: BatchTile, steps: Array) -> Any:
-    """Chunks come last first, but each is walked forward."""
+@bug(NO_REVERSE, changes="times", seen=None)
+def chunks_reverse_forward_within(
+    _: BlockedKernel, right: Seam, tile: BatchTile, steps: Array
+) -> Any:
+    """Chunks of {} steps of a reverse direction are walked forward."""
     times = right(tile, steps)
-    del kernel
     if not tile.lane.reverse:
         return times
-    live = steps[:, None] < tile.lengths
-    count = live.sum(axis=0)
-    index = np.where(
-        live, count - 1 - np.arange(len(steps))[:, None], np.arange(len(steps))[:, None]
-    )
+    live, place = steps[:, None] < tile.lengths, np.arange(len(steps))[:, None]
+    index = np.where(live, live.sum(axis=0) - 1 - place, place)
     return np.take_along_axis(np.asarray(times), index, axis=0)
 
 
-def _chunks_forward(kernel: BlockedKernel, right: Seam, tile: BatchTile, steps: Array) -> Any:
-    """Each chunk is walked backward, but the first comes first."""
+@bug(NO_REVERSE, changes="times")
+def chunks_reverse_in_forward_order(
+    kernel: BlockedKernel, right: Seam, tile: BatchTile, steps: Array
+) -> Any:
+    """Chunks of {} steps of a reverse direction come first to last."""
     times = right(tile, steps)
     if not tile.lane.reverse:
         return times
@@ -125,24 +142,29 @@ def _chunks_forward(kernel: BlockedKernel, right: Seam, tile: BatchTile, steps: 
     return np.where(steps[:, None] < tile.lengths, walked, steps[:, None])
 
 
-def _from_the_end_later(kernel: BlockedKernel, right: Seam, tile: BatchTile, steps: Array) -> Any:
-    """Chunks but the first count backward from T, not from the length."""
+@bug(NO_REVERSE, NOT_RAGGED, changes="times")
+def chunks_reverse_from_the_end(
+    _: BlockedKernel, right: Seam, tile: BatchTile, steps: Array
+) -> Any:
+    """Chunks of {} steps of a reverse direction but the first count from T instead of the
+    length.
+    """
     if not steps[0] or not tile.lane.reverse:
         return right(tile, steps)
-    del kernel
     T = len(tile.lane.X)
     return right(tile._replace(lengths=np.full_like(tile.lengths, T)), steps)
 
 
-def _store_at_start(
+@bug(NO_Y, changes="store")
+def chunks_y_at_the_start(
     kernel: BlockedKernel, right: Seam, span: Span, history: Array, Y: Array
 ) -> None:
-    """Y of every chunk is written where the first chunk's goes."""
+    """Chunks of {} steps write Y where the first goes."""
     times = kernel.times(span.tile, span.steps % kernel.blocking.chunk)
     right(span._replace(times=times), history, Y)
 
 
-def _first_chunk_finished(
+def _keep_first(
     kernel: BlockedKernel, right: Seam, span: Span, entry: States, states: States
 ) -> Any:
     if not span.steps[0]:
@@ -150,15 +172,17 @@ def _first_chunk_finished(
     return right(span, entry, states)
 
 
-def _finish_first(
+@bug(changes=replacing("finish", carried=_keep_first))
+def chunks_last_states_of_first(
     kernel: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
 ) -> None:
-    wrong = kernel.kept["first"] if tile.lengths.max(initial=0) else states
-    right(tile, wrong, last)
+    """Chunks of {} steps leave the last states of the first."""
+    right(tile, kernel.kept["first"] if tile.lengths.max(initial=0) else states, last)
 
 
-def _bias_once(kernel: BlockedKernel, right: Seam, lane: BlockedLane, steps: Array) -> Any:
-    del kernel
+@bug(NO_BIAS, changes="bias")
+def chunks_bias_once(_: BlockedKernel, right: Seam, lane: BlockedLane, steps: Array) -> Any:
+    """Chunks of {} steps but the first have no bias."""
     bias = right(lane, steps)
     return bias if not steps[0] else np.zeros_like(bias)
 
@@ -173,140 +197,15 @@ def _later_lacks(lack: Lack) -> Seam:
     return chunk
 
 
-CHUNKS, FEW = (4, 8, 16, 32, 64, 128, 256), (4, 16, 64)
-SIMPLE: tuple[
-    tuple[str, Cells, str, Changes, tuple[Reason, ...], tuple[int, ...], Sizing | None], ...
-] = (
-    (
-        "restart",
-        ALL,
-        "start from the initial states again",
-        {"carried": _carrying(_initial)},
-        (),
-        CHUNKS,
-        beyond,
-    ),
-    ("h-lost", ALL, "start from a zero H", {"carried": _carrying(_h_zero)}, (), FEW, beyond),
-    ("c-lost", LSTM, "start from a zero C", {"carried": _carrying(_c_zero)}, (), FEW, beyond),
-    (
-        "h-one-step-old",
-        ALL,
-        "start from H of the last step but one",
-        {"step": _remembering, "carried": _one_step_old},
-        (),
-        FEW,
-        beyond,
-    ),
-    (
-        "start-where-the-last-started",
-        ALL,
-        "start where the one before started",
-        {"carried": _carrying(_entry)},
-        (),
-        FEW,
-        beyond,
-    ),
-    (
-        "partial-missing",
-        ALL,
-        "are computed while they are full",
-        {"chunks": _partial_missing},
-        (),
-        CHUNKS,
-        tail,
-    ),
-    (
-        "x-of-first",
-        ALL,
-        "multiply the projected inputs of the first",
-        {"projected": _x_of_first_chunk},
-        (),
-        FEW,
-        beyond,
-    ),
-    (
-        "lengths-within",
-        ALL,
-        "compare lengths with steps counted from their own start",
-        {"live": _live_from_zero},
-        (NOT_RAGGED,),
-        FEW,
-        beyond,
-    ),
-    (
-        "reverse-forward-within",
-        ALL,
-        "of a reverse direction are walked forward",
-        {"times": _forward_in_chunk},
-        (NO_REVERSE,),
-        FEW,
-        None,
-    ),
-    (
-        "reverse-in-forward-order",
-        ALL,
-        "of a reverse direction come first to last",
-        {"times": _chunks_forward},
-        (NO_REVERSE,),
-        FEW,
-        beyond,
-    ),
-    (
-        "reverse-from-the-end",
-        ALL,
-        "of a reverse direction but the first count from T instead of the length",
-        {"times": _from_the_end_later},
-        (NO_REVERSE, NOT_RAGGED),
-        FEW,
-        beyond,
-    ),
-    (
-        "y-at-the-start",
-        ALL,
-        "write Y where the first goes",
-        {"store": _store_at_start},
-        (NO_Y,),
-        FEW,
-        beyond,
-    ),
-    (
-        "last-states-of-first",
-        ALL,
-        "leave the last states of the first",
-        {"carried": _first_chunk_finished, "finish": _finish_first},
-        (),
-        FEW,
-        beyond,
-    ),
-    ("bias-once", ALL, "but the first have no bias", {"bias": _bias_once}, (NO_BIAS,), FEW, beyond),
-)
+for lack in LACKS:
+    bug.row(
+        f"chunk-remainder-lacks-{lack.name}",
+        f"The path for steps behind whole chunks of {{}} {lack.words}.",
+        {"chunk": _later_lacks(lack)},
+        lack.reason,
+        of=lack.cells,
+        widths=(8,),
+        seen=tail("T"),
+    )
 
-
-def _chunks() -> Iterator[StructuralMutant]:
-    for name, cells, words, changes, reasons, widths, sizes in SIMPLE:
-        for width in widths:
-            yield row(
-                f"chunks-{name}-{width}",
-                cells,
-                f"Chunks of {width} steps {words}.",
-                changes,
-                *reasons,
-                size=sizes("T", width) if sizes else None,
-                blocking=built_on(chunk=width),
-            )
-
-
-def _remainders() -> Iterator[StructuralMutant]:
-    for lack in LACKS:
-        yield row(
-            f"chunk-remainder-lacks-{lack.name}-8",
-            lack.cells,
-            f"The path for steps behind whole chunks of 8 {lack.words}.",
-            {"chunk": _later_lacks(lack)},
-            lack.reason,
-            size=tail("T", 8),
-            blocking=built_on(chunk=8),
-        )
-
-
-ROWS = family("time chunks", (*_chunks(), *_remainders()))
+ROWS = bug.rows

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import MNN
 import numpy as np
 
 from rnncli.files.atomic import put_file
+from rnncli.interpreter import python_like_this
 from rnncli.subjects.runtime import Refusal, known_settings
 from rnncli.subjects.supervision.programs import first_line
 
@@ -89,11 +89,10 @@ def _converted(model: bytes, folder: str) -> str:
     source, target = f"{folder}/model.onnx", f"{folder}/model.mnn"
     put_file(source, model)
     done = subprocess.run(  # noqa: S603 -- of a package that the user has installed
-        [
-            *(sys.executable, "-c", CONVERTER, "-f", "ONNX", "--bizCode", "rnncli"),
+        python_like_this(
+            *(CONVERTER, "-f", "ONNX", "--bizCode", "rnncli"),
             *("--modelFile", source, "--MNNModel", target),
-        ],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

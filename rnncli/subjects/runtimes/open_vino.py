@@ -12,15 +12,16 @@ from openvino import opset1, opset3, opset4, opset5
 from rnncli.errors import InvalidRequest
 from rnncli.models.ir_graph import as_array
 from rnncli.numerics import dtype_of
+from rnncli.packs.ir_form import all_inputs, with_truths
 from rnncli.subjects.runtime import Prepared, Refusal
-from rnncli.subjects.supervision.programs import first_line, printable
+from rnncli.subjects.supervision.programs import first_line
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rnncli.formats.format import Tensors
     from rnncli.numerics import Array
-    from rnncli.operators import Input
     from rnncli.packs.vector import Vector
 
 DEVICE = "device"
@@ -161,17 +162,15 @@ def as_tensor(values: Array) -> Any:
 
 def _native(vector: Vector) -> Any:
     """Build a model of one of its own operators, which its ONNX frontend cannot read."""
-    record, attributes = vector.record, dict(vector.attributes)
+    record, operator = vector.record, vector.node.operator
     build = NATIVE.get(record["operator"])
     if build is None:
         raise Refusal(f"cannot build {record['operator']} in this version of it")
     nodes = dict(_parameters(vector))
-    operator = vector.node.operator
+    attributes = with_truths(operator, vector.attributes)
     clip = attributes.pop("clip", None)
-    if "linear_before_reset" in attributes:
-        attributes["linear_before_reset"] = bool(attributes["linear_before_reset"])
     node = build(
-        *(nodes[row.name] if row.name in nodes else _zeros(vector, row) for row in operator.inputs),
+        *nodes.values(),
         **{**UNWRITTEN, **attributes},
         **({} if clip is None else {"clip": clip}),
     )
@@ -184,19 +183,10 @@ def _native(vector: Vector) -> Any:
     return openvino.Model(results, fed, record["operator"])
 
 
-def _zeros(vector: Vector, row: Input) -> Any:
-    """Return the value of an absent input, which its Python functions require."""
-    sizes = vector.record["sizes"]
-    dims = row.shape(vector.node.variant)
-    shape = [dim.multiple * sizes[dim.symbol] for dim in dims]
-    zeros = np.zeros(shape, dtype_of(vector.inputs["X"]).numpy)
-    return openvino.op.Constant(as_tensor(zeros), shared_memory=False)
-
-
 def _parameters(vector: Vector) -> Iterator[tuple[str, Any]]:
-    for name, values in vector.inputs.items():
+    for name, values in all_inputs(vector).items():
         tensor = as_tensor(values)
-        if name in vector.initializers:
+        if name in vector.initializers or name not in vector.inputs:
             yield name, openvino.op.Constant(tensor, shared_memory=False)
         else:
             node = opset5.parameter(list(values.shape), tensor.element_type, name)

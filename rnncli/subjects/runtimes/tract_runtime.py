@@ -9,7 +9,7 @@ import onnx
 import tract
 
 from rnncli.subjects.runtime import Prepared, Refusal, known_settings
-from rnncli.subjects.supervision.programs import printable
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,13 +7,15 @@ import os
 import select
 import signal
 import subprocess
-import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnncli.errors import Unsupported
+from rnncli.interpreter import python
+from rnncli.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +24,8 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 # Seconds a supervisor may take to end its program and report; it gives up earlier itself.
 SECONDS_TO_END = 10.0
-LONGEST_SENTENCE = 300
+# Seconds between two times that a supervisor is resumed, which its program may have stopped.
+SECONDS_BETWEEN_LOOKS = 0.1
 # Added by a shell to the number of the signal that ended its last program.
 SHELL_SIGNAL = 128
 CRASHES = {
@@ -94,12 +97,6 @@ def last_line(text: str) -> str:
     return next(filter(None, map(printable, reversed(text.splitlines()))), "")
 
 
-def printable(text: str) -> str:
-    """Return one line of bounded length without control characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= LONGEST_SENTENCE else line[:LONGEST_SENTENCE] + "..."
-
-
 class Supervised:
     """A program that ends by itself, by `end`, or with this process.
 
@@ -142,7 +139,7 @@ class Supervised:
         }
         self._ending: Ending | None = None
         self._process = subprocess.Popen(  # noqa: S603 -- runs our own file
-            [sys.executable, "-I", "-S", str(SUPERVISOR), json.dumps(order)],
+            python("-I", "-S", str(SUPERVISOR), json.dumps(order)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -154,12 +151,17 @@ class Supervised:
 
     def wait(self, seconds: float) -> Ending | None:
         """Return how it ended; None if it still runs after so many seconds."""
+        give_up = time.monotonic() + seconds
+        poll = select.poll()
         if self._ending is None:
-            report = self._process.stdout
-            poll = select.poll()
-            poll.register(report, select.POLLIN)  # type: ignore[arg-type]
-            if poll.poll(max(0, seconds * 1000)):
+            poll.register(self._process.stdout, select.POLLIN)  # type: ignore[arg-type]
+        while self._ending is None:
+            self._process.send_signal(signal.SIGCONT)
+            left = max(0.0, give_up - time.monotonic())
+            if poll.poll(1000 * min(left, SECONDS_BETWEEN_LOOKS)):
                 self._ending = self._report()
+            elif not left:
+                break
         return self._ending
 
     def end(self) -> Ending:
@@ -167,7 +169,11 @@ class Supervised:
         if self._ending is None:
             self.let_go()
             if self.wait(SECONDS_TO_END) is None:
-                self._process.kill()
+                from rnncli.subjects.supervision.supervisor import family  # of POSIX systems only
+
+                for pid in (*family(self._process.pid), self._process.pid):
+                    with suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
                 self._ending = self._report()
         assert self._ending
         return self._ending

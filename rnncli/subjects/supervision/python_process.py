@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import sys
 from typing import TYPE_CHECKING
 
+from rnncli.interpreter import python_like_this
 from rnncli.subjects.supervision.connection import ConnectedProcess, garbled
 from rnncli.subjects.supervision.messages import FOREVER, Channel, Message
 from rnncli.subjects.supervision.programs import Supervised
@@ -14,12 +13,8 @@ from rnncli.subjects.supervision.programs import Supervised
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The program of the process, whose sys.path is not ours at first.
-BOOT = """\
-import json, pkgutil, sys
-sys.path[:] = json.loads(sys.argv[3])
-pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))
-"""
+# The program of the process.
+BOOT = "import pkgutil, sys; pkgutil.resolve_name(sys.argv[2])(int(sys.argv[1]))"
 
 
 class IsolatedProcess(ConnectedProcess[Message]):
@@ -37,7 +32,7 @@ class IsolatedProcess(ConnectedProcess[Message]):
         ours, its = socket.socketpair()
         with its:
             program = Supervised(
-                [sys.executable, "-c", BOOT, str(its.fileno()), serve, json.dumps(sys.path)],
+                python_like_this(BOOT, str(its.fileno()), serve),
                 environment=environment,
                 max_memory=max_memory,
                 keep=[its.fileno()],

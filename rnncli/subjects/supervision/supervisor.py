@@ -44,6 +44,8 @@ LIFELINE, REPORT = 0, 1
 
 # From <linux/prctl.h>.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+# When the owner ends, this process runs on even if its program has stopped it.
+AT_DEATH_OF_OWNER = signal.SIGCONT
 
 # Seconds between checks of memory; a program gains at most about 50 MB between two checks.
 SECONDS_BETWEEN_LOOKS = 0.01
@@ -247,6 +249,7 @@ def supervise(order: dict[str, Any]) -> dict[str, Any]:
     """Run a program until it or its owner ends, and report how it ended."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, AT_DEATH_OF_OWNER)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     try:
         supervisor = Supervisor(**order)

@@ -13,6 +13,7 @@ from rnncli.backends.backend import Compute
 from rnncli.backends.compiled import routines
 from rnncli.backends.compiled.routines import Routines
 from rnncli.numerics import DTYPES
+from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.recurrence import Direction
 
 LSTM = recurrence_of("LSTM", peepholes=True, clip=2.0)
@@ -26,8 +27,7 @@ OTHERS = {
     "activations": (LSTM.activations[0][::-1],),
     "clip": math.inf,
     "clip_hidden": False,
-    "peephole_previous": True,
-    "input_forget": True,
+    "options": CellOptions(input_forget=True),
 }
 SAME = {
     "X": LSTM.X[:3],

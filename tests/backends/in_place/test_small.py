@@ -22,6 +22,7 @@ from rnncli.backends.in_place.tuning import COPIED_WEIGHTS, MOST_FORMS, STACKED_
 from rnncli.backends.in_place.walk import evaluate_in_place, stage_for
 from rnncli.numerics import DTYPES
 from rnncli.recurrence.activations import ACTIVATIONS
+from rnncli.recurrence.cells import CellOptions
 from rnncli.recurrence.recurrence import Constants
 
 F64 = np.dtype(np.float64)
@@ -55,7 +56,7 @@ def test_one_product_makes_the_gates(kind, flags):
     for k, row in enumerate(stage.kernel.stacked):
         of_x = (r.W[0] @ r.X[0].T + r.Wb[0][..., None])[row.gate]
         of_h = (r.R[0] @ h.T + r.Rb[0][..., None])[row.gate]
-        if not row.of_h and not r.linear_before_reset:
+        if not row.of_h and not r.options.linear_before_reset:
             of_x, of_h = of_x + r.Rb[0][row.gate][:, None], of_h * 0
         wanted = of_x * row.of_x + of_h * row.of_h
         np.testing.assert_allclose(gates[k], -wanted if k < stage.divisors else wanted, atol=1e-13)
@@ -148,7 +149,7 @@ def test_calls_that_differ_in_numbers_alone_share_it():
     [
         {"clip": 0.5},
         {"clip": 0.5, "clip_hidden": False},
-        {"linear_before_reset": False},
+        {"options": CellOptions(linear_before_reset=False)},
         {"activations": ((ACTIVATIONS["HardSigmoid"], ACTIVATIONS["Tanh"]),)},
         {"X": np.ones((4, 2, 2), np.float32), "initial": (None,)},
     ],

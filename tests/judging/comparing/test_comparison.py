@@ -121,11 +121,11 @@ def test_a_value_that_must_match_is_allowed_nothing():
 def test_each_element_may_have_a_tolerance_of_its_own(monkeypatch):
     """Such an output is judged element by element; another one by the numbers for all."""
     monkeypatch.setattr(comparison, "BLOCK", 3)
-    wanted = np.zeros((2, 4), np.float32)
+    wanted = np.full((2, 4), 64, np.float32)
     allowed = np.float32([[0, 1, 2, 3], [4, 5, 6, 7]])
-    tolerance = Tolerance.parse(atol=["9"], max_ulp=["9e99"])._replace(elements={"Y": allowed})
+    tolerance = Tolerance.parse(atol=["9"], max_ulp=["9"])._replace(elements={"Y": allowed})
 
-    got = {"Y": allowed.copy(), "Z": allowed.copy()}
+    got = {"Y": wanted + allowed, "Z": wanted + allowed}
     (within, other) = compare(got, {"Y": wanted, "Z": wanted}, tolerance)
     assert within.agrees
     assert other.agrees
@@ -134,7 +134,17 @@ def test_each_element_may_have_a_tolerance_of_its_own(monkeypatch):
     got["Y"][1, 1] -= 9
     (beyond, _) = compare(got, {"Y": wanted, "Z": wanted}, tolerance)
     assert 1 == beyond.differing
-    assert WorstElement((0, 3), 3.5, 0, 3) == beyond.worst
+    assert WorstElement((0, 3), 67.5, 64, 3) == beyond.worst
+
+
+@pytest.mark.parametrize(
+    ("given", "agrees"),
+    [({"atol": ["3.9"]}, True), ({"atol": ["4.1"]}, False), ({"rtol": ["1.1"]}, False)],
+)
+def test_a_tolerance_within_which_zeros_agree_does_not_judge(given, agrees):
+    """Unless all is equal, so that no tolerance is needed."""
+    assert one([1, 3.5], [1, 4], **given).agrees == agrees
+    assert one([1, 4], [1, 4], **given).agrees
 
 
 def test_worst_is_among_those_that_differ():
@@ -147,10 +157,10 @@ def test_worst_is_among_those_that_differ():
 
 def test_worst_of_a_tolerated_output_is_still_shown():
     """How close it was is worth knowing when all agree."""
-    result = one([1.25, 1], [1, 1], atol=["1"])
+    result = one([1.25, 1], [1, 1], atol=["0.5"])
 
     assert result.agrees
-    assert WorstElement((0,), 1.25, 1, 1) == result.worst
+    assert WorstElement((0,), 1.25, 1, 0.5) == result.worst
 
 
 def test_worst_is_found_across_blocks(monkeypatch):
@@ -216,8 +226,9 @@ def test_ulp_of_neighbours_is_one(dtype):
         below, above = ordered[:-1], ordered[1:]
     (result,) = compare({"Y": below}, {"Y": above}, Tolerance.parse(max_ulp=["1"]))
 
-    assert result.agrees
     assert 1 == result.max_ulp
+    assert not result.differing
+    assert result.agrees == (dtype.precision > 1)  # powers of two alone are an ulp from zero
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -268,7 +279,7 @@ def test_complex_numbers_are_compared_in_the_plane():
 
     assert 5 == result.max_abs
     assert WorstElement((0,), 3 + 4j, 0, 0.0) == result.worst
-    assert one([3 + 4j], [0], np.complex64, atol=["5"]).agrees
+    assert one([13 + 4j], [10], np.complex64, atol=["5"]).agrees
     assert one([1 + 1j], [1 + (1 + 2**-23) * 1j], np.complex64, max_ulp=["1"]).agrees
     assert one([complex(math.nan, 0)], [complex(0, math.nan)], np.complex64, equal_nan=True).agrees
     assert not one([complex(math.nan, 0)], [1], np.complex64, atol=["9"], equal_nan=True).agrees

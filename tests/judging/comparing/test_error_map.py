@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
-from judged import core, ran, vectors_of
+from judged import core, vectors_of
 
 from rnncli.judging.comparing.error_map import error_map
-from rnncli.judging.comparing.rule import PACK_RULE
-from rnncli.judging.judgement import judge, judge_outputs
+from rnncli.judging.comparing.margins import MeasuredAttempt
 
 # Y [T, D, N, H], in layout 1 [N, T, D, H]; T 4, N 3, H 5 or so
 CASES = ["gru_14_both", "rnn_14_batch_first", "lstm_14_initial"]
 
 
 def mapped(vector, got):
-    """The map of a verdict, without all else that it says."""
-    found = judge_outputs(got, vector.answers, PACK_RULE)
-    return error_map(vector.node, got, vector.answers, found, PACK_RULE)
+    """The map of some outputs."""
+    return error_map(MeasuredAttempt(vector, got))
 
 
 @pytest.mark.parametrize("case_id", CASES)
@@ -47,7 +45,7 @@ def test_last_states_have_a_row_for_each_direction():
     got = {name: values.copy() for name, values in vector.answers.outputs.items()}
     got["Y_h"][1, 2, 3] += 1
 
-    found = np.array(judge(vector, ran(got)).error_map)
+    found = np.array(mapped(vector, got))
 
     assert found.shape == got["Y_h"].shape[::2]
     assert np.argwhere(found).tolist() == [[1, 3]]
@@ -61,7 +59,7 @@ def test_long_and_wide_outputs_are_condensed():
     for t, u in ((0, 0), (149, 69), (77, 33)):
         got = {name: values.copy() for name, values in vector.answers.outputs.items()}
         got["Y"][t, 0, 1, u] += 1
-        found = np.array(judge(vector, ran(got)).error_map)
+        found = np.array(mapped(vector, got))
 
         assert found.shape == (64, 64)
         ((row, column),) = np.argwhere(found)

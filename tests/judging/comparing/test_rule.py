@@ -8,7 +8,6 @@ from rnncli.errors import InvalidRequest
 from rnncli.judging.comparing.rule import PACK_RULE, Rule, _derived
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
-from rnncli.judging.tolerances.tolerance import Tolerance
 
 PLAIN = "rnn_7_plain"
 
@@ -46,9 +45,9 @@ def test_another_profile_replaces_every_tolerance(case_id):
     vector = core()[case_id]
     for reading in ("", *vector.alternatives):
         pack = PACK_RULE.answers(vector, reading)
-        strict = Rule("strict").answers(vector, reading)
-        tf32 = Rule("tf32").answers(vector, reading)
-        exact = Rule("exact").answers(vector, reading)
+        strict = Rule(profile="strict").answers(vector, reading)
+        tf32 = Rule(profile="tf32").answers(vector, reading)
+        exact = Rule(profile="exact").answers(vector, reading)
 
         for name, tolerance in pack.tolerances.items():
             assert strict.outputs[name] is pack.outputs[name]
@@ -61,7 +60,7 @@ def test_another_profile_replaces_every_tolerance(case_id):
 def test_given_tolerances_replace_the_packs():
     """They are atol + rtol |wanted|, each by output."""
     vector = core()["lstm_14_initial"]
-    rule = Rule(tolerance=Tolerance.parse(atol=["0.5", "Y_h:0.25"], rtol=["Y:0.5"]))
+    rule = Rule(atol={"": 0.5, "Y_h": 0.25}, rtol={"Y": 0.5})
 
     found = rule.answers(vector)
 
@@ -79,17 +78,17 @@ def test_units_in_the_last_place_are_given_by_output():
     }
 
     def verdicts(**bounds):
-        found = judge(vector, ran(near), Rule(tolerance=Tolerance.parse(**bounds)))
+        found = judge(vector, ran(near), Rule(**bounds))
         return [output.verdict for output in found.outputs]
 
-    assert verdicts(max_ulp=["1"]) == [Verdict.PASS, Verdict.PASS]
-    assert verdicts(max_ulp=["Y_h:1"]) == [Verdict.DIFFERS, Verdict.PASS]
-    assert verdicts(max_ulp=["0.5"]) == [Verdict.DIFFERS, Verdict.DIFFERS]
+    assert verdicts(max_ulp=1) == [Verdict.PASS, Verdict.PASS]
+    assert verdicts(max_ulp={"Y_h": 1}) == [Verdict.DIFFERS, Verdict.PASS]
+    assert verdicts(max_ulp=0.5) == [Verdict.DIFFERS, Verdict.DIFFERS]
 
 
 def test_what_must_be_infinite_must_be_infinite_under_any_rule():
     """A relative tolerance of infinity allows nothing."""
-    tolerance = Rule(tolerance=Tolerance.parse(rtol=["1"], atol=["1"]))
+    tolerance = Rule(rtol=1, atol=1)
     wanted = np.full((1, 1, 1), np.inf, np.float32)
     vector = core()[PLAIN]
     answers = type(vector.answers)({"Y": wanted}, {"Y": np.zeros_like(wanted)})
@@ -103,15 +102,15 @@ def test_what_must_be_infinite_must_be_infinite_under_any_rule():
 def test_a_rule_is_checked_when_it_is_made():
     """Misspelt profiles, both at once, and outputs that no case has."""
     records = [vector.record for vector in core().values()]
-    rule = Rule(tolerance=Tolerance.parse(atol=["Y_x:1"]))
+    rule = Rule(atol={"Y_x": 1})
 
     with pytest.raises(InvalidRequest, match="did you mean 'strict'"):
-        Rule("strikt")
+        Rule(profile="strikt")
     with pytest.raises(InvalidRequest, match="exclude each other"):
-        Rule("strict", Tolerance())
+        Rule(profile="strict", atol=0)
     with pytest.raises(InvalidRequest, match="unknown output 'Y_x'; did you mean"):
         rule.check(records)
-    Rule(tolerance=Tolerance.parse(atol=["Y_c:1"])).check(records)
+    Rule(atol={"Y_c": 1}).check(records)
     PACK_RULE.check(records)
 
 
@@ -122,7 +121,7 @@ def test_a_profile_too_wide_to_judge_by_skips():
         " sizes: {seq_length: 10, batch_size: 1, input_size: 40, hidden_size: 30},"
         " inputs: {R: {weights: 2.0}}}"
     )
-    rule = Rule("dtype-accumulator")
+    rule = Rule(profile="dtype-accumulator")
     right = vector.answers.outputs
     wrong = {name: values + values.dtype.type(9) for name, values in right.items()}
 

@@ -3,8 +3,9 @@
 import pytest
 
 from rnncli.errors import ConfigError, UnreadableFile
+from rnncli.judging.comparing import xfails
 from rnncli.judging.comparing.verdict import FAILURES, CaseVerdict, Verdict
-from rnncli.judging.comparing.xfails import parse_xfails, read_xfails
+from rnncli.judging.comparing.xfails import MOST_DOUBTED, parse_xfails, read_xfails
 
 TEXT = """\
 # of 2026.4
@@ -131,3 +132,25 @@ def test_a_list_may_be_empty(tmp_path, content):
     path.write_text(content)
 
     assert read_xfails(path).entries == ()
+
+
+def test_a_long_list_is_searched_by_id(monkeypatch):
+    """Only entries with a wildcard are compared with each case; the first of both kinds counts."""
+    compared = []
+    monkeypatch.setattr(xfails, "fnmatchcase", lambda *words: compared.append(words) or True)
+    lines = [f"case_{k} [differs] known" for k in range(500)]
+    known = parse_xfails("\n".join([*lines, "case_* [differs] others"]), "known.txt")
+    ids = [f"case_{k}" for k in range(1000)]
+
+    assert {known.reason(each, Verdict.DIFFERS) for each in ids[:500]} == {"known"}
+    assert {known.reason(each, Verdict.DIFFERS) for each in ids[500:]} == {"others"}
+    assert len(compared) == len(ids)
+
+
+def test_many_entries_of_no_case_are_counted():
+    """The first of them are named."""
+    known = parse_xfails("\n".join(f"gone_{k} known" for k in range(500)), "known.txt")
+    sentences = list(known.doubts(["gru", "lstm"]))
+
+    assert len(sentences) == MOST_DOUBTED + 1
+    assert sentences[-1] == "480 more known failures match no case of the pack"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from judged import core, outputs_of
 
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.approximations import UnitSubset, approximation_of
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.localisation import steps_of
+from rnncli.mutants.catalogue import MUTANTS
 from rnncli.mutants.changes import RIGHT, computing
-from rnncli.mutants.table import MUTANTS
 
 
 @cache
@@ -32,7 +32,7 @@ def wrong(cell, change):
     for vector in vectors(cell):
         with np.errstate(all="ignore"):
             got = outputs_of(vector, change.run(vector.recurrence, "float64"))
-        steps = steps_of(vector, got, PACK_RULE)
+        steps = steps_of(MeasuredAttempt(vector, got))
         if steps is not None and steps.wrong.any():
             yield vector, got, steps
 
@@ -48,7 +48,7 @@ def test_an_approximated_tanh_is_named_with_its_error(cell, size):
     """Whatever the error is, as long as it is a function of the argument."""
     cases = list(wrong(cell, computing(tanh=off_by(size, "tanh"))))
     found = approximation_of(steps for *_, steps in cases)
-    fits = [found.fit(WrongOutputs(vector, got, PACK_RULE)) for vector, got, _ in cases]
+    fits = [found.fit(WrongOutputs(MeasuredAttempt(vector, got))) for vector, got, _ in cases]
 
     assert found.name == "tanh-approximated"
     assert size / 2 < float(found.where.removeprefix("off by up to ").split(",")[0]) < 2 * size

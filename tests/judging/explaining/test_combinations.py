@@ -7,7 +7,7 @@ import pytest
 from judged import core
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.combinations import (
     AND,
     READING,
@@ -19,8 +19,8 @@ from rnncli.judging.explaining.combinations import (
     together,
 )
 from rnncli.judging.explaining.fitting import WrongOutputs
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change, Mutant
-from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.recurrence.recurrence import Result
 
 
@@ -37,7 +37,7 @@ def reading(recurrence):
 
 def fits(vector, outputs, hypothesis):
     """Whether a hypothesis gives just these outputs."""
-    (fit,) = WrongOutputs(vector, outputs, PACK_RULE).tried([hypothesis])
+    (fit,) = WrongOutputs(MeasuredAttempt(vector, outputs)).tried([hypothesis])
     return fit.margin == 0
 
 

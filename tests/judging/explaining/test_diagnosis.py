@@ -5,9 +5,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from judged import mutated, outputs_of, ran
+from judged import explained_verdict, mutated, outputs_of
 
 from rnncli.backends.backend import Compute
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE
 from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.explaining.combinations import AND
@@ -22,9 +23,8 @@ from rnncli.judging.explaining.hypotheses import (
     sentence_of,
 )
 from rnncli.judging.explaining.places import Places
-from rnncli.judging.judgement import judge, judge_outputs
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.mutant import Change
-from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.operators import operator_named
 from rnncli.packs.pack import open_pack
 
@@ -51,11 +51,11 @@ def evidence(cell, mutants):
     found = []
     for vector in vectors(cell):
         got = mutated(vector, mutants)
-        judged = judge_outputs(got, vector.answers, PACK_RULE)
-        if all(output.verdict is Verdict.PASS for output in judged):
+        measured = MeasuredAttempt(vector, got)
+        if measured.agrees:
             found.append(passed(cell)[vector.id])
         else:
-            found.append(evidence_of_failure(vector, got, mutants_of(cell), PACK_RULE))
+            found.append(evidence_of_failure(measured, mutants_of(cell)))
     return found
 
 
@@ -77,8 +77,9 @@ def test_a_mutant_is_named_by_its_outputs(cell, name):
 
 def with_two(vector, got, mutants):
     """What a case that differs says, of two at once where no single one fits."""
-    alone = evidence_of_failure(vector, got, mutants, PACK_RULE)
-    return alone if alone.fits else evidence_of_two(vector, alone, mutants, PACK_RULE)
+    measured = MeasuredAttempt(vector, got)
+    alone = evidence_of_failure(measured, mutants)
+    return alone if alone.fits else evidence_of_two(measured, alone, mutants)
 
 
 READ = {
@@ -127,10 +128,10 @@ SEVERAL = ("biases-dropped", "clip-ignored", "lengths-ignored", "initial-h-ignor
 def test_what_other_cases_named_is_tried_at_once():
     """Four bugs in one case are more than are searched for, but not more than are tried."""
     vector = next(v for v in vectors("LSTM") if v.id == "lstm_22_narrow_both_float16")
-    got = mutated(vector, [MUTANTS[name] for name in SEVERAL])
+    wrong = MeasuredAttempt(vector, mutated(vector, [MUTANTS[name] for name in SEVERAL]))
 
-    alone = evidence_of_failure(vector, got, mutants_of("LSTM"), PACK_RULE)
-    found = evidence_of_several(vector, alone, [*SEVERAL, "peepholes-dropped"], PACK_RULE)
+    alone = evidence_of_failure(wrong, mutants_of("LSTM"))
+    found = evidence_of_several(wrong, alone, [*SEVERAL, "peepholes-dropped"])
 
     assert alone.fits == {}
     assert set(next(iter(found.fits)).split(AND)) == set(SEVERAL)
@@ -233,7 +234,7 @@ def test_verify_and_diagnose_name_the_same(cell, name):
     """Where a verdict names one bug alone, the diagnosis of all cases has no other for it."""
     alone, gathered = {}, evidence(cell, [MUTANTS[name]])
     for vector in vectors(cell)[::4]:
-        fits = list(judge(vector, ran(mutated(vector, [MUTANTS[name]]))).fits)
+        fits = list(explained_verdict(vector, mutated(vector, [MUTANTS[name]])).fits)
         if len(fits) == 1:
             alone[vector.id] = fits[0]
     found = diagnose(gathered)

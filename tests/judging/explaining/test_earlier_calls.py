@@ -8,7 +8,7 @@ from judged import outputs_of
 from second_calls import twice
 
 from rnncli.backends.backend import Compute
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.earlier_calls import LEAKS, leak_fits
 from rnncli.judging.explaining.hypotheses import sentence_of
 from rnncli.mutants.equivalence import RIGHT
@@ -49,12 +49,12 @@ BEFORE = FIRST.recurrence
 )
 def test_what_was_kept_is_named(name, fields):
     """By value, and alone."""
-    assert list(leak_fits(SECOND, given(**fields), FIRST, PACK_RULE)) == [name]
+    assert list(leak_fits(MeasuredAttempt(SECOND, given(**fields)), FIRST)) == [name]
 
 
 def test_outputs_may_be_those_of_the_call_before():
     """A call that is answered from memory."""
-    found = leak_fits(SECOND, FIRST.answers.outputs, FIRST, PACK_RULE)
+    found = leak_fits(MeasuredAttempt(SECOND, FIRST.answers.outputs), FIRST)
 
     assert next(iter(found)) == "outputs-of-call-before"
 
@@ -63,8 +63,8 @@ def test_what_was_not_kept_is_not_named():
     """Another wrong start, and outputs of other shapes."""
     wrong = given(initial=mixed((np.ones_like(last_states()[0]), None), 0))
 
-    assert leak_fits(SECOND, wrong, FIRST, PACK_RULE) == {}
-    assert leak_fits(SECOND, {}, FIRST, PACK_RULE) == {}
+    assert leak_fits(MeasuredAttempt(SECOND, wrong), FIRST) == {}
+    assert leak_fits(MeasuredAttempt(SECOND, {}), FIRST) == {}
 
 
 @pytest.mark.parametrize("name", LEAKS)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from judged import core, outputs_of, vectors_of
 
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.combinations import RIGHT
 from rnncli.judging.explaining.fitting import WrongOutputs
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.stacks import Runs
-from rnncli.mutants.table import MUTANTS, mutants_of
 
 SIZES = "sizes: {seq_length: 4, batch_size: 2, input_size: 3, hidden_size: 5}"
 
@@ -21,7 +21,7 @@ def wrong(vector, name, spoil=lambda _: None):
     got = outputs_of(vector, MUTANTS[name].run(vector.recurrence))
     got = {output: values.copy() for output, values in got.items()}
     spoil(got)
-    return WrongOutputs(vector, got, PACK_RULE)
+    return WrongOutputs(MeasuredAttempt(vector, got))
 
 
 def tried(held, mutant):

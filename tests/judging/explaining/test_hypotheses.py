@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from emulation import NARROW, WIDE
-from judged import computed, core, outputs_of, ran, vectors_of
+from judged import computed, core, explained_verdict, outputs_of, vectors_of
 
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.fitting import WrongOutputs
 from rnncli.judging.explaining.hypotheses import (
     evidence_of_failure,
@@ -18,10 +18,9 @@ from rnncli.judging.explaining.hypotheses import (
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.screening import Screen
 from rnncli.judging.explaining.teacher_forcing import ENGINE
-from rnncli.judging.judgement import judge
+from rnncli.mutants.catalogue import MUTANTS, mutants_of
 from rnncli.mutants.changes import computing
 from rnncli.mutants.stacks import stacked
-from rnncli.mutants.table import MUTANTS, mutants_of
 from rnncli.numerics import DTYPES
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.activations import ACTIVATIONS
@@ -33,6 +32,11 @@ STANDARD = PROFILES["standard"]
 def but(**changes):
     """Replace attributes of the recurrence."""
     return lambda recurrence: replace(recurrence, **changes)
+
+
+def opting(**options):
+    """Set options of the cell."""
+    return lambda recurrence: recurrence.opting(**options)
 
 
 def weighted_as_first(recurrence):
@@ -112,14 +116,14 @@ NAMED = [
     ("rnn_14_reverse_ragged", but(lengths=None), "lengths-ignored"),
     ("gru_14_both", but(lengths=None), "lengths-ignored"),
     ("rnn_14_alpha_order", activated_as_first, "second-direction-reuses-activations"),
-    ("lstm_14_initial", but(input_forget=True), "input-forget-always"),
+    ("lstm_14_initial", opting(input_forget=True), "input-forget-always"),
     ("lstm_14_initial", but(initial=(None, None)), "initial-states-ignored"),
     ("lstm_14_peepholes", but(P=None), "peepholes-dropped"),
     ("lstm_14_peepholes", lambda r: replace(r, P=r.P[:, [0, 2, 1]]), "peepholes-in-order-ifo"),
     ("lstm_14_clip_scope", but(clip=np.inf), "clip-ignored"),
     ("gru_14_initial", lambda r: replace(r, Rb=None), "recurrent-bias-dropped"),
-    ("gru_14_after", but(linear_before_reset=False), "linear-before-reset-ignored"),
-    ("gru_14_before", but(linear_before_reset=True), "linear-before-reset-always"),
+    ("gru_14_after", opting(linear_before_reset=False), "linear-before-reset-ignored"),
+    ("gru_14_before", opting(linear_before_reset=True), "linear-before-reset-always"),
     ("gru_14_initial", but(initial=(None,)), "initial-h-ignored"),
     ("rnn_14_clip", but(clip=np.inf), "clip-ignored"),
     ("rnn_14_reverse_ragged", but(directions=(Direction.FORWARD,)), "reverse-runs-forward"),
@@ -131,7 +135,7 @@ NAMED = [
 
 def names_of(vector, got):
     """What one case is named."""
-    return list(judge(vector, ran(got)).fits)
+    return list(explained_verdict(vector, got).fits)
 
 
 @pytest.mark.parametrize(("case_id", "change", "name"), NAMED)
@@ -150,8 +154,8 @@ def test_flip_run_flip_is_named(case_id):
     others = [m for m in mutants_of(vector.node.operator.cell.name) if m.id != "padding-flipped"]
 
     assert names_of(vector, got) == ["padding-flipped"]
-    alone = evidence_of_failure(vector, got, others, PACK_RULE)
-    both = evidence_of_two(vector, alone, others, PACK_RULE)
+    alone = evidence_of_failure(MeasuredAttempt(vector, got), others)
+    both = evidence_of_two(MeasuredAttempt(vector, got), alone, others)
     assert alone.fits == {}
     assert "padding-read-reversed + padding-written-reversed" in both.fits
 
@@ -177,11 +181,11 @@ def test_what_would_take_long_is_named_by_the_wrong_step_alone():
     """Of a large case one run confirms what the step says; without Y nothing is run at all."""
     vector, (change, name) = core()["lstm_14_initial"], (but(Wb=None, Rb=None), "biases-dropped")
     got = computed(vector, change)
-    mutants, steps = mutants_of("LSTM"), steps_of(vector, got, PACK_RULE)
+    mutants, steps = mutants_of("LSTM"), steps_of(MeasuredAttempt(vector, got))
 
-    assert single_fits(vector, got, mutants, PACK_RULE, steps, most=1).keys() == {name}
-    assert single_fits(vector, got, mutants, PACK_RULE, None, most=1) == {}
-    assert name in single_fits(vector, got, mutants, PACK_RULE, None)
+    assert single_fits(MeasuredAttempt(vector, got), mutants, steps, most=1).keys() == {name}
+    assert single_fits(MeasuredAttempt(vector, got), mutants, None, most=1) == {}
+    assert name in single_fits(MeasuredAttempt(vector, got), mutants, None)
 
 
 def test_names_are_put_in_a_sentence():
@@ -201,12 +205,12 @@ def test_screening_loses_nothing(case_id):
     mutants = mutants_of(vector.node.operator.cell.name)
     for mutant in mutants[::7]:
         got = outputs_of(vector, mutant.run(vector.recurrence))
-        steps = steps_of(vector, got)
+        steps = steps_of(MeasuredAttempt(vector, got))
         if steps.spot is None:
             continue
-        screened = single_fits(vector, got, mutants, PACK_RULE, steps)
+        screened = single_fits(MeasuredAttempt(vector, got), mutants, steps)
 
-        assert screened == single_fits(vector, got, mutants, PACK_RULE, None)
+        assert screened == single_fits(MeasuredAttempt(vector, got), mutants, None)
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
@@ -216,7 +220,9 @@ def test_screening_rules_out_most(kind):
     got = computed(vector, but(Wb=None, Rb=None))
     singles = [(mutant,) for mutant in mutants_of(kind)]
 
-    likely = Screen(WrongOutputs(vector, got, PACK_RULE), steps_of(vector, got)).likely(singles)
+    likely = Screen(
+        WrongOutputs(MeasuredAttempt(vector, got)), steps_of(MeasuredAttempt(vector, got))
+    ).likely(singles)
 
     assert (MUTANTS["biases-dropped"],) in likely
     assert len(likely) < len(singles) / 2
@@ -230,9 +236,9 @@ def test_a_late_error_is_screened_from_the_states_before_it():
     )
     got = {name: values.copy() for name, values in vector.answers.outputs.items()}
     got["Y"][30, 0, 1, 2] += 0.01  # what follows is right
-    steps = steps_of(vector, got)
+    steps = steps_of(MeasuredAttempt(vector, got))
 
-    screen = Screen(WrongOutputs(vector, got, PACK_RULE), steps)
+    screen = Screen(WrongOutputs(MeasuredAttempt(vector, got)), steps)
 
     assert steps.spot.step == 30
     assert screen.likely([(MUTANTS["padding-computed"],), (MUTANTS["biases-dropped"],)]) == [
@@ -301,9 +307,12 @@ def test_bugs_that_cannot_be_at_work_at_once_are_left_out():
     vector = core()["gru_14_after"]
     got = computed(vector, but(Wb=None, Rb=None))
     pair = (MUTANTS["activation-f-missing"], MUTANTS["reset-ignored"])
-    wrong, possible = WrongOutputs(vector, got, PACK_RULE), (MUTANTS["biases-dropped"], pair[0])
+    wrong, possible = (
+        WrongOutputs(MeasuredAttempt(vector, got)),
+        (MUTANTS["biases-dropped"], pair[0]),
+    )
 
-    assert Screen(wrong, steps_of(vector, got)).likely([pair]) == []
+    assert Screen(wrong, steps_of(MeasuredAttempt(vector, got))).likely([pair]) == []
     assert [fit.hypothesis for fit in wrong.tried([pair, possible])] == [possible]
 
 

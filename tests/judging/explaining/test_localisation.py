@@ -9,19 +9,20 @@ import pytest
 from emulation import NARROW, WIDE
 from examples import examples
 from hypothesis import given
-from judged import bound, computed, core, outputs_of, ran, vectors_of
+from judged import bound, computed, core, explained_verdict, outputs_of, ran, vectors_of
 from nodes import nodes
 from recurrences import recurrence_of as made
 from test_properties import quiet
 
 from rnncli.backends import backend_named
 from rnncli.backends.backend import Compute
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.comparing.rule import PACK_RULE, Rule
 from rnncli.judging.explaining.localisation import Steps, steps_of
 from rnncli.judging.explaining.teacher_forcing import step_tolerances
 from rnncli.judging.judgement import judge
-from rnncli.judging.tolerances.conditioning import conditioning_problem
 from rnncli.judging.tolerances.derivation import derive
+from rnncli.models.conditioning import conditioning_problem
 from rnncli.operators import OPERATORS
 from rnncli.profiles import PROFILES
 from rnncli.recurrence.lanes import in_order, of_directions
@@ -33,7 +34,7 @@ RAGGED = ["rnn_14_both", "gru_14_both", "lstm_14_both", "lstm_14_peepholes_both_
 
 def localise(vector, outputs, rule=PACK_RULE):
     """Where an error enters."""
-    steps = steps_of(vector, outputs, rule)
+    steps = steps_of(MeasuredAttempt(vector, outputs, rule))
     return steps and steps.localisation
 
 
@@ -285,7 +286,7 @@ def test_outputs_of_nothing_but_garbage_are_judged():
     """Every case by one such number after another, with all else that a verdict says."""
     for vector, value in zip(core().values(), itertools.cycle(GARBAGE), strict=False):
         got = filled(vector, value)
-        assert judge(vector, ran(got)).localisation == localise(vector, got)
+        assert explained_verdict(vector, got).localisation == localise(vector, got)
 
 
 def test_exact_cases_are_located_by_the_standard_profile():
@@ -349,7 +350,7 @@ def test_a_rule_says_what_differs():
     vector = core()["gru_14_initial"]
     got = {n: v + np.float32(1e-3) for n, v in vector.answers.outputs.items()}
 
-    assert localise(vector, got, Rule("exact")) is not None
+    assert localise(vector, got, Rule(profile="exact")) is not None
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])

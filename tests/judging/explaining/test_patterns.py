@@ -6,7 +6,7 @@ import numpy as np
 from judged import core
 from shipped import vectors
 
-from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.comparing.margins import MeasuredAttempt
 from rnncli.judging.explaining.features import Features, conditions, features_of
 from rnncli.judging.explaining.localisation import steps_of
 from rnncli.judging.explaining.patterns import patterns_of
@@ -109,7 +109,8 @@ def test_places_are_those_of_steps_wrong_by_themselves():
     vector = core()["rnn_14_initial"]
     got = {name: values.copy() for name, values in vector.answers.outputs.items()}
     got["Y"][1, 0, 2, 3] += 0.01  # the next step does not follow from it
-    found = places_of(vector, got, PACK_RULE, steps_of(vector, got))
+    measured = MeasuredAttempt(vector, got)
+    found = places_of(measured, steps_of(measured))
 
     assert found.outputs == (("Y",), 2)
     assert 3 in found.wrong["units"][0]
@@ -123,7 +124,8 @@ def test_padding_alone_is_a_place_of_its_own():
     lengths = vector.recurrence.lengths
     row = int(np.argmin(lengths))
     got["Y"][lengths[row] :, :, row] = 1
-    found = places_of(vector, got, PACK_RULE, steps_of(vector, got))
+    measured = MeasuredAttempt(vector, got)
+    found = places_of(measured, steps_of(measured))
 
     assert found.only_padding
     assert sentences((), (), [found]) == ["only padding of Y is wrong, in 1 case"]

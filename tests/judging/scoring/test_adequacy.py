@@ -17,9 +17,8 @@ from rnncli.judging.comparing.verdict import Verdict
 from rnncli.judging.judgement import judge
 from rnncli.judging.scoring.adequacy import Fate, Outcome, outcomes, unscored
 from rnncli.judging.scoring.kill_matrix import Bug, KillMatrix, VectorRow
-from rnncli.judging.tolerances.tolerance import Bound, Tolerance
 
-LOOSE = Rule(tolerance=Tolerance(rtol=Bound(1e-3), atol=Bound(10)))
+LOOSE = Rule(rtol=1e-3, atol=10)
 VERDICTS = {Fate.KILLED: Verdict.DIFFERS, Fate.ACCEPTABLE: Verdict.ACCEPTABLE}
 SIZES = "sizes: {seq_length: 3, batch_size: 2, input_size: 3, hidden_size: 5}"
 BIASED = f"{{op: LSTM-14, {SIZES}, inputs: {{B: uniform}}}}"

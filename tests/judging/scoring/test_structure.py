@@ -9,8 +9,8 @@ from rnncli.judging.scoring.adequacy import Fate, Outcome
 from rnncli.judging.scoring.coverage import coverage_of
 from rnncli.judging.scoring.kill_matrix import KillMatrix, VectorRow, row_of, whole_row
 from rnncli.judging.scoring.structure import best_of, structural_outcomes
+from rnncli.mutants.catalogue import STRUCTURAL, structural_of
 from rnncli.mutants.structural.bug import Reach
-from rnncli.mutants.structural.table import STRUCTURAL, structural_of
 
 SIZES = "sizes: {{seq_length: 3, batch_size: 2, input_size: 3, hidden_size: {}}}"
 

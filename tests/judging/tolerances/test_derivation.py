@@ -21,8 +21,8 @@ from rnncli.backends import backend_named
 from rnncli.backends.backend import FLOAT64, Compute
 from rnncli.backends.reference import NumPyEngine, evaluate
 from rnncli.errors import RnncliWarning
-from rnncli.judging.tolerances.conditioning import conditioning_problem
 from rnncli.judging.tolerances.derivation import derive, derive_all, round_up
+from rnncli.models.conditioning import conditioning_problem
 from rnncli.numerics import DTYPES
 from rnncli.operators import OPERATORS
 from rnncli.operators.node import Node

@@ -5,10 +5,15 @@ from other_cells import OTHER_CELLS, row
 
 from rnncli.errors import Unsupported
 from rnncli.judging.tolerances.derivatives import by_old_states, crosses, linear
-from rnncli.judging.tolerances.expressions import Activated, NewState, State, equations
-from rnncli.recurrence.cells import CELLS
+from rnncli.judging.tolerances.expressions import (
+    Activated,
+    NewState,
+    State,
+    equations,
+)
+from rnncli.recurrence.cells import CELLS, CellOptions
 
-PLAIN = dict.fromkeys(("peepholes", "previous", "input_forget", "after"), False) | {"bias": True}
+PLAIN = {"peepholes": False, "bias": True}
 
 
 def letters(found):
@@ -24,8 +29,12 @@ def letters(found):
         ("GRU", {}, ["ff", "g"]),
         ("LSTM", {}, ["fff", "g", "h"]),
         ("LSTM", {"peepholes": True}, ["fff", "g", "h"]),
-        ("LSTM", {"peepholes": True, "previous": True}, ["fff", "g", "h"]),
-        ("LSTM", {"input_forget": True}, ["ff", "g", "h"]),
+        (
+            "LSTM",
+            {"peepholes": True, "options": CellOptions(peephole_previous=True)},
+            ["fff", "g", "h"],
+        ),
+        ("LSTM", {"options": CellOptions(input_forget=True)}, ["ff", "g", "h"]),
     ],
 )
 def test_gates_that_need_no_other_are_evaluated_together(cell, flags, wanted):

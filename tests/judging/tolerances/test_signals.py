@@ -39,7 +39,7 @@ def test_the_sum_of_the_output_gate_is_that_of_the_reading():
     """Nothing else of a step depends on the cell state that the gate sees."""
     one = recurrence_of("LSTM", T=1, **PREVIOUS)
     names = [signal.name for signal in signals_of(one)]
-    previous, new = (golden_of(replace(one, peephole_previous=k))[:, 0] for k in (True, False))
+    previous, new = (golden_of(one.opting(peephole_previous=k))[:, 0] for k in (True, False))
     C, pre_o = names.index("state_C"), names.index("pre_o")
     Po, old = one.P[:, 1, None], one.initial[1]
 
@@ -51,7 +51,7 @@ def test_the_sum_of_the_output_gate_is_that_of_the_reading():
 
 def test_a_coupled_forget_gate_has_no_sum_of_its_own():
     """It is 1 - it."""
-    names = {s.name for s in signals_of(replace(recurrence_of("LSTM"), input_forget=True))}
+    names = {s.name for s in signals_of(recurrence_of("LSTM").opting(input_forget=True))}
 
     assert names == {*NAMES["LSTM"].split()} - {"pre_f", "gate_f"}
 

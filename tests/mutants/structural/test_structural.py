@@ -9,9 +9,8 @@ from recurrences import recurrence_of
 
 from rnncli.backends.backend import Compute
 from rnncli.mutants.blocked_kernel import BlockedKernel
+from rnncli.mutants.catalogue import MUTANTS, STRUCTURAL, structural_of
 from rnncli.mutants.equivalence import same_results
-from rnncli.mutants.structural.table import STRUCTURAL, structural_of
-from rnncli.mutants.table import MUTANTS
 
 CELLS = ("RNN", "GRU", "LSTM")
 SMALL = {"T": 6, "N": 4, "I": 3, "H": 5}
@@ -178,9 +177,9 @@ def test_there_are_enough_of_each_kind():
 
 def test_ids_are_unique():
     """No row hides another."""
-    from rnncli.mutants.structural.table import _ROWS
+    from rnncli.mutants.catalogue import _STRUCTURAL_ROWS
 
-    assert len(STRUCTURAL) == len(_ROWS)
+    assert len(STRUCTURAL) == len(_STRUCTURAL_ROWS)
 
 
 def test_results_have_the_dtype_of_the_recurrence():

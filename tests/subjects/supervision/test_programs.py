@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from families import becomes
 
 from rnncli.errors import Unsupported
 from rnncli.subjects.supervision import programs as supervision
@@ -79,6 +81,57 @@ def test_a_supervisor_that_is_killed_takes_its_program_along(family):
 
     assert program.wait(120).sentence == "died of SIGKILL: its supervisor was killed"
     assert family.is_gone()
+
+
+STOP = "import os, time; os.kill(os.getppid(), 19); "
+
+
+def test_a_supervisor_that_is_stopped_goes_on(family):
+    """Whether its program ends or is ended; it still says how."""
+    assert Supervised([*PYTHON, f"{STOP}os._exit(4)"]).wait(120) == Ending(exit=4)
+
+    program = Supervised([*PYTHON, f"{STOP}print(1, flush=True); time.sleep(3600)"])
+    assert family.has(2)
+    assert program.wait(0.3) is None
+    assert program.end() == Ending(signal=9, output="1\n")
+    assert family.is_gone()
+
+
+def test_a_supervisor_that_is_stopped_again_and_again_is_ended(family, monkeypatch):
+    """With whatever its program has started, also in sessions of its own."""
+    monkeypatch.setattr(supervision, "SECONDS_TO_END", 0.5)
+    monkeypatch.setattr(supervision.signal, "SIGCONT", 0)  # so often that it never goes on
+    child = "import subprocess; subprocess.Popen(['sleep', '3600'], start_new_session=True); "
+    program = Supervised([*PYTHON, f"{child}{STOP}time.sleep(3600)"])
+    assert family.has(3)
+    program.wait(0.3)
+
+    program.end()
+    assert family.is_gone()
+
+
+def test_a_supervisor_that_is_stopped_ends_with_its_owner(family):
+    """However that ends: nobody else would let it go on."""
+    script = f"""if 1:
+        import sys; sys.path[:] = {sys.path!r}
+        from rnncli.subjects.supervision.programs import Supervised
+        program = Supervised({[*PYTHON, f"{STOP}print(1, flush=True); time.sleep(3600)"]!r})
+        print("started", flush=True)
+        sys.stdin.read()
+    """
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with owner:
+        assert owner.stdout.readline() == b"started\n"
+        assert becomes(lambda: "T" in map(_state, family.members()))
+        owner.kill()
+    assert family.is_gone()
+
+
+def _state(pid):
+    """The letter that the kernel gives a process: T for one that is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_only_the_beginning_and_the_end_of_much_talk_are_kept():

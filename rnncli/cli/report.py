@@ -1,0 +1,56 @@
+"""`rnncli report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rnncli.cli.judging_options import file_options
+from rnncli.cli.options import json_option
+from rnncli.cli.repetition import Command
+from rnncli.errors import InvalidRequest
+
+# Exit codes of a run, from the best to the worst.
+WORST_LAST = (0, 5, 1)
+
+
+@click.command(cls=Command)
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN.jsonl...", type=click.Path(path_type=Path)
+)
+@json_option
+@file_options
+@click.pass_context
+def report(
+    ctx: click.Context, /, runs: tuple[Path, ...], *, as_json: bool, **files: str | None
+) -> None:
+    """Report runs again from the lines that `rnncli verify --json` printed.
+
+    It prints what `rnncli verify` printed, and the exit code is that of the run, or of the worst of
+    several: 1 if a case fails, 5 if too few were answered. A file holds one run or several, one
+    after the other. The shards of a run are joined, and all must be there; a run that is
+    incomplete, or whose counts are not those of its cases, is an error. A plot has no errors over
+    time, which no line has. Files are written of one run; `rnncli site` makes pages of several.
+
+    \b
+    rnncli verify vectors/core --runtime onnxruntime --json > run.jsonl
+    rnncli report run.jsonl --html run.html --junit run.xml
+    rnncli report shard_1.jsonl shard_2.jsonl --markdown summary.md
+    """
+    from rnncli.reports.result_files import read_results
+    from rnncli.reports.shards import whole_runs
+    from rnncli.reports.verification import check_reports, show_report, write_reports
+
+    check_reports(files)
+    reports = [*whole_runs(each for path in runs for each in read_results(path))]
+    written = [name for name, path in files.items() if path]
+    if written and len(reports) > 1:
+        raise InvalidRequest(
+            f"--{written[0]} is written of one run, and there are {len(reports)}; `rnncli site`"
+            " makes pages of several"
+        )
+    for each in reports:
+        show_report(each, as_json=as_json)
+        write_reports(each, files)
+    ctx.exit(max((each.exit_code for each in reports), key=WORST_LAST.index))

@@ -1,0 +1,495 @@
+"""Records as classes: what an object in JSON holds is said once, by a msgspec struct.
+
+Its annotations are the check and the documentation, and its JSON Schema follows from them. A right
+value is checked by msgspec alone; only of a wrong one is the place looked for.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import fields as fields_of
+
+from rnncli.errors import InvalidRequest
+from rnncli.files.paths import Identifier, RelativePath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+LONGEST_SHOWN = 60
+LARGEST = (1 << 63) - 1
+NameT = TypeVar("NameT", bound=RelativePath)
+RecordT = TypeVar("RecordT", bound="Described")
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An object that has these entries and no others; those that may be UNSET may be absent.
+
+    A text in an entry's annotation, `Annotated[int, "the number of steps"]`, is its description. A
+    default of an entry is for our own code: in JSON it must be there.
+    """
+
+
+class Texts(list[str]):
+    """A list without duplicates."""
+
+    __slots__ = ()
+
+
+class Identifiers(Texts):
+    """Names of single files or folders, without duplicates."""
+
+    __slots__ = ()
+
+
+class Sums(dict[str, str]):
+    """SHA-256 of files, by path."""
+
+    __slots__ = ()
+
+
+Whole = Annotated[int, Meta(ge=0)]
+Stored = Annotated[int, Meta(ge=0, le=LARGEST)]
+"""A whole number of 64 bits."""
+AtLeast0 = Annotated[float, Meta(ge=0)]
+Digits = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # $ may be before a \n
+
+
+def _distinct(items: list[str]) -> Any:
+    if len({*items}) < len(items):
+        raise ValueError("must not have duplicates")
+    return Texts(items)
+
+
+def path_named(text: str, what: str = "") -> RelativePath:
+    """Return a path.
+
+    Args:
+        text: the path.
+        what: what the sentence of the ValueError begins with.
+
+    Raises:
+        ValueError: it is not one, as msgspec expects.
+    """
+    return _name_of_file(RelativePath, text, what)
+
+
+def _sums(sums: dict[str, str]) -> Any:
+    for path in sums:
+        path_named(path)
+    return Sums(sums)
+
+
+def _name_of_file(kind: type[NameT], text: str, what: str = "") -> NameT:
+    try:
+        return kind(text)
+    except InvalidRequest as error:
+        raise ValueError(f"{what} does not name a file: {error}".lstrip()) from None
+
+
+class OwnType(NamedTuple):
+    """A type with a rule that msgspec does not have.
+
+    Attributes:
+        base: the type without the rule.
+        made: makes a value of one of the base; a ValueError says which rule it breaks.
+        keywords: the rule in JSON Schema. Other validators ignore our formats.
+    """
+
+    base: Any
+    made: Callable[[Any], Any]
+    keywords: Mapping[str, Any]
+
+
+OWN_TYPES: dict[Any, OwnType] = {
+    RelativePath: OwnType(str, path_named, {"format": "rnncli-path"}),
+    Identifier: OwnType(str, partial(_name_of_file, Identifier), {"format": "rnncli-identifier"}),
+    Texts: OwnType(list[str], _distinct, {"uniqueItems": True}),
+    Identifiers: OwnType(
+        list[Identifier], lambda items: Identifiers(_distinct(items)), {"uniqueItems": True}
+    ),
+    Sums: OwnType(dict[RelativePath, Digits], _sums, {"propertyNames": {"format": "rnncli-path"}}),
+}
+
+
+class _StandIn(type):
+    """The class of a type that stands in annotations for one that has other JSON."""
+
+    made: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        """Whether a value is one of that type; msgspec asks it of what was made."""
+        return isinstance(value, cls.made)
+
+
+def own_type(name: str, base: Any, made: type) -> Any:
+    """Return a type for annotations whose values in Python are of one type, in JSON of another.
+
+    Args:
+        name: its name.
+        base: the type in JSON.
+        made: the type in Python, which takes a value of `base`.
+    """
+    kind = _StandIn(name, (), {"made": made})
+    OWN_TYPES[kind] = OwnType(base, made, {})
+    return kind
+
+
+if TYPE_CHECKING:
+    Number = float
+else:
+    Number = own_type("Number", float | Literal["inf", "-inf", "nan"], float)
+"""JSON has no infinity and no NaN: they are text."""
+
+_NAMES: Mapping[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+}
+
+
+def check(value: Any, kind: Any, where: str) -> None:
+    """Refuse a value that is not of a kind.
+
+    Args:
+        value: the JSON data.
+        kind: a class of records, or another type of their fields.
+        where: the value's name in messages.
+
+    Raises:
+        InvalidRequest: the first violation, with its place.
+    """
+    read(value, kind, where)
+
+
+def read(value: Any, kind: Any, where: str) -> Any:
+    """Return JSON data as a value of a kind, such as a record of a class; see `check`."""
+    found = _converted(value, kind)
+    if found is UNSET:
+        fault = _fault(value, kind)
+        raise InvalidRequest(f"{fault.before}{where}{fault.place} {fault.sentence}")
+    return found
+
+
+def _is(value: Any, kind: Any) -> bool:
+    return _converted(value, kind) is not UNSET
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """Return JSON data as a value of a kind, or UNSET if it is not of that kind."""
+    try:
+        found = msgspec.convert(value, kind, dec_hook=_made)
+    except (msgspec.ValidationError, UnicodeError):  # UnicodeError: half a surrogate pair
+        return UNSET
+    return UNSET if _has_defaults(kind) and _lacks(value, kind) else found
+
+
+def part_of(record: Described, kind: type[RecordT]) -> RecordT:
+    """Return the part of a record that a class describes from which its own class derives."""
+    return kind(*(getattr(record, name) for name in kind.__struct_fields__))
+
+
+def jsonable(value: Any) -> Any:
+    """Return records, or data with records in it, as JSON data: infinity and NaN become text."""
+    if isinstance(value, msgspec.Struct):
+        return jsonable(msgspec.to_builtins(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    return value
+
+
+@cache
+def _has_defaults(kind: Any) -> bool:
+    """Whether msgspec takes an object of a class that lacks entries, itself or inside."""
+    bare = _bare(kind)
+    if not _is_record(bare):
+        return any(map(_has_defaults, get_args(bare)))
+    lax = any(not row.required and row.default is not UNSET for row in fields_of(bare))
+    return lax or any(map(_has_defaults, _hints(bare).values()))
+
+
+def _lacks(value: Any, kind: Any) -> bool:
+    """Whether a right value of a kind lacks an entry that only our own code may leave out."""
+    if not isinstance(value, list | dict):
+        return False
+    record = _record_in(kind)
+    if isinstance(value, list) or record is None:
+        items = value if isinstance(value, list) else value.values()
+        return any(_lacks(each, _kind_of_items(kind)) for each in items)
+    inside = ((value[name], own) for name, own in _lax_entries(record) if name in value)
+    return not due(record).keys() <= value.keys() or any(_lacks(*each) for each in inside)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+@cache
+def _record_in(kind: Any) -> Any:
+    """Return the class of records among the types of a union, or None."""
+    return next(filter(_is_record, map(_bare, _options(kind))), None)
+
+
+@cache
+def _kind_of_items(kind: Any) -> Any:
+    """Return the type of the items of the array, or of the mapping, among the types of a union."""
+    options = map(_bare, _options(kind))
+    inside = (get_args(each) for each in options if get_origin(each) in {list, tuple, dict})
+    first, *others = next(inside)
+    return others[0] if others and others[0] is not ... else first
+
+
+@cache
+def _lax_entries(record: Any) -> list[tuple[str, Any]]:
+    """Return the entries of a class inside which msgspec takes too little, with their types."""
+    return [(name, own) for name, own in _hints(record).items() if _has_defaults(own)]
+
+
+def _made(kind: Any, value: Any) -> Any:
+    """Return a value as one of our own types; a ValueError becomes msgspec's own error."""
+    own = OWN_TYPES[kind]
+    return own.made(msgspec.convert(value, own.base, dec_hook=_made))
+
+
+class _Fault(NamedTuple):
+    """What is wrong with a value, and where in it."""
+
+    sentence: str
+    place: str = ""
+    before: str = ""
+
+
+def _fault(value: Any, kind: Any) -> _Fault:
+    """Return the first fault of a wrong value."""
+    for option in _options(kind):
+        if sentence := _entries_fault(value, option):
+            return _Fault(sentence)
+        for name, name_kind in _names_in(value, option):
+            if not _is(name, name_kind):
+                return _Fault(_sentence(name, name_kind), before="a name in ")
+        for step, inner, inner_kind in _inside(value, option):
+            if not _is(inner, inner_kind):
+                found = _fault(inner, inner_kind)
+                return found._replace(place=f"{step}{found.place}")
+    return _Fault(_sentence(value, kind))
+
+
+def _options(kind: Any) -> list[Any]:
+    """Return the types of a union, or the one type, without UNSET and annotations of unions."""
+    union = _bare(kind)
+    if get_origin(union) not in {Union, UnionType}:
+        return [kind]
+    options = [option for each in get_args(union) for option in _options(each)]
+    return [each for each in options if each is not UnsetType]
+
+
+@cache
+def due(kind: Any) -> dict[str, None]:
+    """Return the entries that a JSON object of a class must have, in their order."""
+    return dict.fromkeys(row.encode_name for row in fields_of(kind) if row.default is not UNSET)
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without its annotations and rules."""
+    base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return OWN_TYPES[base].base if base in OWN_TYPES else base
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _entries_fault(value: Any, option: Any) -> str:
+    """Return which entry an object lacks or has too many, or ""."""
+    kind = _bare(option)
+    if not (_is_record(kind) and isinstance(value, dict)):
+        return ""
+    known = {row.encode_name for row in fields_of(kind)}
+    if absent := [name for name in due(kind) if name not in value]:
+        return f"has no '{absent[0]}'"
+    closed = kind.__struct_config__.forbid_unknown_fields
+    unknown = [name for name in value if name not in known] if closed else []
+    return f"has an unknown entry {shown(unknown[0])}" if unknown else ""
+
+
+def _names_in(value: Any, option: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names of a mapping, each with its type."""
+    kind = _bare(option)
+    if get_origin(kind) is dict and isinstance(value, dict):
+        yield from ((name, get_args(kind)[0]) for name in value)
+
+
+def _inside(value: Any, option: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (place, value, type) of what is in an object or an array."""
+    kind = _bare(option)
+    if _is_record(kind) and isinstance(value, dict):
+        hints = _hints(kind)
+        yield from ((f".{n}", each, hints[n]) for n, each in value.items() if n in hints)
+    elif get_origin(kind) is dict and isinstance(value, dict):
+        yield from ((f".{n}", each, get_args(kind)[1]) for n, each in value.items())
+    elif get_origin(kind) in {list, tuple} and isinstance(value, list):
+        yield from ((f"[{k}]", each, get_args(kind)[0]) for k, each in enumerate(value))
+
+
+def _sentence(value: Any, kind: Any) -> str:
+    """Return why a value is not of a type, although what is in it is right."""
+    told, options = shown(value), _options(kind)
+    for option in options:
+        if _is(value, _bare(option)) and not _is_record(option):
+            return f"{_limit(value, option)}, got {told}"
+        if _is_record(_bare(option)) and isinstance(value, dict):
+            return _said(value, option)  # a rule about several entries
+    choices = [repr(each) for option in options for each in _choices(_bare(option))]
+    names = [_name(_bare(each)) for each in options if not _choices(_bare(each))]
+    if len(choices) > 1 and not names:
+        return f"must be one of {', '.join(choices)}, got {told}"
+    return f"must be {' or '.join(dict.fromkeys((*names, *choices)))}, got {told}"
+
+
+def _limit(value: Any, option: Any) -> str:
+    """Return the limit that a value of the right type exceeds."""
+    notes = get_args(option)[1:] if get_origin(option) is Annotated else ()
+    for meta in (note for note in notes if isinstance(note, Meta)):
+        if meta.pattern is not None:
+            return f"must match {meta.pattern}"
+        if meta.ge is not None:
+            return f"must be from {meta.ge} to {'any' if meta.le is None else meta.le}"
+        if meta.max_length is not None:
+            items = "characters" if isinstance(value, str) else "entries"
+            return f"must have at most {meta.max_length} {items}"
+    return _said(value, option)
+
+
+def _said(value: Any, kind: Any) -> str:
+    """Return what our own rule says of a value."""
+    try:
+        msgspec.convert(value, kind, dec_hook=_made)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _choices(base: Any) -> list[Any]:
+    return list(get_args(base)) if get_origin(base) is Literal else []
+
+
+def _name(base: Any) -> str:
+    return "object" if _is_record(base) else _NAMES[get_origin(base) or base]
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message: the size of an object or array, otherwise short ASCII."""
+    if isinstance(value, (dict, list)):
+        return f"an {'object' if isinstance(value, dict) else 'array'} of {len(value)}"
+    text = ascii(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a class, without references."""
+    (root,), parts = msgspec.json.schema_components([kind], schema_hook=_schema)
+    for row in _records(Described):
+        if row.__name__ in parts:
+            _describe(parts[row.__name__], row)
+    found: dict[str, Any] = _inlined(root, parts)
+    return found
+
+
+def _records(kind: Any) -> Iterator[Any]:
+    for row in kind.__subclasses__():
+        yield row
+        yield from _records(row)
+
+
+def _describe(part: dict[str, Any], kind: Any) -> None:
+    """Describe a class by its docstring, and its entries by the texts in their annotations."""
+    del part["title"]
+    if needed := due(kind):
+        part["required"] = [*needed]
+    part["description"] = " ".join(part["description"].split())
+    for name, hint in _hints(kind).items():
+        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        if texts := [note for note in notes if isinstance(note, str)]:
+            part["properties"][name] = {"description": texts[-1], **part["properties"][name]}
+        part["properties"][name].pop("default", None)
+
+
+def document(kind: Any, title: str, description: str) -> dict[str, Any]:
+    """Return the JSON Schema of a file that holds one record, draft 2020-12."""
+    return {**_header(title, description), **_without_text(schema_of(kind))}
+
+
+def lines_document(title: str, description: str, lines: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a line, draft 2020-12.
+
+    Args:
+        title: the command that prints it.
+        description: the kinds of lines.
+        lines: kind -> class.
+    """
+    return {
+        **_header(title, description),
+        "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in lines],
+        "$defs": {kind: schema_of(line) for kind, line in lines.items()},
+    }
+
+
+def counts_schema(names: Iterable[str]) -> dict[str, Any]:
+    """Return the keywords of an object with a count for each of some names, and no others."""
+    listed = [*map(str, names)]
+    return {"propertyNames": {"enum": listed}, "required": listed}
+
+
+def _header(title: str, description: str) -> dict[str, Any]:
+    return {"$schema": DRAFT, "title": title, "description": description}
+
+
+def _without_text(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in schema.items() if name != "description"}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of one of our own types."""
+    own = OWN_TYPES[kind]
+    return {**schema_of(own.base), **own.keywords}
+
+
+def _inlined(value: Any, parts: Mapping[str, Any]) -> Any:
+    """Return a schema in which each reference is replaced by what it names."""
+    if isinstance(value, list):
+        return [_inlined(each, parts) for each in value]
+    if not isinstance(value, dict):
+        return value
+    named = parts[value["$ref"].rpartition("/")[2]] if "$ref" in value else {}
+    own = {name: each for name, each in value.items() if name != "$ref"}
+    return {name: _inlined(each, parts) for name, each in {**named, **own}.items()}

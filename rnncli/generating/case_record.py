@@ -1,0 +1,179 @@
+"""Records: the manifest entries of cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rnncli.packs.entries import OF_A_CALL, CaseEntry
+from rnncli.packs.record import node_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from rnncli.errors import Problem
+    from rnncli.generating.horizon import Horizon
+    from rnncli.generating.source import CaseContent, CaseSource, OperatorUse
+
+
+class EntryResults(NamedTuple):
+    """The results of one entry of a stack.
+
+    Attributes:
+        proof: bits and passes of its golden's proof; 0 bits if it was not proved.
+        alternatives: `READING=CHOICE` of each alternative answer.
+        is_portable: whether no NaN is read.
+        lines: (rtol, atol) of each output, by name.
+        horizon: the steps for which an input must be, and is, visible; None if none is claimed.
+    """
+
+    proof: tuple[int, int]
+    alternatives: Sequence[str]
+    is_portable: bool
+    lines: Mapping[str, tuple[float, float]]
+    horizon: Horizon | None
+
+
+def record_of(
+    entry: CaseSource, shared: Mapping[str, Any], own: EntryResults, signals: Sequence[str]
+) -> dict[str, Any]:
+    """Return the record of a case that must run; see `packs.entries.CaseEntry`.
+
+    Args:
+        entry: an entry of a stack.
+        shared: the entries that all records of the stack share, see `shared_record`.
+        own: the results of this entry.
+        signals: the names of the signals of every step that are stored.
+    """
+    bits, passes = own.proof
+    names = dict.fromkeys(each.partition("=")[0] for each in own.alternatives)
+    tags = [f"reading:{name}" for name in names]
+    return {
+        **shared,
+        "id": entry.id,
+        "flags": list(entry.flags),
+        "tags": tags if own.is_portable else [*tags, "non-portable"],
+        "alternatives": list(own.alternatives),
+        "golden": {"kind": "certified", "bits": bits, "passes": passes}
+        if bits
+        else {"kind": "float64"},
+        "tolerance": {
+            name: {"rtol": rtol, "atol": atol} for name, (rtol, atol) in own.lines.items()
+        },
+        **({"horizon": own.horizon._asdict()} if own.horizon else {}),
+        **({"steps": list(signals)} if signals else {}),
+    }
+
+
+def with_later_calls(
+    first: Mapping[str, Any], later: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the record of a case with several calls; it has the tags of all of them.
+
+    Args:
+        first: the record of the first call.
+        later: the record of each later call.
+    """
+    tags = dict.fromkeys(tag for record in (first, *later) for tag in record["tags"])
+    own = [{name: record[name] for name in OF_A_CALL} for record in later]
+    horizons = [record["horizon"] for record in (first, *later) if "horizon" in record]
+    nearest = {"horizon": min(horizons, key=_measured)} if horizons else {}
+    return {**first, "tags": list(tags), **nearest, "later_calls": own}
+
+
+def _measured(horizon: Mapping[str, int]) -> int:
+    return horizon["measured"]
+
+
+def shared_record(entry: CaseSource, case: CaseContent, inputs: Collection[str]) -> dict[str, Any]:
+    """Return what the records of a stack's entries have in common.
+
+    Args:
+        entry: one of the entries.
+        case: its content.
+        inputs: the names of the inputs that are present.
+    """
+    needs = requirements_of(entry.weights, case, inputs)
+    node = case.node.attributes, inputs
+    return _whole(entry, case, *node, requirements=needs, expect="result", reason="", golden={})
+
+
+def record_of_rejection(
+    entry: CaseSource,
+    case: CaseContent,
+    broken: tuple[Mapping[str, Any], Collection[str]],
+    inputs: Collection[str],
+    problems: Sequence[Problem],
+) -> dict[str, Any]:
+    """Return the record of a case that must be refused, with the reason.
+
+    Args:
+        entry: an entry of a suite.
+        case: the valid case.
+        broken: the attributes and the names of inputs of the invalid case.
+        inputs: the names of the inputs of the valid case.
+        problems: the rules that the invalid case breaks.
+    """
+    return _whole(
+        entry,
+        case,
+        *broken,
+        requirements=requirements_of(entry.weights, case, inputs),
+        expect="rejection",
+        reason="; ".join(problem.sentence for problem in problems),
+        golden={"kind": "none"},
+    )
+
+
+def _whole(
+    entry: CaseSource,
+    case: CaseContent,
+    attributes: Mapping[str, Any],
+    inputs: Collection[str],
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a record without alternatives and tolerances, in the order of `CaseEntry`."""
+    found = node_entries(
+        entry.id,
+        case.node.operator,
+        attributes=attributes,
+        sizes=case.sizes,
+        dtype=case.dtype.name,
+        inputs=inputs,
+        outputs=case.node.outputs,
+        weights=entry.weights,
+        readings=case.node.readings,
+        summary=case.summary,
+        seed=case.seed,
+        flags=list(entry.flags),
+        tags=[],
+        alternatives=[],
+        profile=entry.profile,
+        tolerance={},
+        **({"empty_names": True} if entry.empty_names else {}),
+        **more,
+    )
+    return {name: found[name] for name in CaseEntry.__struct_fields__ if name in found}
+
+
+def requirements_of(weights: str, case: OperatorUse, inputs: Iterable[str]) -> dict[str, Any]:
+    """Return what an implementation must support, for the valid case.
+
+    Args:
+        weights: where the model has them: "inputs" or "initializers".
+        case: the case.
+        inputs: the names of the inputs that are present.
+    """
+    node, operator, present = case.node, case.node.operator, set(inputs)
+    defaults = {row.name: row.default for row in operator.attributes.values()}
+    given = {name: v for name, v in node.attributes.items() if v is not None}
+    return {
+        "opset": operator.version,
+        "dtype": case.dtype.name,
+        "direction": node.values["direction"],
+        "layout": node.layout,
+        "attributes": sorted(name for name, v in given.items() if v != defaults[name]),
+        "activations": sorted({activation.name for row in node.activations for activation in row}),
+        "inputs": [row.name for row in operator.inputs if row.optional and row.name in present],
+        "weights": weights,
+        "largest_size": max(case.sizes.values()),
+    }

@@ -1,0 +1,126 @@
+"""Checking a pack against its suite: all files are made again and compared, none is written."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnncli.errors import InvalidRequest, RnncliError, UnreadableFile
+from rnncli.files.paths import RelativePath, below, files_in
+from rnncli.files.regular import LARGEST, read_bytes
+from rnncli.generating.batch import Delivery, Destination, GeneratedCase
+from rnncli.generating.generation import (
+    GenerationPlan,
+    make_all,
+    pack_manifest,
+    require_backends,
+)
+from rnncli.packs.layouts import ONNX
+from rnncli.packs.manifest import differences, read_manifest, sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rnncli.packs.record import Record
+
+
+@dataclass(slots=True)
+class CheckResult:
+    """The result of a check.
+
+    Attributes:
+        findings: (path, problem): missing; stale, as an earlier suite or rnncli made it; altered,
+            as neither did; or extra.
+        failed: the cases that could not be made.
+        cases: the number of cases.
+    """
+
+    findings: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[GeneratedCase] = field(default_factory=list)
+    cases: int = 0
+
+
+def check(plan: GenerationPlan, folder: Path, done: Callable[[int], None]) -> CheckResult:
+    """Compare a pack on disk with the pack that its suite gives.
+
+    Args:
+        plan: the expected pack.
+        folder: the pack's folder.
+        done: called with a number of cases as they are done.
+
+    Raises:
+        InvalidRequest: the folder does not exist.
+        NothingSelected: the selection is empty.
+        Unsupported: the suite asks for goldens that need an extra.
+    """
+    if not folder.is_dir():
+        raise InvalidRequest(f"{folder}: no such folder")
+    entries = plan.entries()
+    require_backends(entries)
+    report = CheckResult(cases=len(entries))
+    with tempfile.TemporaryDirectory() as scratch:
+        spool = Path(scratch)
+        ids = [entry.id for entry in entries]
+        delivery = Delivery.COMPARE if plan.layout == ONNX else Delivery.WRITE
+        place = Destination((folder if plan.layout == ONNX else spool).absolute())
+        records: dict[str, Record] = {}
+        differing: list[tuple[str, str]] = []
+        for made in make_all(plan, ids, place, delivery):
+            for each in made:
+                differing += each.differing
+                if each.record is None:
+                    report.failed.append(each)
+                else:
+                    records[each.id] = each.record
+            done(len(made))
+        if not report.failed:
+            ordered = [records[case_id] for case_id in ids]
+            report.findings = _findings(plan, folder, spool, ordered, differing)
+    return report
+
+
+def _findings(
+    plan: GenerationPlan,
+    folder: Path,
+    spool: Path,
+    records: list[Record],
+    differing: list[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    manifest = pack_manifest(plan, records, spool, spool)
+    beside = manifest.contents()
+    wanted = {*manifest.sums(), *beside}
+    if plan.layout != ONNX:
+        differing = list(differences(manifest.sums(), folder))
+    before = _sums_before(folder)
+    found = [(path, _word(folder, path, word, before)) for path, word in differing]
+    for name, wanted_content in beside.items():
+        content = _content(folder, name)
+        if content != wanted_content:
+            found.append((name, "missing" if content is None else "stale or altered"))
+    extra = [path for path in files_in(folder) if path not in wanted]
+    return sorted(found + [(path, "extra") for path in extra])
+
+
+def _sums_before(folder: Path) -> Mapping[str, str]:
+    """Return the checksums in the manifest on disk; none if it is damaged."""
+    with suppress(RnncliError):
+        return read_manifest(folder).sums()
+    return {}
+
+
+def _word(folder: Path, path: str, word: str, before: Mapping[str, str]) -> str:
+    """Return "missing", "stale" or "altered" for a file that differs."""
+    if word == "missing":
+        return word
+    content = _content(folder, path)
+    return "stale" if content is not None and before.get(path) == sha256(content) else "altered"
+
+
+def _content(folder: Path, path: str) -> bytes | None:
+    try:
+        return read_bytes(below(folder, RelativePath(path)), LARGEST)
+    except UnreadableFile:
+        return None

@@ -1,0 +1,102 @@
+"""Stacks: entries that differ only in their random inputs, with their common parts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from rnncli.errors import InvalidRequest
+from rnncli.packs.conversion import held_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rnncli.generating.source import CaseContent, CaseSource
+    from rnncli.numerics import Array
+
+# Limit on steps times the square of the units in a stack, so that it fits the cache.
+TOGETHER = 1 << 15
+
+
+class Stack(NamedTuple):
+    """Some entries of one structure, at one call.
+
+    Attributes:
+        entries: the n entries.
+        case: the case of the first entry; the others differ only in inputs.
+        inputs: the inputs by name, [n, ...].
+        call: the number of the data set.
+    """
+
+    entries: Sequence[CaseSource]
+    case: CaseContent
+    inputs: Mapping[str, Array]
+    call: int = 0
+
+    @property
+    def named(self) -> str:
+        """The prefix of a message about a later call."""
+        return f"call {self.call + 1}: " if self.call else ""
+
+    def at_call(self, call: int) -> Stack:
+        """Return the same entries at a later call, with the same initializers.
+
+        Raises:
+            InvalidRequest: its inputs are invalid.
+        """
+        inputs = self.case.stacked([entry.id for entry in self.entries], call)
+        held = held_inputs(self.case.node.operator, self.entries[0].weights, inputs)
+        inputs |= {name: self.inputs[name] for name in held}
+        _check_lengths(self.case, inputs)
+        later = self._replace(inputs=inputs, call=call)
+        _refuse_repetition(self, later)
+        return later
+
+    def inputs_at(self, k: int) -> dict[str, Array]:
+        """Return the inputs of one entry."""
+        return {name: values[k] for name, values in self.inputs.items()}
+
+
+def groups(entries: Sequence[CaseSource]) -> list[list[CaseSource]]:
+    """Group entries by structure, in order of appearance."""
+    found: dict[object, list[CaseSource]] = {}
+    for entry in entries:
+        found.setdefault(entry.structure, []).append(entry)
+    return [*found.values()]
+
+
+def stacks(group: Sequence[CaseSource]) -> Iterator[Stack]:
+    """Yield the stacks of a group; its case is read and checked once.
+
+    Raises:
+        InvalidRequest: a case is invalid.
+    """
+    case = group[0].case()
+    count = max(1, TOGETHER // max(1, _work(case)))
+    for start in range(0, len(group), count):
+        some = group[start : start + count]
+        inputs = case.stacked([entry.id for entry in some])
+        _check_lengths(case, inputs)
+        yield Stack(some, case, inputs)
+
+
+def _refuse_repetition(first: Stack, later: Stack) -> None:
+    """Refuse a later call with the inputs of the first call, which would show nothing."""
+    for k in range(len(first.entries)):
+        pairs = ((first.inputs[name][k], values[k]) for name, values in later.inputs.items())
+        if all(one.tobytes() == other.tobytes() for one, other in pairs):
+            raise InvalidRequest(f"{later.named}every input is the same as in the first call")
+
+
+def _work(case: CaseContent) -> int:
+    names = ("seq_length", "batch_size", "hidden_size", "hidden_size")
+    return math.prod(case.sizes[name] for name in names)
+
+
+def _check_lengths(case: CaseContent, inputs: Mapping[str, Array]) -> None:
+    """Check the values of lengths, for all entries and not only the first."""
+    for row in case.node.operator.inputs:
+        if row.role == "lengths" and row.name in inputs:
+            lengths = inputs[row.name]
+            if ((lengths < 0) | (lengths > case.sizes["seq_length"])).any():
+                raise InvalidRequest(f"{row.name} has a length beyond the sequence")

@@ -1,0 +1,216 @@
+"""Nodes that ONNX Runtime evaluates, in the model's own types, as one subgraph.
+
+What it refuses, our host operators evaluate: they give the answer with a warning, or the error, in
+which the node is named.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
+
+from rnncli import deadline
+from rnncli.backends.threads import threads
+from rnncli.errors import RnncliWarning, Unsupported
+from rnncli.formats.messages import tensor_of
+from rnncli.models.own_node import OwnNode
+from rnncli.numerics import dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from onnx import FunctionProto
+
+    from rnncli.models.functions import Runnable
+    from rnncli.numerics import Array
+
+IR_VERSION = 10
+"""The IR version of the subgraphs, the first with all types and with overloads of functions."""
+
+LARGEST_COPIED = 1 << 10
+"""The most bytes of a constant that is copied into a subgraph; of others the memory is shared."""
+
+FATAL = 4
+
+
+class HostedNodes(OwnNode):
+    """A subgraph, opened at the first call, when the types of its inputs are known.
+
+    Args:
+        graph: the nodes, with the names of inputs and outputs.
+        opsets: the versions of the domains imported there.
+        functions: the model's functions that it calls.
+        constants: the values it reads that never change, by name.
+        rows: makes the evaluator of the same graph by host operators.
+    """
+
+    def __init__(
+        self,
+        graph: GraphProto,
+        opsets: Mapping[str, int],
+        functions: Iterable[FunctionProto],
+        constants: Mapping[str, Array],
+        rows: Callable[[], Runnable],
+    ) -> None:
+        super().__init__(NodeProto(op_type="Subgraph", domain="onnxruntime"))
+        self._model = ModelProto(ir_version=IR_VERSION, graph=graph, functions=functions)
+        imports = {function.domain: 1 for function in self._model.functions} | dict(opsets)
+        self._model.opset_import.extend(
+            OperatorSetIdProto(domain=domain, version=version)
+            for domain, version in imports.items()
+        )
+        self._inputs = [value.name for value in graph.input]
+        self._outputs = [value.name for value in graph.output]
+        self._constants, self._make_rows = constants, rows
+        self._rows: Runnable | None = None
+        self._kinds: list[Any] = []
+        self._shapes: list[tuple[int, ...]] = []
+        self._threads = 0
+        self._session: Any = None
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Evaluate the subgraph.
+
+        Raises:
+            RnncliError: neither ONNX Runtime nor our host operators can.
+        """
+        fed = dict(zip(self._inputs, inputs))  # noqa: B905 -- `strict` takes 0.1 us
+        if self._session and self._threads == threads():
+            try:
+                return self._called(fed)
+            except Exception:  # noqa: BLE001, S110 -- of many kinds; such as inputs of other types
+                pass
+        fed = {k: np.asarray(x) if isinstance(x, np.generic) else x for k, x in fed.items()}
+        try:
+            self._open(fed)
+            return self._called(fed)
+        except Exception as error:  # noqa: BLE001 -- the host operators know better
+            deadline.check()
+            return self._by_rows(fed, error)
+
+    def _called(self, fed: Mapping[str, Any]) -> tuple[Any, ...]:
+        activity = deadline.current()
+        if activity is None or activity.left is None:
+            return tuple(self._session.run(self._outputs, fed))
+        with _stopped_after(activity.left) as options:
+            return tuple(self._session.run(self._outputs, fed, options))
+
+    def _open(self, fed: Mapping[str, Any]) -> None:
+        """Make a session for inputs of these types, and of these shapes unless they vary."""
+        kinds = [(type(x), getattr(x, "dtype", None), np.ndim(x)) for x in fed.values()]
+        shapes = [np.shape(x) for x in fed.values()]
+        count = threads()
+        if (kinds, count) != (self._kinds, self._threads):
+            self._shapes = shapes
+        elif self._session is None:
+            raise Unsupported("it was refused before")
+        elif shapes != self._shapes:
+            self._shapes = []
+        else:
+            return
+        self._kinds, self._threads, self._session = kinds, count, None
+        self._session = self._opened(fed, count)
+
+    def _opened(self, fed: Mapping[str, Any], count: int) -> Any:
+        import onnxruntime
+
+        model, shared = ModelProto(), {}
+        model.CopyFrom(self._model)
+        for value in model.graph.input:
+            value.type.CopyFrom(_type_of(fed[value.name], with_shape=bool(self._shapes)))
+        for name, values in self._constants.items():
+            if values.nbytes <= LARGEST_COPIED or not _is_plain(values):
+                model.graph.initializer.append(tensor_of(name, values))
+                continue
+            shared[name] = np.ascontiguousarray(values)
+            tensor = model.graph.initializer.add(
+                name=name,
+                data_type=dtype_of(values).onnx,
+                dims=values.shape,
+                data_location=TensorProto.EXTERNAL,
+            )
+            tensor.external_data.add(key="location", value="memory")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = count, 1
+        options.log_severity_level = FATAL
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        made = onnxruntime.OrtValue.ortvalue_from_numpy
+        options.add_external_initializers([*shared], [made(x) for x in shared.values()])
+        self._shared = shared  # ONNX Runtime does not copy it
+        return onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def _by_rows(self, fed: dict[str, Any], refusal: Exception) -> tuple[Any, ...]:
+        """Evaluate the same nodes by host operators, which name the node that is wrong."""
+        is_first = self._rows is None
+        if self._rows is None:
+            self._rows = self._make_rows()
+        made = tuple(self._rows.run(None, fed))
+        if is_first:
+            first, last = self._model.graph.node[0], self._model.graph.node[-1]
+            reason = " ".join(str(refusal).split())[:300]
+            warnings.warn(
+                f"ONNX Runtime does not evaluate the nodes from '{first.name}' to '{last.name}', so"
+                f" rnncli does without it: {reason}",
+                RnncliWarning,
+                stacklevel=2,
+            )
+        return made
+
+
+@contextmanager
+def _stopped_after(seconds: float) -> Iterator[Any]:
+    """Return options for a run that ends when the time is over."""
+    import onnxruntime
+
+    options = onnxruntime.RunOptions()
+    timer = Timer(seconds, lambda: setattr(options, "terminate", True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield options
+    finally:
+        timer.cancel()
+
+
+def _is_plain(values: Array) -> bool:
+    return values.dtype.isbuiltin == 1 and values.dtype.kind in "fiub"
+
+
+def _type_of(values: Any, *, with_shape: bool) -> TypeProto:
+    """Return the type of an input, a tensor's with its rank."""
+    found = TypeProto()
+    if isinstance(values, list):
+        if not values:
+            raise Unsupported("an empty sequence has no type")
+        found.sequence_type.elem_type.CopyFrom(_type_of(values[0], with_shape=False))
+        found.sequence_type.elem_type.tensor_type.ClearField("shape")
+    elif isinstance(values, np.ndarray):
+        found.tensor_type.elem_type = dtype_of(values).onnx
+        found.tensor_type.shape.SetInParent()
+        for size in values.shape:
+            found.tensor_type.shape.dim.add(**({"dim_value": size} if with_shape else {}))
+    else:
+        raise Unsupported(f"a {type(values).__name__} has no type")
+    return found
+
+
+def graph_of(
+    nodes: Sequence[tuple[str, NodeProto]], inputs: Iterable[str], outputs: Iterable[str]
+) -> GraphProto:
+    """Return a graph of nodes that keep the names they have in messages."""
+    graph = GraphProto(name="subgraph")
+    for name, node in nodes:
+        graph.node.add().CopyFrom(node)
+        graph.node[-1].name = name
+    for name in inputs:
+        graph.input.add(name=name)
+    for name in outputs:
+        graph.output.add(name=name)
+    return graph

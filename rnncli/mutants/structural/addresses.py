@@ -1,0 +1,301 @@
+"""Bugs of addresses: narrow counters, strides of the wrong size, layouts guessed from sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.mutants.changes import GATED, LSTM, initial_states
+from rnncli.mutants.equivalence import (
+    NO_BIAS,
+    NO_INITIAL,
+    NO_PEEPHOLES,
+    NO_Y,
+    NOT_RAGGED,
+    ONE_DIRECTION,
+    ONE_SEQUENCE,
+    ONE_STEP,
+)
+from rnncli.mutants.structural.bug import (
+    StructuralFamily,
+    at_most_one,
+    beyond,
+    equal,
+    exactly,
+    same_size,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, States
+    from rnncli.mutants.structural.bug import Changes, SizeClass
+    from rnncli.numerics import Array
+    from rnncli.recurrence.recurrence import Recurrence
+
+WORD = 1 << 16
+
+counter_bug = StructuralFamily("narrow counters")
+
+
+def counted(size: int, dtype: type[np.integer[Any]]) -> int:
+    """Return how many iterations a loop with a narrow counter makes."""
+    return max(0, int(np.array(size).astype(dtype)))
+
+
+def _lengths(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
+    def given(_: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
+        if name == "lengths":
+            values = values.astype(dtype).astype(np.int64).clip(0)
+        return right(name, d, values)
+
+    return {"given": given}
+
+
+def _units(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
+    def step(_: BlockedKernel, right: Seam, lane: BlockedLane, x: Array, old: States) -> States:
+        done = np.arange(lane.units) < counted(lane.units, dtype)
+        new = right(lane, x, old)
+        return tuple(np.where(done, *pair) for pair in zip(new, old, strict=True))
+
+    return {"step": step}
+
+
+def _sequences(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
+    def tiles(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+        return right(replace(lane, order=lane.order[: counted(len(lane.order), dtype)]))
+
+    return {"tiles": tiles}
+
+
+def _inputs(dtype: type[np.integer[Any]]) -> dict[str, Seam]:
+    def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+        done = counted(lane.X.shape[-1], dtype)
+        return right(replace(lane, X=lane.X[..., :done], W=lane.W[..., :done]))
+
+    return {"small": small}
+
+
+def _wrapped(name: str) -> dict[str, Seam]:
+    """Return the change that reads an array at offsets of 16 bits."""
+
+    def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+        values: Array = getattr(lane, name)
+        flat = values.reshape(-1)
+        found: dict[str, Any] = {name: flat[np.arange(flat.size) % WORD].reshape(values.shape)}
+        return right(replace(lane, **found))
+
+    return {"small": small}
+
+
+BYTES = ((np.int8, 127), (np.uint8, 255))
+COUNTERS = (
+    ("T", "lengths", "Lengths are kept", _lengths, (*BYTES, (np.int16, 32767))),
+    ("H", "units", "Units are counted", _units, BYTES),
+    ("N", "sequences", "Sequences are counted", _sequences, BYTES),
+    ("I", "inputs", "Inputs are counted", _inputs, BYTES),
+)
+for axis, noun, words, change, dtypes in COUNTERS:
+    for dtype, largest in dtypes:
+        name = np.dtype(dtype).name
+        counter_bug.row(
+            f"{noun}-in-{name}", f"{words} in {name}.", change(dtype), seen=beyond(axis)(largest)
+        )
+for name, sizes in (("X", "T*N*I"), ("W", "G*H*I"), ("R", "G*H*H")):
+    counter_bug.row(
+        f"offset-of-{name.lower()}-in-uint16",
+        f"{name} is read at offsets of 16 bits.",
+        _wrapped(name),
+        seen=beyond(sizes)(WORD),
+    )
+
+
+@counter_bug(NO_Y, changes="returned", seen=beyond("T*D*N*H")(WORD))
+def offset_of_y_in_uint16(
+    _: BlockedKernel, right: Seam, recurrence: Recurrence, Y: Array, last: States
+) -> Any:
+    """Y is written at offsets of 16 bits."""
+    flat, found = Y.reshape(-1), np.zeros(Y.size, Y.dtype)
+    for start in range(0, Y.size, WORD):
+        part = flat[start : start + WORD]
+        found[: len(part)] = part
+    return right(recurrence, found.reshape(Y.shape), last)
+
+
+stride_bug = StructuralFamily("strides")
+
+
+def strided(values: Array, strides: Sequence[int]) -> Array:
+    """Read an array at other strides, in numbers; what lies behind its end is its start again."""
+    if not values.size:
+        return values
+    index: Any = np.zeros((), np.int64)
+    for axis, (size, stride) in enumerate(zip(values.shape, strides, strict=True)):
+        steps = np.arange(size) * stride
+        index = index + steps.reshape(-1, *[1] * (values.ndim - 1 - axis))
+    return np.asarray(np.ascontiguousarray(values).reshape(-1)[index % values.size])
+
+
+def reading(name: str) -> Callable[[Callable[[BlockedLane], Sequence[int]]], Changes]:
+    """Return the change that reads an array of a direction, or its states, at other strides."""
+
+    def changes(strides: Callable[[BlockedLane], Sequence[int]]) -> Changes:
+        def small(_: BlockedKernel, right: Seam, lane: BlockedLane) -> Any:
+            values = getattr(lane, name)
+            if values is None:
+                return right(lane)
+            found: dict[str, Any] = {
+                name: tuple(strided(each, strides(lane)) for each in values)
+                if isinstance(values, tuple)
+                else strided(values, strides(lane))
+            }
+            return right(replace(lane, **found))
+
+        return {"small": small}
+
+    return changes
+
+
+def _I(lane: BlockedLane) -> int:
+    return int(lane.X.shape[-1])
+
+
+@stride_bug(same_size("I", "H"), changes=reading("X"))
+def stride_x_rows_of_h(lane: BlockedLane) -> Sequence[int]:
+    """Rows of X are taken to be H long."""
+    return (lane.X.shape[1] * lane.units, lane.units, 1)
+
+
+@stride_bug(same_size("T", "N"), ONE_STEP, changes=reading("X"))
+def stride_x_steps_of_t_rows(lane: BlockedLane) -> Sequence[int]:
+    """Steps of X are taken to hold T rows."""
+    return (len(lane.X) * _I(lane), _I(lane), 1)
+
+
+@stride_bug(same_size("I", "H"), at_most_one("H"), changes=reading("W"))
+def stride_w_rows_of_h(lane: BlockedLane) -> Sequence[int]:
+    """Rows of W are taken to be H long."""
+    return (lane.units * _I(lane), lane.units, 1)
+
+
+@stride_bug(same_size("I", "H"), changes=reading("W"), of=GATED)
+def stride_w_gates_of_h_by_h(lane: BlockedLane) -> Sequence[int]:
+    """Gates of W are taken to be H by H."""
+    return (lane.units * lane.units, _I(lane), 1)
+
+
+@stride_bug(same_size("I", "H"), at_most_one("H"), changes=reading("R"))
+def stride_r_rows_of_i(lane: BlockedLane) -> Sequence[int]:
+    """Rows of R are taken to be I long."""
+    return (lane.units * lane.units, _I(lane), 1)
+
+
+@stride_bug(same_size("I", "H"), changes=reading("R"), of=GATED)
+def stride_r_gates_of_h_by_i(lane: BlockedLane) -> Sequence[int]:
+    """Gates of R are taken to be H by I."""
+    return (lane.units * _I(lane), lane.units, 1)
+
+
+@stride_bug(same_size("I", "H"), NO_BIAS, changes=reading("bias"), of=GATED)
+def stride_bias_gates_of_i(lane: BlockedLane) -> Sequence[int]:
+    """Gates of the biases are taken to be I long."""
+    return (_I(lane), 1, 1)
+
+
+@stride_bug(same_size("I", "H"), ONE_SEQUENCE, NO_INITIAL, changes=reading("initial"))
+def stride_initial_rows_of_i(lane: BlockedLane) -> Sequence[int]:
+    """Rows of the initial states are taken to be I long."""
+    return (_I(lane), 1)
+
+
+@stride_bug(ONE_DIRECTION, ONE_STEP, NO_Y, changes="returned")
+def stride_y_steps_of_one_direction(
+    _: BlockedKernel, right: Seam, recurrence: Recurrence, Y: Array, last: States
+) -> Any:
+    """Steps of Y are taken to hold one direction."""
+    found = np.zeros((Y.shape[0] * Y.shape[1], *Y.shape[2:]), Y.dtype)
+    for t, d in np.ndindex(*Y.shape[:2]):
+        found[t + d] = Y[t, d]
+    return right(recurrence, found.reshape(Y.shape), last)
+
+
+@stride_bug(NOT_RAGGED, changes="given")
+def stride_lengths_of_64_bits(_: BlockedKernel, right: Seam, name: str, d: int, values: Any) -> Any:
+    """Lengths of 32 bits are read as numbers of 64."""
+    if name != "lengths" or len(set(values.tolist())) <= 1:
+        return right(name, d, values)
+    # Each number is a pair of lengths, the second times 2^32: beyond any T, or the first.
+    low, high = np.resize([*values, *np.zeros_like(values)], (len(values), 2)).T
+    return right(name, d, np.where(high > 0, values.max(), low))
+
+
+@stride_bug(ONE_DIRECTION, ONE_SEQUENCE, NO_INITIAL, changes="prepared")
+def stride_initial_directions_of_one_row(
+    _: BlockedKernel, right: Seam, r: Recurrence, d: int, *rest: Any
+) -> Any:
+    """Directions of the initial states are taken to hold one row."""
+    H = r.W.shape[-2]
+    states = (None if s is None else strided(s, (H, H, 1)) for s in r.initial)
+    return right(replace(r, initial=tuple(states)), d, *rest)
+
+
+guess_bug = StructuralFamily("equal sizes")
+
+
+def guessing(size: SizeClass) -> Callable[[Callable[[Recurrence], Recurrence]], Changes]:
+    """Return the change that takes a recurrence for another at some sizes."""
+
+    def changes(other: Callable[[Recurrence], Recurrence]) -> Changes:
+        def run(_: BlockedKernel, right: Seam, recurrence: Recurrence, *rest: Any) -> Any:
+            return right(other(recurrence) if size.reached(recurrence) else recurrence, *rest)
+
+        return {"run": run}
+
+    return changes
+
+
+I_IS_H, T_IS_N, N_IS_D, N_IS_H = equal("I", "H"), equal("T", "N"), equal("N", "D"), equal("N", "H")
+H_IS_3 = exactly("H", 3)
+
+
+@guess_bug(changes=guessing(I_IS_H), seen=I_IS_H)
+def equal_sizes_w_transposed(r: Recurrence) -> Recurrence:
+    """W [H, I] is told from its transpose by its shape."""
+    return replace(r, W=r.W.swapaxes(2, 3))
+
+
+@guess_bug(changes=guessing(T_IS_N), seen=T_IS_N)
+def equal_sizes_x_batch_first(r: Recurrence) -> Recurrence:
+    """The layout of X is told from its shape."""
+    return replace(r, X=r.X.swapaxes(0, 1))
+
+
+@guess_bug(NO_INITIAL, changes=guessing(N_IS_D), seen=N_IS_D)
+def equal_sizes_initial_states_by_sequence(r: Recurrence) -> Recurrence:
+    """The layout of initial states is told from their shape."""
+    return initial_states(lambda state: state.swapaxes(0, 1))(r)
+
+
+@guess_bug(NO_Y, changes="returned", seen=N_IS_D)
+def equal_sizes_y_by_sequence(
+    _: BlockedKernel, right: Seam, r: Recurrence, Y: Array, last: States
+) -> Any:
+    """The layout of Y is told from its shape."""
+    return right(r, Y.swapaxes(1, 2).copy() if N_IS_D.reached(r) else Y, last)
+
+
+@guess_bug(NO_INITIAL, changes=guessing(N_IS_H), seen=N_IS_H)
+def equal_sizes_initial_states_transposed(r: Recurrence) -> Recurrence:
+    """Initial states [N, H] are told from their transpose by their shape."""
+    return initial_states(lambda state: state.swapaxes(1, 2))(r)
+
+
+@guess_bug(NO_PEEPHOLES, changes=guessing(H_IS_3), of=LSTM, seen=H_IS_3)
+def equal_sizes_peepholes_transposed(r: Recurrence) -> Recurrence:
+    """Peepholes [3, H] are told from their transpose by their shape."""
+    return r if r.P is None else replace(r, P=r.P.swapaxes(1, 2))
+
+
+ROWS = (*counter_bug.rows, *stride_bug.rows, *guess_bug.rows)

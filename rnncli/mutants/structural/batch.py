@@ -1,0 +1,327 @@
+"""Bugs of batches: tiles of sequences, and sequences that are sorted by length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rnncli.mutants.blocked_kernel import BatchTile
+from rnncli.mutants.changes import ALL, LSTM
+from rnncli.mutants.equivalence import (
+    NO_FORWARD,
+    NO_INITIAL,
+    NO_INITIAL_C,
+    NO_INITIAL_H,
+    NO_REVERSE,
+    NO_Y,
+    NOT_RAGGED,
+    ONE_DIRECTION,
+    ONE_STEP,
+)
+from rnncli.mutants.ragged import SORTED
+from rnncli.mutants.structural.bug import StructuralFamily, at_most_one, beyond, replacing, tail
+from rnncli.mutants.structural.omissions import LACKS, STARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rnncli.mutants.blocked_kernel import BlockedKernel, BlockedLane, Seam, Span, States
+    from rnncli.mutants.structural.bug import Changes
+    from rnncli.mutants.structural.omissions import Lack
+    from rnncli.numerics import Array
+
+LAST = "last states of the tile before"
+MANY, FEW = (2, 4, 8, 16, 32, 64, 128), (4, 8, 16)
+
+
+def passing(method: str) -> Callable[[Callable[[BatchTile], BatchTile]], Changes]:
+    """Return the change that calls a method with another tile."""
+
+    def changes(other: Callable[[BatchTile], BatchTile]) -> Changes:
+        def changed(_: BlockedKernel, right: Seam, tile: BatchTile, *rest: Any) -> Any:
+            return right(other(tile), *rest)
+
+        return {method: changed}
+
+    return changes
+
+
+def storing(other: Callable[[BatchTile], BatchTile]) -> Changes:
+    """Return the change that stores a chunk as if its tile were another."""
+
+    def store(_: BlockedKernel, right: Seam, span: Span, *rest: Any) -> None:
+        right(span._replace(tile=other(span.tile)), *rest)
+
+    return {"store": store}
+
+
+bug = StructuralFamily("batch tiles", block="tile", widths=FEW, seen=beyond("N"))
+
+
+def _at_the_front(tile: BatchTile) -> BatchTile:
+    """Return a tile of as many rows that begins at the first of the batch."""
+    return tile._replace(rows=tile.lane.order[: len(tile.rows)])
+
+
+def _ending_with(tile: BatchTile, place: int) -> BatchTile:
+    return tile._replace(lengths=np.full_like(tile.lengths, tile.lengths[place]))
+
+
+def _ending_with_first_tile(tile: BatchTile) -> BatchTile:
+    lane = tile.lane
+    return tile._replace(lengths=lane.lengths[lane.order[: len(tile.rows)]])
+
+
+def _finish_and_leave(
+    kernel: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
+) -> None:
+    kernel.kept[LAST] = states
+    right(tile, states, last)
+
+
+@bug(changes=passing("gathered"))
+def tiles_x_of_first(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences take the inputs of the first."""
+    return _at_the_front(tile)
+
+
+@bug(NO_INITIAL, changes=passing("start"))
+def tiles_initial_states_of_first(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences start from the initial states of the first."""
+    return _at_the_front(tile)
+
+
+@bug(changes=replacing("start", finish=_finish_and_leave), widths=MANY)
+def tiles_start_where_the_last_ended(kernel: BlockedKernel, right: Seam, tile: BatchTile) -> States:
+    """Tiles of {} sequences start from the states that the tile before ended with."""
+    states: States = right(tile)
+    if not tile.first:
+        return states
+    return tuple(each[: len(tile.rows)].copy() for each in kernel.kept[LAST])
+
+
+@bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+def tiles_end_with_first_row(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences run every row as long as their first."""
+    return _ending_with(tile, 0)
+
+
+@bug(NOT_RAGGED, at_most_one("N"), changes=passing("tile"), seen=None)
+def tiles_end_with_last_row(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences run every row as long as their last."""
+    return _ending_with(tile, -1)
+
+
+@bug(NOT_RAGGED, changes=passing("tile"))
+def tiles_end_with_first_tile(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences run as long as the rows of the first."""
+    return _ending_with_first_tile(tile)
+
+
+@bug(NOT_RAGGED, NO_REVERSE, changes=passing("times"))
+def tiles_reverse_from_ends_of_first(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences start a reverse direction where the rows of the first end."""
+    return _ending_with_first_tile(tile)
+
+
+@bug(NO_Y, changes=storing)
+def tiles_y_at_the_front(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences write Y to the rows of the first."""
+    return _at_the_front(tile)
+
+
+@bug(changes=passing("finish"))
+def tiles_last_states_at_the_front(tile: BatchTile) -> BatchTile:
+    """Tiles of {} sequences write their last states to the rows of the first."""
+    return _at_the_front(tile)
+
+
+@bug(changes="finish")
+def tiles_last_states_of_last_tile(
+    _: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
+) -> None:
+    """Tiles of {} sequences leave every row the last states of the last tile."""
+    right(tile, states, last)
+    for place, state in zip(last, states, strict=True):
+        place[tile.lane.order] = state[np.arange(len(place)) % len(state)]
+
+
+@bug(changes="tiles", widths=MANY, seen=tail("N"))
+def tiles_remainder_missing(
+    kernel: BlockedKernel, right: Seam, lane: BlockedLane
+) -> list[BatchTile]:
+    """Tiles of {} sequences are computed while they are full."""
+    tiles: list[BatchTile] = right(lane)
+    return [tile for tile in tiles if len(tile.rows) == kernel.blocking.tile] or tiles
+
+
+@bug(changes="tiles", seen=tail("N"))
+def tiles_single_row_missing(_: BlockedKernel, right: Seam, lane: BlockedLane) -> list[BatchTile]:
+    """Tiles of {} sequences are computed if they have more than one row."""
+    return [tile for tile in right(lane) if tile.first == 0 or len(tile.rows) > 1]
+
+
+@bug(NO_Y, ONE_STEP, NO_FORWARD, changes="store", seen=tail("N"))
+def tiles_remainder_stored_whole(
+    kernel: BlockedKernel, right: Seam, span: Span, history: Array, Y: Array
+) -> None:
+    """Tiles of {} sequences store full tiles: a partial one clears the first rows of the next
+    step.
+    """
+    right(span, history, Y)
+    T, N, _ = Y.shape
+    surplus = kernel.blocking.tile - len(span.tile.rows)
+    if span.tile.first and surplus and not span.tile.lane.reverse:
+        Y[span.steps[span.steps + 1 < T] + 1, : min(surplus, N)] = 0
+
+
+def _start_again(kernel: BlockedKernel, right: Seam, tile: BatchTile) -> States:
+    """Rows that were done before are started from where they ended: states lie in place."""
+    states: States = right(tile)
+    done = -tile.first % kernel.blocking.tile
+    if not done:
+        return states
+    rows = np.arange(len(tile.rows)) < done
+    ended = tuple(each[-done:] for each in kernel.kept[LAST])
+    return tuple(
+        np.where(rows[:, None], np.resize(end, state.shape), state)
+        for state, end in zip(states, ended, strict=True)
+    )
+
+
+@bug(changes=replacing("tiles", start=_start_again, finish=_finish_and_leave), seen=tail("N"))
+def tiles_moved_back(kernel: BlockedKernel, right: Seam, lane: BlockedLane) -> list[BatchTile]:
+    """Tiles of {} sequences are full ones: the last is moved back and does rows again, from where
+    they ended.
+    """
+    tiles: list[BatchTile] = right(lane)
+    first = max(0, len(lane.order) - kernel.blocking.tile)
+    if tiles and tiles[-1].first > first:
+        rows = lane.order[first:]
+        tiles[-1] = BatchTile(lane, first, rows, lane.lengths[rows])
+    return tiles
+
+
+@bug(NOT_RAGGED, at_most_one("N"), changes="live", widths=(), seen=None)
+def rows_that_ended_run_on_in_their_vector(
+    _: BlockedKernel, right: Seam, tile: BatchTile, t: int
+) -> Array:
+    """Rows that have ended run on with the four that they are computed with."""
+    count = int(right(tile, t).sum())
+    return np.arange(len(tile.rows)) < -(-count // 4) * 4
+
+
+def _remainder_lacks(lack: Lack) -> Seam:
+    def remainder(kernel: BlockedKernel, right: Seam, tile: BatchTile, *rest: Any) -> None:
+        beside = tile.first > 0 and len(tile.rows) < kernel.blocking.tile
+        right(tile._replace(lane=lack.change(tile.lane)) if beside else tile, *rest)
+
+    return remainder
+
+
+for lack in (*LACKS, *STARTS):
+    bug.row(
+        f"tile-remainder-lacks-{lack.name}",
+        f"The path for rows behind whole tiles of {{}} {lack.words}.",
+        {"tile": _remainder_lacks(lack)},
+        lack.reason,
+        of=lack.cells,
+        widths=(4, 8),
+        seen=tail("N"),
+    )
+
+
+sorting_bug = StructuralFamily("sorting")
+
+
+def _in_place(tile: BatchTile) -> BatchTile:
+    """Return a tile that takes its places for sequences."""
+    return tile._replace(rows=np.arange(tile.first, tile.first + len(tile.rows)))
+
+
+def _inverse_missing(tile: BatchTile) -> BatchTile:
+    """Put rows where the order, not its inverse, says."""
+    return tile._replace(rows=np.argsort(tile.lane.order)[_in_place(tile).rows])
+
+
+def _one_state_unsorted(which: int) -> Seam:
+    def start(_: BlockedKernel, right: Seam, tile: BatchTile) -> States:
+        states, wrong = list(right(tile)), right(_in_place(tile))
+        states[which] = wrong[which]
+        return tuple(states)
+
+    return start
+
+
+def _one_last_unsorted(which: int) -> Seam:
+    def finish(
+        _: BlockedKernel, right: Seam, tile: BatchTile, states: States, last: States
+    ) -> None:
+        for k, (state, place) in enumerate(zip(states, last, strict=True)):
+            right(_in_place(tile) if k == which else tile, (state,), (place,))
+
+    return finish
+
+
+@sorting_bug(SORTED, NO_Y, changes=storing)
+def sorting_y_left_sorted(tile: BatchTile) -> BatchTile:
+    """Sequences are computed longest first, and Y is not put back."""
+    return _in_place(tile)
+
+
+for which, cells in enumerate((ALL, LSTM)):
+    name = "hc"[which]
+    sorting_bug.row(
+        f"sorting-y-{name}-left-sorted",
+        f"Sequences are computed longest first, and Y_{name} is not put back.",
+        {"finish": _one_last_unsorted(which)},
+        SORTED,
+        of=cells,
+    )
+
+
+@sorting_bug(SORTED, changes=passing("gathered"))
+def sorting_x_not_sorted(tile: BatchTile) -> BatchTile:
+    """Sequences are computed longest first, and X is not sorted with their lengths."""
+    return _in_place(tile)
+
+
+@sorting_bug(SORTED, ONE_DIRECTION, changes="small")
+def sorting_x_of_second_direction_not_sorted(
+    _: BlockedKernel, right: Seam, lane: BlockedLane
+) -> Any:
+    """Sequences are computed longest first, and X of the second direction is not."""
+    return right(replace(lane, X=lane.X[:, np.argsort(lane.order)]) if lane.d else lane)
+
+
+for which, cells, reason in ((0, ALL, NO_INITIAL_H), (1, LSTM, NO_INITIAL_C)):
+    name = f"initial_{'hc'[which]}"
+    sorting_bug.row(
+        f"sorting-{name.replace('_', '-')}-not-sorted",
+        f"Sequences are computed longest first, and {name} is not.",
+        {"start": _one_state_unsorted(which)},
+        SORTED,
+        reason,
+        of=cells,
+    )
+
+
+@sorting_bug(SORTED, changes=passing("finish"))
+def sorting_last_states_sorted_twice(tile: BatchTile) -> BatchTile:
+    """Sequences are computed longest first, and the last states are put back by the order itself,
+    not by its inverse.
+    """
+    return _inverse_missing(tile)
+
+
+@sorting_bug(SORTED, NO_Y, changes=storing)
+def sorting_y_sorted_twice(tile: BatchTile) -> BatchTile:
+    """Sequences are computed longest first, and Y is put back by the order itself, not by its
+    inverse.
+    """
+    return _inverse_missing(tile)
+
+
+ROWS = (*bug.rows, *sorting_bug.rows)

@@ -1,0 +1,239 @@
+"""The implementation to judge, as plain data that travels to worker processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnncli.errors import InvalidRequest
+from rnncli.limits import OF_SUBJECTS, UNLIMITED, Limits
+from rnncli.options import OptionKind, check, flag_of, option, traits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rnncli.packs.vector import Vector
+    from rnncli.subjects.subject import Subject
+
+
+def _runtimes() -> Iterable[str]:
+    from rnncli.subjects.table import known_subjects
+
+    return known_subjects()
+
+
+def _backends() -> Iterable[str]:
+    from rnncli.backends import known_backends
+
+    return known_backends()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implementation:
+    """What is judged, named by one of its first six attributes, and how it runs.
+
+    All but functions and results run in a process of their own.
+
+    Attributes:
+        runtime: Judge a runtime: onnxruntime, openvino, onnx-reference, tract, torch, opencv, iree,
+            emx-onnx-cgen, mnn, or one that an installed package adds; `rnncli runtimes` lists them.
+        backend: Judge a backend of rnncli; `rnncli backends` lists them.
+        results: Judge outputs computed elsewhere: a folder laid out like the pack, or one .npz or
+            .h5 (docs/howto/device.md).
+        command: Judge a program started for each case; it is told {model}, {inputs}, {inputs.npz},
+            {inputs.h5}, {outputs}, {outputs.npz}, {outputs.h5}, {case}, {id} and {here}
+            (docs/howto/device.md).
+        harness: Judge a program that is started once and answers cases in JSON lines; `rnncli
+            smoke` tries it (docs/howto/harness.md).
+        function: Judge a Python function: it takes a vector and returns its outputs, by name or in
+            order. It refuses a case by raising NotImplementedError, ValueError or an rnncli error;
+            any other exception is a crash of that case. It runs in this process, without limits.
+        runtime_option: Pass a setting to the runtime, spelled as the runtime spells it.
+        compute: float64: everything in float64, each output rounded once; native: the tensors'
+            dtype.
+        weights: Where models have W, R, B and P: constants makes them initializers, inputs graph
+            inputs; without it, where each case has them.
+        limits: What each case may take; `OF_SUBJECTS` where it is not limited.
+
+    Raises:
+        InvalidRequest: none or several are named, or an option has no effect on the named one.
+    """
+
+    runtime: str = option("", kind=OptionKind.LOOKED_UP, look_up=_runtimes)
+    backend: str = option("", kind=OptionKind.LOOKED_UP, look_up=_backends)
+    results: str = option("", metavar="PATH")
+    command: str = option("", metavar="'PROG {model} {inputs} {outputs}'")
+    harness: str = option("", metavar="'PROG ARGS'")
+    function: Callable[[Vector], Any] | None = None
+    runtime_option: Mapping[str, str] | None = option(None, kind=OptionKind.PAIRS)
+    compute: str = option("float64", kind=OptionKind.NAME, known=("float64", "native"))
+    weights: str = option("", kind=OptionKind.NAME, known=("constants", "inputs"))
+    limits: Limits = UNLIMITED
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(self._named) != 1:
+            listed = ", ".join(f"--{kind}" for kind in KINDS if kind != FUNCTION)
+            raise InvalidRequest(f"say what to judge: one of {listed}")
+        if self.function is not None and not callable(self.function):
+            raise InvalidRequest(
+                f"a function or an Implementation is judged, not {self.function!r}"
+            )
+        for name, value in self.given:
+            kinds = AFFECTED[name]
+            if self.kind not in kinds:
+                these = " and ".join(f"--{each}" for each in kinds)
+                this = "a function" if self.kind == FUNCTION else f"--{self.kind}"
+                raise InvalidRequest(f"{name} {value} has no effect on {this}, only on {these}")
+
+    @property
+    def _named(self) -> list[str]:
+        return [kind for kind in KINDS if getattr(self, kind)]
+
+    @property
+    def kind(self) -> str:
+        """A key of `KINDS`."""
+        return self._named[0]
+
+    @property
+    def name(self) -> str:
+        """The runtime's or backend's name, the path of the results, or the command line."""
+        named = getattr(self, self.kind)
+        if self.kind == FUNCTION:
+            return getattr(named, "__name__", type(named).__name__)
+        return str(named)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """A runtime's settings."""
+        return self.runtime_option or {}
+
+    @property
+    def given(self) -> list[tuple[str, str]]:
+        """The options that differ from their defaults, each with its value."""
+        limits = self.limits.or_else(OF_SUBJECTS)
+        own = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        own |= {
+            name: (getattr(limits, name), getattr(OF_SUBJECTS, name)) for name in traits_of(limits)
+        }
+        differing = {flag_of(name): v for name, (v, default) in own.items() if v != default}
+        plain = [(name, f"{v}") for name, v in differing.items() if name in SINGLE]
+        return [*plain, *(("--runtime-option", f"{n}={v}") for n, v in self.settings.items())]
+
+    @property
+    def options(self) -> list[str]:
+        """The implementation as command-line options."""
+        return [f"--{self.kind}", self.name, *chain(*self.given)]
+
+    @property
+    def place_of_weights(self) -> str:
+        """Where models have the weights, as records say it; "" for where the cases have them."""
+        from rnncli.cases.suite.keys import PLACES_OF_WEIGHTS
+
+        return PLACES_OF_WEIGHTS.get(self.weights, "")
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether it can also run cases that are not in the pack."""
+        return self.kind != RESULTS
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether the number of threads has an effect on it."""
+        from rnncli.subjects.table import takes_threads
+
+        return bool(self.backend) or (bool(self.runtime) and takes_threads(self.runtime))
+
+    @property
+    def is_in_a_pack(self) -> bool:
+        """Whether it is the recorded outputs of a pack itself."""
+        from rnncli.packs.layouts import file_of
+        from rnncli.packs.pack import is_pack
+
+        path = Path(self.name)
+        is_file_of_one = path.name == file_of(path.suffix[1:]) and is_pack(path.parent)
+        return self.kind == RESULTS and (is_pack(path) or is_file_of_one)
+
+    def require_room(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse a file of results that is too large for a pack, before it is read.
+
+        Args:
+            records: the records of all cases of the pack.
+
+        Raises:
+            UnreadableFile: it is missing or too large.
+        """
+        if self.results and not Path(self.name).is_dir():
+            from rnncli.subjects.results import require_room
+
+            require_room(Path(self.name), records)
+
+    def open(self) -> Subject:
+        """Return the subject, ready to run vectors.
+
+        Raises:
+            InvalidRequest: no implementation has that name, or the folder of results or the command
+                is wrong.
+            Unsupported: its package is not installed.
+        """
+        return KINDS[self.kind](self)
+
+
+def _runtime(asked: Implementation) -> Subject:
+    from rnncli.subjects.table import subject_named
+
+    return subject_named(asked.runtime, settings=asked.settings, limits=asked.limits)
+
+
+def _backend(asked: Implementation) -> Subject:
+    from rnncli.subjects.backend import backend_subject
+
+    return backend_subject(asked.backend, asked.compute, limits=asked.limits)
+
+
+def _results(asked: Implementation) -> Subject:
+    from rnncli.subjects.results import results_subject
+
+    return results_subject(asked.name)
+
+
+def _command(asked: Implementation) -> Subject:
+    from rnncli.subjects.command import CommandSubject
+
+    return CommandSubject(asked.command, limits=asked.limits)
+
+
+def _harness(asked: Implementation) -> Subject:
+    from rnncli.subjects.harness import HarnessSubject
+
+    return HarnessSubject(asked.harness, limits=asked.limits)
+
+
+def _function(asked: Implementation) -> Subject:
+    from rnncli.subjects.function import FunctionSubject
+
+    assert asked.function
+    return FunctionSubject(asked.function, asked.name)
+
+
+RESULTS, FUNCTION = "results", "function"
+# Option -> the kinds of implementations that it affects.
+AFFECTED: Mapping[str, tuple[str, ...]] = {
+    "--compute": ("backend",),
+    "--threads": ("runtime", "backend"),
+    "--runtime-option": ("runtime",),
+    "--timeout": ("runtime", "backend", "command", "harness"),
+    "--max-memory": ("runtime", "backend", "command", "harness"),
+    "--weights": ("runtime", "command", "harness"),
+}
+SINGLE = AFFECTED.keys() - {"--runtime-option"}
+KINDS: Mapping[str, Callable[[Implementation], Subject]] = {
+    "runtime": _runtime,
+    "backend": _backend,
+    RESULTS: _results,
+    "command": _command,
+    "harness": _harness,
+    FUNCTION: _function,
+}

@@ -1,0 +1,385 @@
+"""Claims about packs of captures: true to the model, whole, and fit to judge a runtime."""
+
+import json
+
+import jsonschema
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from gru_places import HELD, PLACES, SIGNATURE, WEIGHTS, model_of, text_of
+from onnx import helper, numpy_helper
+from real_models import PATHS, recorded
+
+from rnncli import operators
+from rnncli.errors import InvalidRequest, Unsupported
+from rnncli.generating.captures import Captures
+from rnncli.generating.extraction import ExtractionPlan, extract, require
+from rnncli.models.conditioning import conditioning_problem
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.loading import load_model, model_from
+from rnncli.models.session import evaluate_model
+from rnncli.numerics import DTYPES
+from rnncli.operators.weights import WEIGHTS as PARAMETERS
+from rnncli.packs.conversion import convert_pack
+from rnncli.packs.manifest import manifest_schema
+from rnncli.packs.pack import open_pack
+
+SAID = []
+
+
+def extracted(model, inputs, folder, *, max_cases=99, **options):
+    """Run a model on inputs and write what its recurrent nodes did; return the pack."""
+    captures = Captures(model, (), max_cases=max_cases, max_bytes=10**9)
+    run(prepare(model, observer=captures.add), inputs)
+    plan = ExtractionPlan(options.pop("name", "m"), **options)
+    SAID[:] = extract(plan, captures.chosen(), folder, lambda _: None).left_out
+    pack = open_pack(folder)
+    assert list(pack.problems()) == []
+    return pack
+
+
+def one_node(op_type, inputs, *, opset=17, held=(), outputs=("Y", "Y_h"), **attributes):
+    """A model of one node, named; inputs that are None are absent."""
+    names = ["" if values is None else name for name, values in inputs.items()]
+    given = {name: values for name, values in inputs.items() if values is not None}
+    numbers = {name: helper.np_dtype_to_tensor_dtype(v.dtype) for name, v in given.items()}
+    graph = helper.make_graph(
+        [helper.make_node(op_type, names, list(outputs), name="node", **attributes)],
+        "one",
+        [
+            helper.make_tensor_value_info(name, numbers[name], values.shape)
+            for name, values in given.items()
+            if name not in held
+        ],
+        [helper.make_tensor_value_info(name, numbers["X"], None) for name in outputs if name],
+        [numpy_helper.from_array(given[name], name) for name in held],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    fed = {name: values for name, values in given.items() if name not in held}
+    return model_from(proto, "one.onnx"), fed
+
+
+def numbers(*shape, scale=1.0, dtype=np.float32, seed=0):
+    """Normal numbers."""
+    return (np.random.default_rng([seed, *shape]).normal(size=shape) * scale).astype(dtype)
+
+
+def layer(gates, dtype=np.float32, T=5, N=2, I=3, H=4):  # noqa: E741, PLR0917 -- sizes
+    """X, W, R and B of a layer."""
+    return {
+        "X": numbers(T, N, I, dtype=dtype),
+        "W": numbers(1, gates * H, I, scale=0.5, dtype=dtype),
+        "R": numbers(1, gates * H, H, scale=0.5, dtype=dtype),
+        "B": numbers(1, 2 * gates * H, scale=0.5, dtype=dtype),
+    }
+
+
+# Real models against ONNX Runtime.
+
+
+def margins(vector):
+    """ONNX Runtime's error as a part of the tolerance, for each element of each output.
+
+    Raises:
+        NotImplementedError: it says that it cannot run the node.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(vector.model, options)
+    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented as error:
+        raise NotImplementedError(str(error)) from error
+    wanted = vector.answers.outputs
+    for name, got in zip(wanted, session.run(list(wanted), vector.fed), strict=True):
+        error = np.abs(got.astype(np.float64) - wanted[name])
+        allowed = vector.answers.tolerances[name].astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            yield np.where(error == 0, 0.0, error / allowed)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_real_models_judge_onnx_runtime_fairly(name, tmp_path, record_property):
+    """Every element that it computes is within its tolerance at the standard profile."""
+    inputs, _ = recorded(PATHS[name])
+    pack = extracted(load_model(PATHS[name]), inputs, tmp_path / "pack", name=name)
+    worst = [float(part.max()) for vector in pack.vectors() for part in margins(vector)]
+    record_property("worst margin", max(worst))
+
+    assert SAID == []
+    assert max(worst) <= 1.0
+
+
+# Wherever a node sits.
+
+
+@pytest.mark.parametrize("signature", [SIGNATURE, HELD], ids=["fed", "held"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_node_becomes_a_vector_wherever_it_sits(place, signature, tmp_path):
+    """Its golden is what the operator gives, and weights stand where they stood."""
+    fed = WEIGHTS if signature == SIGNATURE else {"X": WEIGHTS["X"]}
+    model = model_of(text_of(place, signature))
+    first, *others = extracted(model, fed, tmp_path / "pack").vectors()
+
+    assert first.id.startswith("gru_")
+    assert [other.id for other in others] == [f"{first.id}_{k}" for k in range(2, 5)][: len(others)]
+    assert len(others) == (3 if place == "Scan" else 0)
+    wanted = operators.evaluate("GRU-14", first.inputs, outputs=list(first.answers.outputs))
+    wanted |= {"Y_h": evaluate_model(model, fed)["out"].reshape(1, 2, 2)}
+    for name, values in wanted.items():
+        assert np.array_equal(first.answers.outputs[name], values)
+    assert first.record["weights"] == ("inputs" if signature == SIGNATURE else "initializers")
+    assert first.initializers == (() if signature == SIGNATURE else ("W", "R"))
+
+
+def test_the_summary_says_where_it_was(tmp_path):
+    """Which execution of which node of which model, and in what body."""
+    model = model_of(text_of("If in a function in a function"))
+    (vector,) = extracted(model, WEIGHTS, tmp_path / "pack", name="net").vectors()
+
+    assert vector.record["summary"] == (
+        "Execution 1 of node 'GRU_0' (GRU-14) of net, in function pkg::Inner / If_1.then_branch."
+    )
+
+
+def test_two_nodes_of_one_name_have_ids_of_their_own(tmp_path):
+    """Real models repeat names."""
+    text = f"""g {SIGNATURE} {{
+        [rnn] "", h = GRU <hidden_size: int = 2> (X, W, R)
+        [rnn] "", out = GRU <hidden_size: int = 2> (X, W, R, "", "", h)
+    }}"""
+    pack = extracted(model_of(text), WEIGHTS, tmp_path / "pack")
+
+    assert [r["id"] for r in pack.manifest.cases] == ["rnn", "graph_rnn"]
+    assert [len(r["inputs"]) for r in pack.manifest.cases] == [3, 4]
+
+
+# What a node has.
+
+
+def test_absent_inputs_stay_absent_and_lengths_are_kept(tmp_path):
+    """No B, but lengths and initial_h after it; padding with NaN is no reason to refuse."""
+    inputs = layer(3) | {"B": None, "sequence_lens": np.array([5, 2], np.int32)}
+    inputs["initial_h"] = numbers(1, 2, 4)
+    inputs["X"][3:, 1] = np.nan
+    model, fed = one_node("GRU", inputs, held=("W", "R"), hidden_size=4)
+    (vector,) = extracted(model, fed, tmp_path / "pack", golden="certified").vectors()
+
+    assert (*vector.inputs,) == ("X", "W", "R", "sequence_lens", "initial_h")
+    assert vector.record["golden"]["kind"] == "certified"
+    assert not vector.answers.outputs["Y"][2:, 0, 1].any()
+    assert all(part.max() <= 1.0 for part in margins(vector))
+
+
+def test_every_attribute_is_kept(tmp_path):
+    """Text as text, floats as float32; the model in the vector has the node's own."""
+    attributes = {
+        "hidden_size": 4,
+        "direction": "reverse",
+        "activations": ["HardSigmoid", "Tanh", "LeakyRelu"],
+        "activation_alpha": [0.25, 0.1],
+        "clip": 0.3,
+        "input_forget": 1,
+    }
+    model, fed = one_node("LSTM", layer(4), **attributes)
+    (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
+    (node,) = onnx.ModelProto.FromString(vector.model).graph.node
+    held = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+    assert vector.record["attributes"]["activations"] == attributes["activations"]
+    assert held["clip"] == pytest.approx(0.3)
+    assert held["direction"] == b"reverse"
+    assert vector.record["requirements"]["direction"] == "reverse"
+
+
+def test_other_readings_are_stored_and_tagged(tmp_path):
+    """As in the packs of suites: whoever reads the clip otherwise finds the answer."""
+    inputs = layer(4) | {"sequence_lens": None, "initial_h": None, "initial_c": numbers(1, 2, 4)}
+    model, fed = one_node("LSTM", inputs, hidden_size=4, clip=0.2)
+    (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
+
+    assert vector.record["tags"] == ["reading:clip-scope"]
+    assert vector.record["readings"]["clip-scope"] == "activations"
+    gates = vector.alternatives["clip-scope=gates"].outputs
+    assert not np.array_equal(gates["Y"], vector.answers.outputs["Y"])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("golden", ["float64", "certified"])
+def test_every_dtype(dtype, golden, tmp_path):
+    """Bits of inputs are kept; the tolerance fits the dtype."""
+    inputs = layer(3, DTYPES[dtype].numpy)
+    model, fed = one_node("GRU", inputs, opset=22, held=("W", "R", "B"), hidden_size=4)
+    (vector,) = extracted(model, fed, tmp_path / "pack", golden=golden).vectors()
+
+    assert vector.record["dtype"] == dtype
+    assert vector.record["operator"] == "GRU-22"
+    assert all(vector.inputs[n].tobytes() == inputs[n].tobytes() for n in inputs)
+    assert {v.dtype for v in vector.answers.outputs.values()} == {DTYPES[dtype].numpy}
+
+
+def test_weights_of_which_one_is_fed_are_inputs(tmp_path):
+    """A case says of W, R, B and P together where they stand."""
+    assert set("WRB") < {*PARAMETERS}
+    model, fed = one_node("GRU", layer(3), held=("W", "R"), hidden_size=4)
+    (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
+
+    assert vector.record["weights"] == "inputs"
+    assert vector.initializers == ()
+
+
+# What cannot judge anybody.
+
+
+def chaotic():
+    """An RNN whose weights blow every rounding up, and one that is tame."""
+    inputs = {"X": numbers(99, 2, 3), "W": numbers(1, 32, 3), "R": numbers(1, 32, 32, scale=0.5)}
+    model, fed = one_node("RNN", inputs, outputs=("Y",), hidden_size=32)
+    tame = model.proto.graph.node.add()
+    tame.CopyFrom(model.proto.graph.node[0])
+    tame.name, tame.output[0] = "tame", "Z"
+    tame.input[2] = "tame_R"
+    small = numpy_helper.from_array(inputs["R"] / 40, "tame_R")
+    model.proto.graph.initializer.append(small)
+    return model, fed
+
+
+def test_an_ill_conditioned_node_is_left_out(tmp_path):
+    """With its id and the reason; the others become a pack."""
+    pack = extracted(*chaotic(), tmp_path / "pack")
+
+    assert [record["id"] for record in pack.manifest.cases] == ["tame"]
+    (said,) = SAID
+    assert said.startswith("left out: node: Y is ill-conditioned: ")
+    (vector,) = pack.vectors()
+    assert not conditioning_problem(vector.answers.outputs["Y"], vector.answers.tolerances["Y"])
+
+
+@pytest.mark.parametrize(
+    ("golden", "kind", "sentence"),
+    [
+        ("certified", Unsupported, "m: no capture can become a case: node: golden: certified"),
+        ("float64", None, ""),
+    ],
+)
+def test_nan_cannot_be_certified(golden, kind, sentence, tmp_path):
+    """In float64 the vector is made, and tagged as not portable; NaN must be NaN."""
+    inputs = layer(3)
+    inputs["X"][1, 0, 0] = np.nan
+    model, fed = one_node("GRU", inputs, hidden_size=4)
+    if kind is None:
+        (vector,) = extracted(model, fed, tmp_path / "pack", golden=golden).vectors()
+        assert vector.record["tags"] == ["non-portable"]
+        assert np.isnan(vector.answers.outputs["Y"]).any()
+        return
+    with pytest.raises(kind) as failure:
+        extracted(model, fed, tmp_path / "pack", golden=golden)
+
+    assert sentence in str(failure.value)
+    assert not (tmp_path / "pack").exists()
+
+
+def test_a_case_that_is_not_exact_is_none_of_that_profile(tmp_path):
+    """As in suites."""
+    model, fed = one_node("GRU", layer(3), hidden_size=4)
+    with pytest.raises(InvalidRequest, match="no capture can become a case: node: profile 'exact'"):
+        extracted(model, fed, tmp_path / "pack", profile="exact")
+
+
+@pytest.mark.parametrize("sizes", [{"T": 0}, {"N": 0}, {"I": 0}])
+def test_empty_sizes(sizes, tmp_path):
+    """Nothing is there to be wrong, but it must run."""
+    inputs = layer(4, **sizes)
+    model, fed = one_node("LSTM", inputs, hidden_size=4)
+    (vector,) = extracted(model, fed, tmp_path / "pack").vectors()
+
+    assert vector.answers.outputs["Y"].shape == (sizes.get("T", 5), 1, sizes.get("N", 2), 4)
+
+
+# The pack.
+
+
+def test_the_manifest_is_as_its_schema_says(tmp_path):
+    """And says what it is: a suite of its own, whose flag is explained."""
+    pack = extracted(model_of(text_of("Scan")), WEIGHTS, tmp_path / "pack", name="net one")
+    record = json.loads((tmp_path / "pack" / "manifest.json").read_text())
+
+    jsonschema.validate(record, manifest_schema())
+    assert record["suite"] == "extracted-net_one"
+    assert {*record["notes"]} == {"Extracted"} == {f for c in record["cases"] for f in c["flags"]}
+    assert pack.select("extracted") == pack.select("gru") == list(pack.manifest.cases)
+
+
+@pytest.mark.parametrize("layout", ["npz", "h5"])
+def test_layouts_are_those_of_conversion(layout, tmp_path):
+    """One file, byte for byte what `convert` makes of the folders."""
+    model = model_of(text_of("Scan", HELD))
+    folders = extracted(model, {"X": WEIGHTS["X"]}, tmp_path / "folders")
+    extracted(model, {"X": WEIGHTS["X"]}, tmp_path / "single", layout=layout)
+    convert_pack(folders, tmp_path / "converted", layout)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "single").iterdir()}
+
+    assert {*files} == {"SHA256SUMS", "manifest.json", f"vectors.{layout}"}
+    assert files == {p.name: p.read_bytes() for p in (tmp_path / "converted").iterdir()}
+
+
+def test_an_earlier_extraction_is_replaced(tmp_path):
+    """Whole: cases that are no longer made are gone."""
+    extracted(model_of(text_of("Scan")), WEIGHTS, tmp_path / "pack")
+    pack = extracted(model_of(text_of("graph")), WEIGHTS, tmp_path / "pack")
+
+    assert [path.name for path in sorted((tmp_path / "pack").glob("test_*"))] == ["test_gru_0"]
+    assert len(pack.manifest.cases) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda folder: (folder / "notes.txt").write_text("mine"), "holds other files"),
+        (lambda folder: (folder / "test_gru_0" / "a.txt").write_text("mine"), "holds other files"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), "not a pack.s manifest"),
+        (lambda folder: (folder / "manifest.json").unlink(), "holds other files"),
+    ],
+)
+def test_nothing_else_is_ever_removed(make, sentence, tmp_path):
+    """A stranger among the files, or no manifest that says whose they are."""
+    folder = tmp_path / "pack"
+    extracted(model_of(text_of("graph")), WEIGHTS, folder)
+    make(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidRequest, match=sentence):
+        require(ExtractionPlan("m"), folder)
+    with pytest.raises(InvalidRequest, match=sentence):
+        extracted(model_of(text_of("graph")), WEIGHTS, folder)
+
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_the_pack_of_another_model_is_not_replaced(tmp_path):
+    """The name tells them apart."""
+    extracted(model_of(text_of("graph")), WEIGHTS, tmp_path / "pack", name="first")
+    with pytest.raises(InvalidRequest, match="'extracted-first', not of 'extracted-second'"):
+        require(ExtractionPlan("second"), tmp_path / "pack")
+
+
+def test_a_failure_leaves_what_was_there(tmp_path):
+    """No half a pack, no temporary."""
+    extracted(model_of(text_of("graph")), WEIGHTS, tmp_path / "pack")
+    model, fed = one_node("GRU", layer(3), hidden_size=4)
+    with pytest.raises(InvalidRequest):
+        extracted(model, fed, tmp_path / "pack", profile="exact")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["pack"]
+    assert list(open_pack(tmp_path / "pack").problems()) == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [(ExtractionPlan("m", profile="stric"), "did you mean 'strict'")],
+)
+def test_what_can_only_fail_later_is_refused_at_once(plan, sentence, tmp_path):
+    """Before the model runs."""
+    with pytest.raises(InvalidRequest, match=sentence):
+        require(plan, tmp_path / "pack")

@@ -1,0 +1,116 @@
+"""Entries made side by side: each as if it were alone, right or wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from rnncli.cases.suite.suite import parse_suite
+from rnncli.errors import ConfigError, InvalidRequest
+from rnncli.generating import completion
+from rnncli.generating.production import make_vectors
+from rnncli.generating.stack import groups
+from rnncli.packs.case_folder import packed
+from rnncli.packs.conversion import with_model
+
+SUITE = """
+suite: twins
+summary: Cases of few structures, each with many inputs.
+golden: {golden}
+cases:
+  twin:
+    sizes: {{seq_length: 4, batch_size: 3, input_size: 2, hidden_size: 3}}
+    inputs: {{B: uniform, sequence_lens: {lengths}, initial_h: uniform, X: {X}}}
+    attributes: {{clip: 0.5, direction: bidirectional}}
+    matrix:
+      op: [RNN-14, GRU-14, LSTM-14]
+      dtype: [float32, float64]
+      weights: [inputs, initializers]
+      inputs: {{a: {{}}, b: {{}}, c: {{}}, d: {{}}, e: {{}}}}
+"""
+
+
+def entries(golden="float64", lengths="lengths", X="normal"):
+    """The cases of a suite of a dozen structures."""
+    text = SUITE.format(golden=golden, lengths=lengths, X=X)
+    return parse_suite(text, "twins.yaml", Path()).entries
+
+
+@pytest.mark.parametrize("golden", ["float64", "certified"])
+def test_what_is_made_together_is_what_is_made_alone(golden):
+    """Every file and every word of the manifest, tolerances and other readings included."""
+    found = entries(golden)
+
+    together = [packed(vector) for vector in make_vectors(found)]
+
+    assert len(groups(found)) == 12
+    assert together == [packed(vector) for entry in found for vector in make_vectors([entry])]
+    assert any(record["alternatives"] for record, _ in together)
+
+
+def test_twins_have_other_inputs():
+    """Every random tensor is that of its own case."""
+    first, second, *_ = make_vectors(entries()[:5])
+
+    for name in ("X", "W", "R", "B", "initial_h"):
+        assert not np.array_equal(first.inputs[name], second.inputs[name])
+
+
+def test_one_that_fails_fails_alone(monkeypatch):
+    """Its group is made without it; the sentence names it and no other."""
+    found = entries()[:5]
+    bad = next(iter(make_vectors([found[2]]))).answers.outputs["Y"]
+    monkeypatch.setattr(
+        completion,
+        "well_conditioned",
+        lambda wanted, _: np.array([w.tobytes() != bad.tobytes() for w in wanted]),
+    )
+
+    outcomes = list(make_vectors(found))
+
+    assert isinstance(outcomes.pop(2), InvalidRequest)
+    assert [vector.id for vector in outcomes] == [e.id for e in found if e is not found[2]]
+
+
+def test_why_a_case_cannot_be_made_names_it():
+    """Of a whole group each, where each is too sensitive to judge anybody."""
+    found = [entry for entry in entries(X="{normal: [0, 5.0e+37]}") if "float32" in entry.id]
+    spoilt = [replace(entry, profile="exact") for entry in found]
+
+    for entry, outcome in zip(spoilt, make_vectors(spoilt), strict=True):
+        assert isinstance(outcome, InvalidRequest)
+        assert str(outcome).startswith(f"{entry.id}: profile 'exact': ")
+
+
+def test_what_is_wrong_with_the_text_is_said_of_every_case():
+    """Each has the finding with its place."""
+    for outcome in make_vectors(entries(lengths="[1, 9, 2]")[:5]):
+        assert isinstance(outcome, ConfigError)
+        assert "must be between 0 and seq_length = 4, got 9" in str(outcome)
+
+
+EMPTY = """
+suite: empty
+summary: One node, written in two ways.
+golden: float64
+cases:
+  ends:
+    op: GRU-14
+    sizes: {seq_length: 1, batch_size: 1, input_size: 1, hidden_size: 1}
+    empty_names: %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "names"), [("true", ["X", "W", "R", "", "", ""]), ("false", ["X", "W", "R"])]
+)
+def test_inputs_left_out_at_the_end_have_empty_names_where_a_case_says_so(written, names):
+    """In the model, in its record, and in a model that is made of the record."""
+    (vector,) = make_vectors(parse_suite(EMPTY % written, "empty.yaml", Path()).entries)
+    again = with_model(replace(vector, model=b""))
+
+    assert list(onnx.ModelProto.FromString(vector.model).graph.node[0].input) == names
+    assert vector.record.get("empty_names", False) == (written == "true")
+    assert again.model == vector.model

@@ -1,0 +1,83 @@
+"""Every known bug is named from the wrong outputs of one case that shows it."""
+
+import re
+
+import pytest
+from judged import core, outputs_of, vectors_of
+from shipped import vectors
+
+from rnncli.judging.comparing.margins import MeasuredAttempt
+from rnncli.judging.comparing.rule import PACK_RULE
+from rnncli.judging.explaining.hypotheses import evidence_of_failure
+from rnncli.judging.scoring.adequacy import Fate, Trial
+from rnncli.mutants.catalogue import mutants_of
+
+CELLS = ("RNN", "GRU", "LSTM")
+SMALL = "sizes: {seq_length: 3, batch_size: 2, input_size: 3, hidden_size: 4}, inputs: "
+# What no case of core or quantised shows: large sums, other activations, many steps.
+MORE = """
+{op: CELL-14, SMALL{X: {normal: [0, 3]}, B: uniform}, attributes: {clip: 0.3}}
+{op: CELL-14, SMALL{X: {uniform: [300, 400]}, B: uniform}, attributes: {activations: [SIGMOID]}}
+{op: CELL-14, SMALL{B: uniform}, attributes: {activations: [SCALED]}}
+{op: CELL-14, sizes: {seq_length: 70, batch_size: 1, input_size: 2, hidden_size: 3}, inputs: STATES}
+"""
+OWN = {
+    "RNN": {"SIGMOID": "Sigmoid", "SCALED": "ScaledTanh"},
+    "GRU": {"SIGMOID": "Sigmoid, Tanh", "SCALED": "Sigmoid, ScaledTanh"},
+    "LSTM": {"SIGMOID": "Sigmoid, Tanh, Tanh", "SCALED": "Sigmoid, ScaledTanh, Tanh"},
+}
+STATES = dict.fromkeys(CELLS, "{B: uniform, initial_h: uniform}") | {
+    "LSTM": "{B: uniform, initial_h: uniform, initial_c: normal}"
+}
+ALONE = {
+    "RNN": (),
+    "GRU": (f"{{op: GRU-14, {SMALL}{{B: uniform}}, attributes: {{linear_before_reset: 1}}}}",),
+    "LSTM": (f"{{op: webnn.lstm, {SMALL}{{peepholeWeight: uniform}}}}",),
+}
+# A bug that no case shows -> the reading of the specification that it is.
+READINGS = {
+    "lengths-zero-last-state": "zero-length=initial",
+    "alpha-beta-positional": "alpha-order=positional",
+    "clip-of-h-activation-flipped": "clip-scope=gates",
+    "peepholes-of-new-cell-for-o": "peephole-o=new",
+}
+
+
+def more_of(cell):
+    """The cases that core and quantised lack."""
+    words = {"CELL": cell, "SMALL": SMALL, "STATES": STATES[cell], **OWN[cell]}
+    texts = re.sub("|".join(words), lambda found: words[found[0]], MORE).split("\n")
+    return vectors_of(*filter(None, texts), *ALONE[cell])
+
+
+def cases_of(cell):
+    """The cases of a cell, small ones first."""
+    found = [*core().values(), *vectors("quantised"), *more_of(cell)]
+    own = [v for v in found if v.record["expect"] == "result" and v.recurrence.cell.name == cell]
+    return sorted(own, key=lambda v: v.recurrence.X.size * v.recurrence.W.size)
+
+
+def naming(mutant, cases, mutants):
+    """What is said of the first case that shows a bug: its names; or the readings that it is."""
+    readings = set()
+    for vector in cases:
+        if mutant.unseen(vector.recurrence):
+            continue
+        result = mutant.run(vector.recurrence)
+        outcome = Trial(vector, PACK_RULE).outcome(result)
+        if outcome.fate is Fate.KILLED:
+            got = outputs_of(vector, result)
+            return set(evidence_of_failure(MeasuredAttempt(vector, got), mutants).fits)
+        if outcome.fate is Fate.ACCEPTABLE:
+            readings.add(outcome.reason.split()[2])
+    return readings
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_bug_is_named_by_the_smallest_case_that_shows_it(cell):
+    """Or by the reading that it is, where no case can show it."""
+    cases, mutants = cases_of(cell), mutants_of(cell)
+
+    found = {mutant.id: naming(mutant, cases, mutants) for mutant in mutants}
+
+    assert [id_ for id_, names in found.items() if READINGS.get(id_, id_) not in names] == []

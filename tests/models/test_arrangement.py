@@ -1,0 +1,296 @@
+"""What is made of constants alone, or of shapes, is made once; what is fed, or drawn, never is."""
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+
+from rnncli.budget import OutOfMemory
+from rnncli.errors import InvalidRequest
+from rnncli.host_operators.kernel import KernelRun
+from rnncli.limits import Limits
+from rnncli.models import evaluator, functions
+from rnncli.models.evaluator import prepare, run
+from rnncli.models.session import evaluate_model
+
+CUT = """g (float[2] x) => (float[2] y)
+    <float[2,2] w = {1, 2, 3, 4}, int64[1] k = {1}, int64[1] two = {2}>
+    { row = Gather (w, k)  flat = Reshape (row, two)  y = Add (x, flat) }"""
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The operators that ran."""
+    seen = []
+
+    def record(where, name):
+        made = getattr(where, name)
+
+        def recorded(operator, *early):
+            call = made(operator, *early)
+            return lambda *inputs, **more: (seen.append(operator.op_type), call(*inputs, **more))[1]
+
+        monkeypatch.setattr(where, name, recorded)
+
+    record(evaluator, "_call_of")
+    record(KernelRun, "prepared")
+    return seen
+
+
+def test_weights_are_cut_once(parse, ran):
+    """By any number of nodes, one after the other."""
+    prepared = prepare(parse(CUT))
+    for x in ([0, 0], [1, 1], [2, 3]):
+        (y,) = run(prepared, {"x": np.float32(x)})
+        assert y.tolist() == [3 + x[0], 4 + x[1]]
+
+    assert ran == ["Gather", "Reshape", "Add", "Add", "Add"]
+
+
+def test_what_reads_an_input_is_a_step_of_every_run(parse):
+    """It is known beforehand to vary, and so is all that is made of it."""
+    prepared = prepare(parse(CUT.replace("y = Add (x, flat)", "z = Add (x, flat)  y = Neg (z)")))
+
+    assert [step.operator.op_type for step in prepared._steps] == ["Add", "Neg"]
+
+
+def test_initializers_that_are_replaced_are_no_constants(parse):
+    """They are told by identity: a run with others is between two runs without."""
+    prepared = prepare(parse(CUT))
+    x, other = np.zeros(2, np.float32), np.float32([[5, 6], [7, 8]])
+
+    found = [run(prepared, {"x": x, **fed})[0].tolist() for fed in ({}, {"w": other}, {})]
+
+    assert found == [[3, 4], [7, 8], [3, 4]]
+
+
+def test_an_input_is_no_constant_though_nobody_can_write_to_it(parse, ran):
+    """A model would fold away, were it fed the same twice."""
+    prepared = prepare(parse("g (float[2] x) => (float[2] y) { a = Neg (x)  y = Neg (a) }"))
+    x = np.float32([1, 2])
+    x.flags.writeable = False
+    for _ in range(2):
+        assert run(prepared, {"x": x})[0].tolist() == [1, 2]
+
+    assert ran == ["Neg"] * 4
+
+
+def test_bodies_read_the_constants_around_them(parse, ran):
+    """A branch runs as often as it is taken; what it makes of outer weights is made once."""
+    text = """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
+        y = If (c) <then_branch = t () => (p) { n = Neg (w)  p = Add (x, n) },
+                    else_branch = e () => (q) { q = Abs (x) }>
+    }"""
+    prepared, x = prepare(parse(text)), np.float32([1, 1])
+    for taken in (True, False, True):
+        wanted = [0, -1] if taken else [1, 1]
+        assert run(prepared, {"x": x, "c": np.array(taken)})[0].tolist() == wanted
+
+    assert ran.count("Neg") == 1
+
+
+def test_random_numbers_are_drawn_at_each_run(parse, ran):
+    """Also where only their shape is given."""
+    text = "g () => (float[2] y) <float[2] w = {1, 2}> { y = RandomNormalLike (w) }"
+    prepared = prepare(parse(text))
+    for _ in range(3):
+        run(prepared, {})
+
+    assert ran == ["RandomNormalLike"] * 3
+
+
+def test_what_is_large_is_made_again(parse, ran, monkeypatch):
+    """Memory is bounded, and the answer the same."""
+    monkeypatch.setattr(functions, "MOST_KEPT", 7)
+    prepared = prepare(parse(CUT))
+    for _ in range(2):
+        assert run(prepared, {"x": np.zeros(2, np.float32)})[0].tolist() == [3, 4]
+
+    assert ran == ["Gather", *["Gather", "Reshape", "Add"] * 2]
+
+
+def test_nobody_writes_to_what_is_kept(parse):
+    """An output that was made of constants is locked."""
+    text = "g () => (float[2] y) <float[2] w = {1, 2}> { y = Neg (w) }"
+    y = evaluate_model(parse(text), {})["y"]
+
+    with pytest.raises(ValueError, match="read-only"):
+        y += 1
+
+
+def test_what_a_loop_carries_varies(parse):
+    """Constants at first, then what was made of them: nothing piles up."""
+    text = """g (int64 n, bool yes) => (float[2] y) <float[2] w = {1, 2}> {
+        y = Loop (n, yes, w) <body = b (int64 i, bool c, float[2] s) => (bool c2, float[2] t) {
+            c2 = Identity (c)  t = Add (s, w) }>
+    }"""
+    prepared = prepare(parse(text))
+    for count in (3, 1, 4, 0, 3):
+        (y,) = run(prepared, {"n": np.int64(count), "yes": np.array(True)})
+        assert y.tolist() == [1 + count, 2 + 2 * count]
+
+
+def test_branches_without_nodes_read_what_is_around_them(parse):
+    """Their condition is a constant, what they return is not."""
+    text = """g (float[2] x) => (float[2] y) <bool c = {1}> {
+        y = If (c) <then_branch = t () => (x) {}, else_branch = e () => (x) {}>
+    }"""
+    prepared = prepare(parse(text))
+    for x in ([1, 2], [3, 4]):
+        assert run(prepared, {"x": np.float32(x)})[0].tolist() == x
+
+
+ZEROS = """g (float[B,2] x) => (float[B,2] y)
+    { s = Shape (x)  z = ConstantOfShape (s)  n = Neg (x)  y = Add (n, z) }"""
+
+
+def test_what_is_made_of_shapes_is_made_once_for_each(parse, ran):
+    """Another shape is noticed before anything reads what the last one gave."""
+    prepared = prepare(parse(ZEROS))
+    for rows in (1, 1, 1, 3, 3, 1):
+        (y,) = run(prepared, {"x": np.ones((rows, 2), np.float32)})
+        assert y.tolist() == [[-1, -1]] * rows
+
+    assert ran.count("ConstantOfShape") == 2
+    assert ran.count("Neg") == 6
+
+
+def test_shapes_that_keep_changing_do_not_pile_up(parse):
+    """What was made of a few of them is kept."""
+    prepared = prepare(parse(ZEROS))
+    for rows in range(1, 4 * evaluator.MOST_SHAPES):
+        assert run(prepared, {"x": np.ones((rows, 2), np.float32)})[0].shape == (rows, 2)
+        assert len(prepared._of_shapes) <= evaluator.MOST_SHAPES
+
+
+def test_shapes_inside_are_noticed_where_they_are_made(parse):
+    """Nodes before have run, and do not run again; what they made is still there."""
+    text = """g (float[N] x, int64[1] k) => (float y) <int64[1] zero = {0}> {
+        a = Neg (x)  part = Slice (a, zero, k)  n = Size (part)  f = Cast <to = 1> (n)
+        y = ReduceSum <keepdims = 0> (f)  }"""
+    prepared = prepare(parse(text))
+    for k in (1, 1, 2, 2, 0, 1):
+        fed = {"x": np.float32([1, 2, 3]), "k": np.int64([k])}
+        assert run(prepared, fed)[0] == k
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Read by folded nodes alone, before, at and after the node whose shape differs.
+        """g (float[N, K] x) => (int64[1] u, float[M] y) <int64[1] w = {3}> {
+            v = Neg (w)  s = Shape <start = 1> (x)  t = Constant <value = int64[1] {2}> ()
+            u = Mul (s, t)  a = Sub (u, v)  y = ConstantOfShape (a)  }""",
+        """g (float[N, K] x) => (int64[1] u) <int64[1] w = {3}, bool yes = {1}> {
+            s = Shape <start = 1> (x)  q = Abs (x)  r = Shape <start = 1> (q)
+            u = If (yes) <then_branch = b () => (int64[1] p) { z = Neg (w)  p = Sub (r, z) },
+                          else_branch = c () => (int64[1] o) { o = Add (s, w) }>  }""",
+    ],
+)
+def test_other_shapes_find_every_constant(parse, text):
+    """Those, too, that nothing of the schedule for the last shapes had to read."""
+    prepared = prepare(parse(text))
+    for shape in ((1, 1), (1, 1), (2, 1), (1, 3), (1, 3), (4, 5), (1, 1), (1, 3)):
+        fed = {"x": np.ones(shape, np.float32)}
+        wanted = [value.tolist() for value in run(prepare(parse(text)), fed)]
+        assert [value.tolist() for value in run(prepared, fed)] == wanted
+
+
+def test_a_body_reads_shapes_that_grow(parse):
+    """Each trip of a loop appends; the size is that of this trip."""
+    text = """g (int64 n, bool yes) => (float[N] y, int64[M] sizes) <float[1] w = {1}> {
+        y, sizes = Loop (n, yes, w) <body = b (int64 i, bool c, float[K] s)
+                                     => (bool c2, float[L] t, int64 size) {
+            c2 = Identity (c)  size = Size (s)  t = Concat <axis = 0> (s, w) }>
+    }"""
+    prepared = prepare(parse(text))
+    for count in (20, 3, 5):
+        _, sizes = run(prepared, {"n": np.int64(count), "yes": np.array(True)})
+        assert sizes.tolist() == [*range(1, count + 1)]
+
+
+CONV = """g (float[1,1,4] x) => (float[1,1,4] y)
+    <float[1,1,3] w = {1, 2, 3}, float[1] b = {10}> { y = Conv <pads = [1, 1]> (x, w, b) }"""
+
+
+def test_weights_are_laid_out_once_and_may_be_replaced(parse):
+    """A kernel's first stage is that of the initializers, not of what is fed for them."""
+    prepared, x = prepare(parse(CONV)), np.float32([[[1, 0, 0, 1]]])
+    fed = {"w": np.float32([[[0, 1, 0]]])}
+
+    found = [run(prepared, {"x": x, **more})[0] for more in ({}, {}, fed, {}, {})]
+
+    replaced = found.pop(2)
+    assert replaced.tolist() == [[[11, 10, 10, 11]]]
+    assert {y.tobytes() for y in found} == {np.float32([12, 11, 13, 12]).tobytes()}
+
+
+def test_a_second_stage_keeps_nothing_of_a_call(parse):
+    """Outputs of earlier calls stay as they were, whatever their length."""
+    prepared = prepare(parse(CONV.replace("1,1,4", "N,1,L")))
+    shapes = [(1, 1, 4), (1, 1, 4), (2, 1, 4), (1, 1, 6), (1, 1, 4)]
+    found = [run(prepared, {"x": np.full(shape, k)})[0] for k, shape in enumerate(shapes)]
+
+    for k, (y, shape) in enumerate(zip(found, shapes, strict=True)):
+        inner = [10 + 6 * k] * (shape[-1] - 2)
+        assert y.tolist() == [[[10 + 5 * k, *inner, 10 + 3 * k]]] * len(y)
+
+
+def test_a_prepared_node_makes_nothing_giant(parse):
+    """The size of the output is asked for at each call: another call may have less memory."""
+    text = "g (float[N] x) => (float[M] y) <int64[2] p = {0, 1000000}> { y = Pad (x, p) }"
+    model, inputs = parse(text), {"x": np.ones(3, np.float32)}
+    for _ in range(3):
+        assert evaluate_model(model, inputs)["y"].size == 1_000_003
+
+    with pytest.raises(OutOfMemory, match=r"node 'Pad_0' \(Pad\): its output takes 3.8 MiB"):
+        evaluate_model(model, inputs, limits=Limits(max_memory=2 << 20))
+
+
+def test_a_first_stage_that_fails_is_the_nodes_error(parse):
+    """An initializer that no node can use may be replaced in every call; used, it is refused."""
+    text = "g (float[4] x) => (float[N,M] y) <int64 shape = {4}> { y = Reshape (x, shape) }"
+    prepared, x = prepare(parse(text)), np.arange(4, dtype=np.float32)
+    for _ in range(3):
+        (y,) = run(prepared, {"x": x, "shape": np.int64([2, 2])})
+        assert y.shape == (2, 2)
+
+    with pytest.raises(InvalidRequest, match=r"node 'Reshape_0' \(Reshape\)"):
+        run(prepared, {"x": x})
+
+
+def test_an_initializer_that_is_replaced_folds_no_more(parse, ran):
+    """What does not read it still does, once for the runs that replace it and once for others."""
+    text = CUT.replace(
+        "y = Add (x, flat)",
+        "m = Neg (two)  n = Cast <to = 1> (m)  z = Add (x, flat)  y = Mul (z, n)",
+    )
+    prepared, x = prepare(parse(text)), np.zeros(2, np.float32)
+    for k in range(5):
+        (y,) = run(prepared, {"x": x, "w": np.float32([[0, 0], [k, 1]])})
+        assert y.tolist() == [-2 * k, -2]
+        assert run(prepared, {"x": x})[0].tolist() == [-6, -8]
+
+    assert [ran.count(name) for name in ("Neg", "Cast", "Gather")] == [2, 2, 6]
+
+
+@pytest.mark.parametrize("fixed", ["x", "scale"])
+def test_functions_of_types_read_constants(parse, fixed):
+    """ONNX makes such a function when its inputs are known; sizes may differ between calls."""
+    text = """g (float[N,C,L] x, float[C] scale) => (float[N,C,L] y)
+        <float[4] bias = {0, 1, 2, 3}>
+        { y = GroupNormalization <num_groups = 2> (x, scale, bias) }"""
+    numbers = np.random.default_rng(0)
+    x, scale = (numbers.standard_normal(n, dtype=np.float32) for n in ((2, 4, 3), 4))
+    model = parse(text, opset=21)
+    for name, values in (("x", x), ("scale", scale)):
+        if name == fixed:
+            model.proto.graph.initializer.append(numpy_helper.from_array(values, name))
+    prepared = prepare(model)
+    for rows in (2, 2, 2, 1, 1, 2) if fixed == "scale" else (2,) * 5:
+        fed = {"x": x[:rows], "scale": scale}
+        (y,) = run(prepared, {name: fed[name] for name in fed if name != fixed})
+        grouped = x[:rows].reshape(rows, 2, -1).astype(np.float64)
+        grouped -= grouped.mean(-1, keepdims=True)
+        grouped /= np.sqrt((grouped**2).mean(-1, keepdims=True) + 1e-5)
+        wanted = grouped.reshape(rows, 4, 3) * scale[:, None] + np.arange(4)[:, None]
+        np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)

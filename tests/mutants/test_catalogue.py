@@ -1,0 +1,372 @@
+"""Claims about the table of mutants, each tried on recurrences of its cells."""
+
+import warnings
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from quantised_lstm import LSTM as QUANTISED
+from quantised_lstm import node
+from recurrences import recurrence_of
+
+from rnncli.backends.backend import Compute
+from rnncli.errors import InvalidRequest
+from rnncli.mutants.catalogue import MUTANTS, mutant_named, mutants_of
+from rnncli.mutants.equivalence import RIGHT
+from rnncli.operators.node import Node
+
+CELLS = ("RNN", "GRU", "LSTM")
+FUNCTIONS = {
+    "RNN": ["Sigmoid"],
+    "GRU": ["Softsign", "Sigmoid"],
+    "LSTM": ["Sigmoid", "Tanh", "Softsign"],
+}
+VALUED = {
+    "RNN": ["ScaledTanh"],
+    "GRU": ["HardSigmoid", "ScaledTanh"],
+    "LSTM": ["Sigmoid", "HardSigmoid", "ScaledTanh"],
+}
+SHORT = {"T": 5, "N": 5, "I": 19, "H": 17}
+# More than one activation in a direction, so that order and values matter.
+BOTH = {**SHORT, "D": 2, "lengths": [4, 3, 0, 5, 1]}
+
+
+def _given(cell, **settings):
+    return {"peepholes": True} | settings if cell == "LSTM" else settings
+
+
+def _valued(cell):
+    """Two directions with values of alpha and beta that no function has by default."""
+    names = VALUED[cell]
+    taking = 2 * sum(name != "Sigmoid" for name in names)
+    alpha = [round(0.3 + 0.1 * k, 1) for k in range(taking)]
+    beta = [round(0.9 - 0.1 * k, 1) for k in range(taking)]
+    return {"activations": names, "activation_alpha": alpha, "activation_beta": beta}
+
+
+def _all_inputs(cell):
+    """Every input, ragged, both directions."""
+    flags = {"GRU": {"linear_before_reset": 1}, "LSTM": {"input_forget": 0}, "RNN": {}}[cell]
+    return recurrence_of(cell, **BOTH, **_given(cell, clip=0.7, **flags))
+
+
+def _without_clip(cell):
+    """The other choice of every attribute; large enough to saturate."""
+    flags = {"GRU": {"linear_before_reset": 0}, "LSTM": {"input_forget": 1}, "RNN": {}}[cell]
+    return recurrence_of(cell, **BOTH, **_given(cell, scale=1.0, **flags))
+
+
+def _other_functions(cell):
+    return recurrence_of(cell, **BOTH, **_given(cell, **_valued(cell)))
+
+
+def _different(cell):
+    """The default activations forward, others with values of their own in reverse."""
+    forward, reverse = recurrence_of(cell, **BOTH), _other_functions(cell)
+    return _replaced(reverse, activations=(forward.activations[0], reverse.activations[1]))
+
+
+def _distinct_functions(cell):
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=FUNCTIONS[cell]))
+
+
+def _default_values(cell):
+    """Functions whose defaults matter: LeakyRelu and HardSigmoid."""
+    names = {"RNN": ["HardSigmoid"], "GRU": ["HardSigmoid", "LeakyRelu"]}
+    names["LSTM"] = ["HardSigmoid", "LeakyRelu", "Softplus"]
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _undefined(cell):
+    """Functions whose defaults no operator defines."""
+    names = {"RNN": ["ScaledTanh"], "GRU": ["Sigmoid", "Affine"]}
+    names["LSTM"] = ["ThresholdedRelu", "ScaledTanh", "Affine"]
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _other_defaults(cell):
+    """More functions that have an alpha or beta by default."""
+    names = {"RNN": ["LeakyRelu"], "GRU": ["ScaledTanh", "HardSigmoid"]}
+    names["LSTM"] = ["Sigmoid", "LeakyRelu", "ScaledTanh"]
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _long(cell):
+    """More steps than any chunk has."""
+    sizes = {"T": 70, "N": 2, "I": 2, "H": 3, "D": 2, "lengths": [66, 70]}
+    return recurrence_of(cell, **sizes, **_given(cell))
+
+
+def _softplus(cell):
+    names = {
+        "RNN": ["Softplus"],
+        "GRU": ["Sigmoid", "Softplus"],
+        "LSTM": ["Sigmoid"] + 2 * ["Softplus"],
+    }
+    return recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+
+
+def _square(cell):
+    """As many inputs as units, so that a transposed W has its shape."""
+    return recurrence_of(cell, **BOTH | {"I": 17}, **_given(cell))
+
+
+def _with(cell, change):
+    found = recurrence_of(cell, **BOTH, **_given(cell))
+    X = found.X.copy()
+    change(X)
+    return _replaced(found, X=X)
+
+
+def _replaced(recurrence, **fields):
+    return replace(recurrence, **fields)
+
+
+def _with_nan(cell):
+    def change(X):
+        X[0, 0, 0] = np.nan
+
+    return _replaced(_with(cell, change), clip=3.0)
+
+
+def _tiny(cell):
+    """Everything near the smallest number, zero biases: subnormal inputs and outputs."""
+    found = recurrence_of(cell, **BOTH, **_given(cell))
+    tiny = np.float32(1e-39)
+    shrink = lambda values: None if values is None else (values * tiny).astype(np.float32)  # noqa: E731
+    return _replaced(
+        found,
+        X=shrink(found.X),
+        Wb=shrink(found.Wb),
+        Rb=shrink(found.Rb),
+        initial=tuple(map(shrink, found.initial)),
+    )
+
+
+def _huge(cell):
+    """Arguments of Sigmoid far beyond -18, where its values are what is returned."""
+    names = {"RNN": ["Sigmoid"], "GRU": ["Sigmoid"] * 2, "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+    found = recurrence_of(cell, **BOTH, **_given(cell, activations=names[cell]))
+    return _replaced(found, X=30 * found.X)
+
+
+def _after(cell, **absent):
+    """Reset after the linear transformation, and something that is optional absent."""
+    flags = {"linear_before_reset": 1} if cell == "GRU" else {}
+    return _replaced(recurrence_of(cell, **BOTH, **_given(cell, **flags)), **absent)
+
+
+def _without_biases(cell):
+    return _after(cell, Wb=None, Rb=None)
+
+
+def _without_states(cell):
+    return _after(cell, initial=(None,) * (2 if cell == "LSTM" else 1))
+
+
+def _previous(cell):
+    """An LSTM whose output gate sees the previous cell state."""
+    return recurrence_of(cell, **BOTH, **_given(cell), readings={"peephole-o": "previous"})
+
+
+def _quantised(cell):
+    """An LSTM with 8-bit weights of both directions, each column with a scale."""
+    if cell != "LSTM":
+        return recurrence_of(cell, **BOTH)
+    return _node(("bidirectional", True, True, False))
+
+
+def _quantised_ties(cell):
+    """Inputs from 0 to 255/128 halfway between levels."""
+    if cell != "LSTM":
+        return recurrence_of(cell, **BOTH)
+    found = _node(("bidirectional", False, False, True))
+    X = (np.arange(1, found.X.size + 1) % 254 + 0.5) / 128
+    X[0] = 255 / 128
+    return _replaced(found, X=X.reshape(found.X.shape).astype(np.float32))
+
+
+def _node(form):
+    attributes, inputs = node(form)
+    return Node(QUANTISED, attributes).recurrence(inputs)
+
+
+RICH = {
+    function.__name__.strip("_"): cache(function)
+    for function in (
+        _all_inputs,
+        _without_clip,
+        _other_functions,
+        _distinct_functions,
+        _square,
+    )
+}
+# Where rare numbers and functions are, which hide other bugs.
+SPECIAL = {
+    function.__name__.strip("_"): cache(function)
+    for function in (
+        *(
+            _different,
+            _default_values,
+            _other_defaults,
+            _undefined,
+            _softplus,
+            _long,
+            _with_nan,
+            _tiny,
+            _huge,
+        ),
+        *(_without_biases, _without_states, _previous),
+        *(_quantised, _quantised_ties),
+    )
+}
+
+
+def _bare(cell, **sizes):
+    """Nothing that is optional: no biases, states, peepholes, lengths."""
+    found = recurrence_of(cell, **sizes)
+    return _replaced(found, Wb=None, Rb=None, initial=(None,) * found.cell.states)
+
+
+POOR = {
+    "bare": _bare,
+    "one_step": lambda cell: _bare(cell, T=1),
+    "one_step_with_inputs": lambda cell: recurrence_of(cell, T=1, D=2),
+    "one_sequence": lambda cell: recurrence_of(cell, N=1, D=2),
+    "reverse": lambda cell: recurrence_of(cell, direction="reverse"),
+    "one_input_and_unit": lambda cell: recurrence_of(cell, I=1, H=1, D=2),
+    "no_steps": lambda cell: recurrence_of(cell, T=0, D=2),
+    "no_sequences": lambda cell: recurrence_of(cell, N=0, D=2),
+    "no_inputs": lambda cell: recurrence_of(cell, I=0, D=2),
+    "all_lengths_zero": lambda cell: recurrence_of(cell, D=2, lengths=[0, 0, 0]),
+    "lengths_of_one": lambda cell: (
+        _bare(cell, D=2, lengths=None) if cell == "RNN" else _of_one(cell)
+    ),
+    "keeps_initial": lambda cell: _kept(cell, [4, 0, 2]),
+    "keeps_initial_of_all": lambda cell: _kept(cell, [0, 0, 0]),
+    "last_states_only": lambda cell: _replaced(
+        recurrence_of(cell, D=2, lengths=[4, 1, 2]), wants_Y=False
+    ),
+    "sixteen": lambda cell: recurrence_of(cell, N=16, I=16, H=16),
+    "float16": lambda cell: recurrence_of(cell, dtype="float16", D=2, lengths=[4, 0, 2]),
+    "bfloat16": lambda cell: recurrence_of(cell, dtype="bfloat16", D=2, lengths=[4, 0, 2]),
+    "float64": lambda cell: recurrence_of(cell, dtype="float64", D=2, lengths=[4, 0, 2]),
+}
+
+
+EVERYTHING = {**RICH, **SPECIAL, **POOR}
+
+
+def _of_one(cell):
+    found = recurrence_of(cell, D=2, lengths=[1, 0, 1])
+    return _replaced(found, initial=(None,) * found.cell.states)
+
+
+def _kept(cell, lengths):
+    return recurrence_of(cell, D=2, lengths=lengths, readings={"zero-length": "initial"})
+
+
+@cache
+def recurrence_named(name, cell):
+    """One of the recurrences above."""
+    return EVERYTHING[name](cell)
+
+
+@cache
+def right(name, cell):
+    """The right result of one of the recurrences above, by the walk that mutants take."""
+    return RIGHT.run(recurrence_named(name, cell), Compute.FLOAT64)
+
+
+def same(one, other):
+    """Whether two results hold the same values, NaN in the same places."""
+    pairs = [(one.Y, other.Y), *zip(one.last, other.last, strict=True)]
+    return all(
+        (a is None and b is None)
+        or np.array_equal(a.astype(float), b.astype(float), equal_nan=True)
+        for a, b in pairs
+    )
+
+
+def assert_shaped_like(found, wanted):
+    """Shapes and dtypes of two results agree."""
+    described = [
+        [(state.shape, state.dtype) for state in result.last]
+        + ([] if result.Y is None else [(result.Y.shape, result.Y.dtype)])
+        for result in (found, wanted)
+    ]
+    assert described[0] == described[1]
+
+
+ROWS = [(cell, row) for cell in CELLS for row in mutants_of(cell)]
+EVERY = pytest.mark.parametrize(
+    ("cell", "row"), ROWS, ids=lambda value: getattr(value, "id", value)
+)
+
+
+@cache
+def differing(cell, row):
+    """The recurrences that show a row; its results have the right shapes, and it warns of none."""
+    found = set()
+    for name in EVERYTHING:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = row.run(recurrence_named(name, cell))
+        assert_shaped_like(result, right(name, cell))
+        if not same(result, right(name, cell)):
+            found.add(name)
+    return found
+
+
+@EVERY
+def test_equivalence_is_never_claimed_wrongly(cell, row):
+    """Where a row says that it cannot be seen, its results are the right ones; it never raises."""
+    reasons = {
+        name: row.equivalent_when(recurrence_named(name, cell)) for name in differing(cell, row)
+    }
+
+    assert {name: reason for name, reason in reasons.items() if reason} == {}
+
+
+@EVERY
+def test_it_is_seen_where_it_gives_no_reason(cell, row):
+    """On recurrences with everything in them, a row differs or says why it cannot."""
+    unexplained = [
+        name
+        for name in RICH
+        if name not in differing(cell, row)
+        and not row.equivalent_when(recurrence_named(name, cell))
+    ]
+
+    assert differing(cell, row) & {*RICH, *SPECIAL}
+    assert unexplained == []
+
+
+@pytest.mark.parametrize(("cell", "least"), [("LSTM", 60), ("GRU", 50), ("RNN", 35)])
+def test_there_are_enough(cell, least):
+    """Plausible bugs of each cell."""
+    assert len(mutants_of(cell)) >= least
+
+
+@pytest.mark.parametrize("row", MUTANTS.values(), ids=MUTANTS)
+def test_rows_explain_themselves(row):
+    """Each has sentences, a family and cells."""
+    assert row.sentence.endswith(".")
+    assert row.effect.endswith(".")
+    assert row.family
+    assert set(row.cells) <= set(CELLS)
+    assert row.cells
+
+
+def test_ids_are_unique():
+    """No row hides another."""
+    from rnncli.mutants.catalogue import _ROWS
+
+    assert len(MUTANTS) == len(_ROWS)
+
+
+def test_a_misspelt_id_is_suggested():
+    """As every name is."""
+    with pytest.raises(InvalidRequest, match="did you mean 'recurrent-bias-dropped'"):
+        mutant_named("recurent-bias-dropped")

@@ -1,0 +1,86 @@
+"""Claims about runs that several machines made: a part is never taken for the whole."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+from verifications import every_verdict
+
+from rnncli.errors import InvalidRequest
+from rnncli.judging.report import JudgedSubject, Shard
+from rnncli.reports.shards import whole_runs
+from rnncli.reports.site import results_of
+
+WHOLE = replace(every_verdict(), date="2026-03-01T00:00:00Z")
+
+
+def shards(of, whole=WHOLE):
+    """The shards of a run, each later than the one before."""
+    return [
+        replace(
+            whole,
+            cases=whole.cases[k::of],
+            date=whole.date.replace("T00", f"T0{k}"),
+            shard=Shard(k + 1, of),
+        )
+        for k in range(of)
+    ]
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 5])
+def test_shards_in_any_order_are_the_whole(of):
+    """Every case, in the pack's order; other runs stay where they are."""
+    other = replace(WHOLE, subject=JudgedSubject("openvino"))
+    first, joined = whole_runs([other, *reversed(shards(of))])
+
+    assert first is other
+    assert [case.verdict.id for case in joined.cases] == [c.verdict.id for c in WHOLE.cases]
+    assert (joined.date, joined.shard, joined.total.cases) == (
+        WHOLE.date,
+        Shard(),
+        len(WHOLE.cases),
+    )
+    assert joined.seconds == pytest.approx(of * WHOLE.seconds)
+
+
+def test_shards_of_several_nights_are_a_history():
+    """The first of each is one run, the second of each another."""
+    later = replace(WHOLE, date="2026-03-02T00:00:00Z")
+    ((pack,),) = [results_of([*shards(3, later), *shards(3)])]
+    (runtime,) = pack.runtimes
+
+    assert [run.date for run in runtime.runs] == [WHOLE.date, later.date]
+    assert {run.total.cases for run in runtime.runs} == {len(WHOLE.cases)}
+
+
+OTHER = {
+    "another version": {"subject": JudgedSubject(WHOLE.subject.name, {"version": "0.1"})},
+    "another pack": {"pack": structs.replace(WHOLE.pack, digest="0" * 64)},
+    "another rule": {"rule": "atol 1"},
+}
+
+
+@pytest.mark.parametrize("changes", [None, *OTHER.values()], ids=["nothing", *OTHER])
+def test_a_shard_that_is_missing_is_named(changes):
+    """One of another run does not stand in for it."""
+    first, *others = shards(3)
+    there = [] if changes is None else [replace(others[0], **changes)]
+
+    with pytest.raises(InvalidRequest, match=r"onnxruntime .* lacks shard 2/3"):
+        [*whole_runs([first, *there, others[1]])]
+
+
+def test_the_night_that_lacks_a_shard_is_not_shown():
+    """Two of one shard and one of the other."""
+    again = [replace(each, date="2026-03-02T00:00:00Z") for each in shards(2)]
+
+    with pytest.raises(InvalidRequest, match="lacks shard 2/2"):
+        results_of([*shards(2), again[0]])
+
+
+def test_a_case_is_in_one_shard():
+    """As where they are of two selections."""
+    first, second = shards(2)
+
+    with pytest.raises(InvalidRequest, match="a case is in two shards"):
+        [*whole_runs([first, replace(second, cases=first.cases)])]
