@@ -176,6 +176,15 @@ class Vector:
         """The vectors of all data sets: this one, then the later ones."""
         return (self, *self.later)
 
+    def parse(self) -> None:
+        """Parse what every call is asked and judged by, which a pack's vector does on first use.
+
+        Raises:
+            UnreadableFile: the pack's files do not make sense.
+        """
+        for each in self.calls:
+            _ = each.inputs, each.answers
+
     @property
     def has_one_model(self) -> bool:
         """Whether all data sets are for one model, so that one session can run them."""

@@ -38,7 +38,12 @@ SUSPECTS = frozenset({Verdict.DIFFERS, Verdict.REFUSED})
 
 
 def session_calls_of(subject: Subject, vector: Vector) -> SessionCalls:
-    """Run all data sets of a case on a subject, in one session if it has sessions."""
+    """Run all data sets of a case on a subject, in one session if it has sessions.
+
+    Raises:
+        UnreadableFile: the pack's files do not make sense.
+    """
+    vector.parse()  # what is wrong with the pack is not said of the subject
     if has_sessions(subject) and vector.has_one_model:
         order = vector.call_order
         attempts = subject.session([vector.calls[k] for k in order])

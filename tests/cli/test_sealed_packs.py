@@ -229,6 +229,21 @@ def test_a_function_that_forges_its_pack_is_not_green(place, manifest):
     assert code in (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("forgery", "sentence"), [("tolerances", "is too wide"), ("flat", "X must have 3 dimensions")]
+)
+def test_what_is_wrong_with_a_pack_is_not_said_of_what_is_judged(rnncli, place, forgery, sentence):
+    """A pack that was sealed as it is ends the run, whatever the implementation answers."""
+    forged(place / "pack", place / "flat", with_flat_inputs)
+    (place / "kernel").write_text("#!/bin/sh\nexit 3\n")
+    (place / "kernel").chmod(0o755)
+    for subject in (COMMAND, NUMPY):
+        done = rnncli("verify", forgery, *subject, "--allow-refused")
+        assert (done.code, sentence in done.err) == (2, True), (subject, done.out, done.err)
+    with pytest.raises(InvalidRequest, match=sentence):
+        verify_function(place / forgery, lambda vector: vector.answers.outputs)
+
+
 def test_tensors_that_are_not_those_of_the_record_are_refused(rnncli, place):
     """A pack that somebody made and sealed may hold tensors of any shape."""
     without_batch = forged(place / "pack", place / "flat", with_flat_inputs)
