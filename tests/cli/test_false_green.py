@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -465,6 +467,42 @@ def refuse(vector):
     raise NotImplementedError(vector.id)
 
 
+class Ended(NamedTuple):
+    """A command that has ended, as a report: it passed if it ended with 0."""
+
+    exit_code: int
+    said: str
+
+    @property
+    def passed(self):
+        """Whether its exit code says so."""
+        return self.exit_code == 0
+
+    def __bool__(self):
+        return self.passed
+
+    def __str__(self):
+        return self.said
+
+
+def pytest_of(body, *options, pack="two"):
+    """What runs pytest on a pack, whose function has one line."""
+
+    def run():
+        Path("kernels.py").write_text(f"def kernel(vector):\n    {body}\n")
+        words = (f"--rnncli={pack}", "--rnncli-subject=kernels:kernel", "-pno:cacheprovider")
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words, *options],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout + done.stderr)
+
+    return run
+
+
+RIGHT = "return vector.answers.outputs"
 COMMAND = ("--command", "./kernel {outputs}")
 XFAILS = ("--xfails", "all.txt")
 NUMPY = ("--backend", "numpy")
@@ -902,6 +940,67 @@ WAYS = {
         lambda: commands.score("empties", min_score=1),
         "0.0 %",
     ),
+    "pytest of a function that refuses everything": (
+        nothing,
+        pytest_of("raise NotImplementedError"),
+        "refused",
+    ),
+    "pytest of a function that refuses everything, allowed": (
+        nothing,
+        pytest_of("raise NotImplementedError", "--rnncli-allow-refused"),
+        "none of 2 cases",
+    ),
+    "pytest of a function that returns nothing": (
+        nothing,
+        pytest_of("pass"),
+        "the function returned None",
+    ),
+    "pytest of a function that ends the process": (
+        nothing,
+        pytest_of("raise SystemExit(0)"),
+        "the function ends the session",
+    ),
+    "pytest of a function that fails, every case in --rnncli-xfails": (
+        nothing,
+        pytest_of("return {}", "--rnncli-xfails=all.txt"),
+        "none of 2 cases",
+    ),
+    "pytest of a selection without cases": (
+        nothing,
+        pytest_of(RIGHT, "--rnncli-select=nothing"),
+        "selects no case",
+    ),
+    "pytest of cases that need what the function lacks": (
+        nothing,
+        pytest_of(RIGHT, "--rnncli-require=opset>=99"),
+        "none of 2 cases",
+    ),
+    "pytest of an altered pack": (
+        altered("output_*.pb", 0),
+        pytest_of(RIGHT, pack="altered"),
+        "is altered",
+    ),
+    "pytest of outputs without an element": (
+        nothing,
+        pytest_of(RIGHT, pack="empties"),
+        "none of 2 cases",
+    ),
+    "site of a run without its summary": (
+        recorded(lambda lines: lines[:-1]),
+        ("site", "run.jsonl", "-o", "pages"),
+        "which is incomplete: it has no summary",
+    ),
+    "site of a run without its failures": (
+        recorded(lambda lines: [lines[0], lines[-1]]),
+        ("site", "run.jsonl", "-o", "pages"),
+        "does not count its cases",
+    ),
+    "site of a shard without the others": (
+        recorded(kernel=plain, cases=Selected(shard="1/2")),
+        ("site", "run.jsonl", "-o", "pages"),
+        "lacks shard 2/2",
+    ),
+    "site of no run": (empty("run.jsonl"), ("site", "run.jsonl", "-o", "pages"), "is empty"),
     "run of no target": (empty("list"), ("run", "--from", "list"), "no target"),
     "run of a pack whose outputs are gone": (
         without_outputs,
@@ -1122,6 +1221,7 @@ WAYS = {
         "",
     ),
     "help among the options": (nothing, ("verify", "two", *NUMPY, "--help"), ""),
+    "pytest that only collects": (nothing, pytest_of(RIGHT, "--collect-only"), "2 tests collected"),
     "score of which nothing is required": (
         nothing,
         ("score", "empties", "--min-score", "0"),
