@@ -50,7 +50,7 @@ def places(module, tree):
                 yield f"{module}:{node.lineno}: {words}"
         if owner == "os" and (name in OWN_STARTS or name.startswith(WAYS)):
             yield f"{module}:{node.lineno}: {words}"
-        is_start = name in LIBRARIES or (name == "ensure_running" and owner == "forkserver")
+        is_start = name in LIBRARIES or name == "ensure_running"
         if is_start and id(node) not in told:
             yield f"{module}:{node.lineno}: {words}"
 
@@ -76,6 +76,7 @@ def test_every_process_of_python_is_started_in_one_way():
         "ProcessPoolExecutor(2)",
         "multiprocessing.Process(target=f)",
         "forkserver.ensure_running()",
+        "resource_tracker.ensure_running()",
     ],
 )
 def test_another_way_is_noticed(line):

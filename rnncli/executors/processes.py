@@ -10,7 +10,9 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+import traceback
+from contextlib import contextmanager, suppress
+from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from rnncli.signals import postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.connection import Connection
     from types import FrameType
 
     from rnncli.executors.workers import Outcome, Task
@@ -31,6 +34,10 @@ ONE_BLAS_THREAD = dict.fromkeys(BLAS_THREADS, "1")
 
 TERMINATED = 143
 SECONDS_TO_UNWIND = 5
+# Seconds that workers have to end once they are told to, which is longer than it takes the program
+# that one of them may supervise, and between two signals that tell them.
+SECONDS_TO_END = 15.0
+SECONDS_BETWEEN_SIGNALS = 0.1
 
 # The longest path of a socket of Linux, 107 bytes, less what the library adds to the folder of
 # temporary files: "/pymp-", "/listener-" and eight letters behind each.
@@ -91,32 +98,96 @@ def _in_pool(
     function: Callable[[Task], Outcome], tasks: Sequence[Task], jobs: int
 ) -> Iterator[tuple[int, Outcome]]:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing.util import Finalize
 
     prepare(getattr(function, "func", function).__module__)
     context = multiprocessing.get_context("forkserver" if has_server() else "spawn")
-    environment = {**os.environ, **ONE_BLAS_THREAD}
-    with children_have(ONE_BLAS_THREAD):
-        pool = ProcessPoolExecutor(jobs, context, _begin, (pickle.dumps(function), environment))
-        finished = False
-        try:
-            with uninterrupted(), _without_main(function):
-                futures = {pool.submit(_work, task): k for k, task in enumerate(tasks)}
-            for future in as_completed(futures):
-                yield futures.pop(future), future.result()
-            finished = True
-        except BrokenProcessPool as error:
-            raise InvalidRequest(
-                "a worker process was killed, perhaps for lack of memory; try fewer with -j"
-            ) from error
-        finally:
-            if not finished:  # failed, interrupted or abandoned
-                for worker in multiprocessing.active_children():
-                    worker.terminate()
-            # Waited for in any case: at exit Python would, too, and wakes the pool's thread by a
-            # pipe that this thread may close at the same moment.
-            pool.shutdown(wait=True, cancel_futures=True)
+    about = pickle.dumps(function), {**os.environ, **ONE_BLAS_THREAD}
+    workers: list[_Worker] = []
+    ending = Finalize(None, _end_all, (workers,), exitpriority=1)  # abandoned ones end at exit
+    try:
+        with uninterrupted(), _without_main(function):
+            workers.extend(_Worker(context, *about) for _ in range(jobs))
+        yield from _handed_out(tasks, workers)
+    finally:
+        ending()
+
+
+class _Worker:
+    """A process and the pipe to it, by which it receives a task and sends its outcome.
+
+    Workers have nothing in common, so each can be ended at any moment. Those of
+    `concurrent.futures` take turns at two queues: one that is ended at its turn keeps the others,
+    and whoever waits for them, waiting for ever.
+    """
+
+    def __init__(self, context: Any, function: bytes, environment: dict[str, str]) -> None:
+        self.task: int | None = None
+        self.pipe, theirs = context.Pipe()
+        with theirs, children_have(ONE_BLAS_THREAD):
+            self.process = context.Process(target=_serve, args=(theirs, function, environment))
+            self.process.start()
+
+    def send(self, index: int, task: Any) -> None:
+        """Hand it a task."""
+        self.task = index
+        with _told_if_killed():
+            self.pipe.send(task)
+
+    def receive(self) -> tuple[int, Any]:
+        """Return its task's index and outcome, or raise what the task raised."""
+        with _told_if_killed():
+            failure, outcome = self.pipe.recv()
+        index, self.task = self.task, None
+        if failure:
+            raise failure
+        assert index is not None
+        return index, outcome
+
+
+@contextmanager
+def _told_if_killed() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        raise InvalidRequest(
+            "a worker process was killed, perhaps for lack of memory; try fewer with -j"
+        ) from error
+
+
+def _handed_out(tasks: Sequence[Any], workers: Sequence[_Worker]) -> Iterator[tuple[int, Any]]:
+    """Yield (index, outcome) of each task; a worker gets its next one before that."""
+    from multiprocessing.connection import wait
+
+    due = iter(enumerate(tasks))
+    for worker, task in zip(workers, due, strict=False):
+        worker.send(*task)
+    while at_work := {worker.pipe: worker for worker in workers if worker.task is not None}:
+        found = []
+        for pipe in wait([*at_work]):
+            found.append(at_work[pipe].receive())
+            for task in islice(due, 1):
+                at_work[pipe].send(*task)
+        yield from found
+
+
+def _end_all(workers: Sequence[_Worker]) -> None:
+    """End workers: those without a task by themselves, others by unwinding, the rest by force.
+
+    Signals are repeated: one that comes just before a worker waits for something does not wake it.
+    """
+    from multiprocessing.connection import wait
+
+    for worker in workers:
+        worker.pipe.close()
+    give_up = time.monotonic() + SECONDS_TO_END
+    while alive := [worker for worker in workers if worker.process.is_alive()]:
+        for worker in alive:
+            if time.monotonic() > give_up:
+                worker.process.kill()
+            elif worker.task is not None:
+                worker.process.terminate()
+        wait([worker.process.sentinel for worker in alive], SECONDS_BETWEEN_SIGNALS)
 
 
 @contextmanager
@@ -133,6 +204,32 @@ def _without_main(function: Callable[..., Any]) -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+def _serve(pipe: Connection, function: bytes, environment: dict[str, str]) -> None:
+    """Do tasks until the other end of the pipe is closed."""
+    _begin(function, environment)
+    with suppress(EOFError, ConnectionError):
+        while True:
+            pipe.send_bytes(_answer(pipe.recv()))
+
+
+def _answer(task: Any) -> bytes:
+    """Return what a task raised, or None, and its outcome."""
+    try:
+        return pickle.dumps((None, _work(task)))
+    except Exception as error:  # noqa: BLE001 -- raised where the outcome was awaited
+        error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return pickle.dumps((_travelling(error), None))
+
+
+def _travelling(error: Exception) -> Exception:
+    """Return an error, or one that says the same if it cannot be pickled."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 -- written here
+    except Exception:  # noqa: BLE001 -- whatever the methods of a user's class raise
+        return RuntimeError("".join(traceback.format_exception(error)))
+    return error
 
 
 def _begin(function: bytes, environment: dict[str, str]) -> None:
@@ -152,10 +249,7 @@ def _begin(function: bytes, environment: dict[str, str]) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Unwind a task, which removes its temporaries; between tasks, exit at once.
-
-    Between tasks the pool holds locks; unwinding could leave one locked and stop all workers.
-    """
+    """Unwind a task, which removes its temporaries; between tasks, exit at once."""
     if _AT_WORK and postponed(number, frame):
         return
     if _AT_WORK:
@@ -172,7 +266,7 @@ def _end_with_parent() -> None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(SECONDS_TO_UNWIND)
-        os._exit(TERMINATED)  # the pool caught the exception
+        os._exit(TERMINATED)  # something caught the exception
 
 
 def _work(task: Any) -> Any:
@@ -184,7 +278,7 @@ def _work(task: Any) -> Any:
         finally:
             _AT_WORK.clear()
     except SystemExit:
-        os._exit(TERMINATED)  # the pool would catch the exception and start the next task
+        os._exit(TERMINATED)
 
 
 @contextmanager
@@ -201,7 +295,8 @@ def uninterrupted() -> Iterator[None]:
 
     with _signals_deferred():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
-        resource_tracker.ensure_running()  # which unblocks Ctrl-C once it has started
+        with children_have({}):
+            resource_tracker.ensure_running()  # which unblocks Ctrl-C once it has started
         signal.pthread_sigmask(signal.SIG_BLOCK, TO_ALL)
         try:
             yield

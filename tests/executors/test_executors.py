@@ -167,6 +167,78 @@ def test_a_second_signal_does_not_stop_the_removal_of_temporaries(tmp_path):
     assert any(path.exists() for path in paths)
 
 
+def deaf(seconds):
+    """A task that does not hear when it is told to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(seconds)
+    raise InvalidRequest("told")
+
+
+def test_a_worker_that_does_not_end_is_ended(monkeypatch):
+    """Nobody waits for a worker that a task keeps from unwinding, or that lost a signal."""
+    monkeypatch.setattr(processes, "SECONDS_TO_END", 0.2)
+
+    with pytest.raises(InvalidRequest, match="told"):
+        run("processes", deaf, [0, 600])
+
+
+def test_a_run_whose_tasks_fail_at_once_ends():
+    """Each time: workers are ended while others are at any point of their work.
+
+    Those of `concurrent.futures` share locks, and left some of a thousand such runs waiting.
+    """
+    for _ in range(100):
+        with pytest.raises(InvalidRequest, match="task"):
+            run("processes", fail, TASKS[:3])
+
+
+class Stubborn(Exception):  # noqa: N818 -- of somebody else
+    """An exception that cannot be made again from its arguments."""
+
+    def __init__(self, name, value):
+        super().__init__(f"{name} is {value}")
+
+
+def refuse(number):
+    """A task that raises what does not travel."""
+    raise Stubborn("task", number)
+
+
+def test_an_exception_that_does_not_travel_is_said():
+    """By its own words, and where it came from."""
+    with pytest.raises(RuntimeError, match=r"refuse\n(.|\n)*Stubborn: task is 0"):
+        run("processes", refuse, [0, 0])
+
+
+def itself(task):
+    """A task that is its outcome."""
+    return task
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_tasks_and_outcomes_that_no_pipe_holds_travel(name):
+    """Nobody waits for room while the other waits for room."""
+    tasks = [bytes([number]) * (1 << 22) for number in range(5)]
+
+    assert run(name, itself, tasks) == tasks
+
+
+def test_runs_that_are_left_early_end():
+    """A consumer that stops, and one that lies about when Python ends."""
+    script = """
+import sys
+from rnncli.executors.processes import in_processes
+from time import sleep
+if __name__ == "__main__":
+    for _ in in_processes(sleep, [0, 600, 600], jobs=2):
+        break
+    left = in_processes(sleep, [0, 0, 600], jobs=2)
+    next(left)
+    sys.exit(7)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=300).returncode == 7
+
+
 def test_a_lost_dask_worker_is_replaced(tmp_path):
     """What a lost worker was doing is done again."""
     markers = [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -216,7 +288,7 @@ def test_in_order_waits_for_what_is_due():
 
 
 def test_a_worker_that_is_ended_between_tasks_unwinds_nothing(monkeypatch):
-    """There the pool holds its locks; within a task it unwinds, so that no temporary stays."""
+    """There it has nothing to unwind; within a task it does, so that no temporary stays."""
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process stays as it is
